@@ -1,0 +1,99 @@
+import { readFile, readdir } from 'node:fs/promises'
+import { dirname, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('../src/', import.meta.url))
+
+/** Who may import whom. A room is the longest of these paths that a file lies under; itself it may always import. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  'sync/model': [],
+  'sync/upstream': ['sync/model'],
+  'sync/store': ['sync/model'],
+  sync: ['sync/model', 'sync/upstream', 'sync/store'],
+  serve: ['sync/model'],
+  daemon: ['sync/model', 'sync/upstream', 'sync/store', 'sync', 'serve'],
+}
+
+/** Packages that only one room may know. */
+const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
+  'isomorphic-git': ['sync/upstream'],
+  '@modelcontextprotocol/server': ['serve'],
+  'p-queue': ['daemon'],
+  cron: ['daemon'],
+}
+
+/** Names that explain nothing. */
+const NO_NAMES = ['index', 'utils', 'util', 'helpers', 'helper', 'types', 'common', 'misc', 'manager']
+
+interface Import {
+  readonly file: string
+  readonly names: string
+}
+
+const files = (await readdir(ROOT, { recursive: true })).filter((path) => path.endsWith('.ts')).toSorted()
+const imports = (await Promise.all(files.map(importsOf))).flat()
+
+test('the test reads the source: it sees every room, and imports in each', () => {
+  expect(files.length).toBeGreaterThan(60)
+  for (const room of Object.keys(MAY_IMPORT)) {
+    expect(imports.filter(({ file }) => roomOf(file) === room).length, room).toBeGreaterThan(0)
+  }
+})
+
+test('rooms import only in the allowed direction', () => {
+  const forbidden = imports.filter(({ file, names }) => {
+    if (!names.startsWith('.')) return false
+    const from = roomOf(file)
+    const to = roomOf(relative(ROOT, resolve(ROOT, dirname(file), names)))
+    return from !== to && !MAY_IMPORT[from]?.includes(to)
+  })
+
+  expect(forbidden).toEqual([])
+})
+
+test('packages stay in the rooms that they were taken for', () => {
+  const strayed = imports.filter(({ file, names }) => {
+    const [, rooms] = Object.entries(ONLY_IN).find(([name]) => names === name || names.startsWith(`${name}/`)) ?? []
+    return rooms !== undefined && !rooms.includes(roomOf(file))
+  })
+
+  expect(strayed).toEqual([])
+})
+
+test('no file has a name that explains nothing', () => {
+  const unnamed = files.filter((file) => NO_NAMES.includes(file.replace(/^.*\//, '').replace(/\.ts$/, '')))
+
+  expect(unnamed).toEqual([])
+})
+
+test('the environment of the process is read in one place', async () => {
+  const readers = await Promise.all(
+    files.map(async (file) => ((await readFile(resolve(ROOT, file), 'utf8')).includes('process.env') ? [file] : [])),
+  )
+
+  expect(readers.flat()).toEqual(['daemon/config.ts'])
+})
+
+test('exports have names, and none is passed on from another file', async () => {
+  const texts = await Promise.all(
+    files.map(async (file) => ({ file, text: await readFile(resolve(ROOT, file), 'utf8') })),
+  )
+  const barrels = texts.filter(({ text }) => /^export (?:default|\*|(?:type )?\{[^}]*\} from)/m.test(text))
+
+  expect(barrels.map(({ file }) => file)).toEqual([])
+})
+
+async function importsOf(file: string): Promise<Import[]> {
+  const text = await readFile(resolve(ROOT, file), 'utf8')
+  const statements = text.matchAll(
+    /(?:^|\n)\s*(?:import|export)\b[^'"\n;]*(?:\{[^}]*\}[^'"\n;]*)?from\s*['"]([^'"]+)['"]/g,
+  )
+  const dynamic = text.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)/g)
+  return [...statements, ...dynamic].map(([, names = '']) => ({ file, names }))
+}
+
+function roomOf(path: string): string {
+  const rooms = Object.keys(MAY_IMPORT).toSorted((a, b) => b.length - a.length)
+  return rooms.find((room) => path.startsWith(`${room}/`)) ?? 'none'
+}

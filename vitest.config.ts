@@ -1,0 +1,29 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+
+const src = fileURLToPath(new URL('./src/', import.meta.url))
+const dist = fileURLToPath(new URL('./dist/', import.meta.url))
+
+export default defineConfig({
+  plugins: [
+    {
+      // A worker exists as JavaScript only after the build, so every test runs the built program: what is imported
+      // from src is taken from dist.
+      name: 'tests-run-the-build',
+      enforce: 'pre',
+      async resolveId(id, importer) {
+        if (importer === undefined || !id.endsWith('.ts')) return null
+        const resolved = await this.resolve(id, importer, { skipSelf: true })
+        if (resolved === null || !resolved.id.startsWith(src)) return null
+        return dist + resolved.id.slice(src.length).replace(/\.ts$/, '.js')
+      },
+    },
+  ],
+  test: {
+    include: ['test/**/*.test.ts'],
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    pool: 'forks',
+    env: { NODE_ENV: 'test', GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
+  },
+})
