@@ -1,0 +1,162 @@
+import { createHash } from 'node:crypto'
+import { comparePaths } from './digest.ts'
+import type { Generation } from './generation.ts'
+import type { JsonObject } from './frontmatter.ts'
+import { baseName, joinPath } from './paths.ts'
+import { renamedFolders, servedPathOf } from './placement.ts'
+import { folderUrisAbove, uriOf } from './skill-uri.ts'
+import type { Skill, SkillFile } from './skill.ts'
+import type { Snapshot } from './snapshot.ts'
+import type { SourceId } from './source-id.ts'
+
+/** Everything served at one moment, indexed for lookup. Never changed, only replaced whole. All keys are canonical URIs. */
+export interface Catalog {
+  /** The number of the generation it was built from; 0 before there is one. */
+  readonly generation: number
+  /** Equal digests mean equal content. Cursors are bound to it. */
+  readonly digest: string
+  readonly snapshots: readonly Snapshot[]
+  /** Every skill that is answered for, by the URI of its SKILL.md; those in no list included. */
+  readonly skills: ReadonlyMap<string, CatalogSkill>
+  /** The skills of the lists, ordered by URI. */
+  readonly listed: readonly CatalogSkill[]
+  readonly files: ReadonlyMap<string, CatalogFile>
+  /** Folders by URI without a trailing slash, their children in the order of their names. */
+  readonly folders: ReadonlyMap<string, readonly FolderChild[]>
+  /** Skills that have a URI and are withheld: whoever asks is told why. */
+  readonly withheld: ReadonlyMap<string, Skill>
+}
+
+export interface CatalogSkill {
+  /** The URI of its SKILL.md. */
+  readonly uri: string
+  /** The URI of its folder. */
+  readonly root: string
+  readonly source: SourceId
+  readonly name: string
+  readonly description: string
+  readonly frontmatter: JsonObject
+  readonly digest: string
+  readonly skill: Skill
+  /** SKILL.md first, then by URI; files of nested skills included. */
+  readonly files: readonly CatalogFile[]
+}
+
+export interface CatalogFile {
+  readonly uri: string
+  /** The last segment of its path. */
+  readonly name: string
+  /** A skill whose stored version holds the bytes. */
+  readonly skill: Skill
+  readonly file: SkillFile
+  /** The skill that this file is the SKILL.md of. */
+  readonly documents?: CatalogSkill
+}
+
+export type FolderChild =
+  | { readonly kind: 'folder'; readonly uri: string; readonly name: string }
+  | { readonly kind: 'file'; readonly uri: string; readonly name: string }
+
+/** Builds the catalog of one generation. The snapshots come in the generation's order. */
+export function buildCatalog(generation: Generation, snapshots: readonly Snapshot[]): Catalog {
+  const builder = new Builder()
+  for (const snapshot of snapshots) builder.add(snapshot)
+  const digest = createHash('sha256').update(
+    JSON.stringify(generation.sources.map(({ source, snapshot }) => [source, snapshot])),
+  )
+  return { generation: generation.number, digest: digest.digest('hex'), snapshots, ...builder.build() }
+}
+
+class Builder {
+  readonly #skills = new Map<string, CatalogSkill>()
+  readonly #files = new Map<string, CatalogFile>()
+  readonly #folders = new Map<string, Map<string, FolderChild>>()
+  readonly #withheld = new Map<string, Skill>()
+
+  add(snapshot: Snapshot): void {
+    const renamed = renamedFolders(snapshot.skills)
+    this.#folder(uriOf(snapshot.source, ''))
+    for (const skill of snapshot.skills) {
+      if (skill.servedPath === undefined) continue
+      if (skill.standing === 'withheld')
+        this.#withheld.set(uriOf(snapshot.source, `${skill.servedPath}/SKILL.md`), skill)
+      else this.#addSkill(snapshot.source, skill, skill.servedPath, renamed)
+    }
+  }
+
+  build(): Pick<Catalog, 'skills' | 'listed' | 'files' | 'folders' | 'withheld'> {
+    const listed = [...this.#skills.values()].filter(({ skill }) => skill.standing === 'served')
+    return {
+      skills: this.#skills,
+      listed: listed.toSorted((a, b) => comparePaths(a.uri, b.uri)),
+      files: this.#files,
+      folders: new Map([...this.#folders].map(([uri, children]) => [uri, inNameOrder([...children.values()])])),
+      withheld: this.#withheld,
+    }
+  }
+
+  #addSkill(source: SourceId, skill: Skill, servedPath: string, renamed: ReadonlyMap<string, string>): void {
+    const { name, description, frontmatter, digest } = skill
+    if (name === undefined || description === undefined || frontmatter === undefined || digest === undefined) return
+    const root = uriOf(source, servedPath)
+    const uri = `${root}/SKILL.md`
+    const served = (path: string): string =>
+      skill.path === '' ? joinPath(servedPath, path) : servedPathOf(joinPath(skill.path, path), renamed)
+    const files = skill.files.map((file) => fileOf(uriOf(source, served(file.path)), skill, file))
+    const entry: CatalogSkill = {
+      uri,
+      root,
+      source,
+      name,
+      description,
+      frontmatter,
+      digest,
+      skill,
+      files: documentFirst(files, uri),
+    }
+    this.#skills.set(uri, entry)
+    for (const file of files)
+      this.#addFile(
+        file.uri === uri ? { ...file, documents: entry } : file,
+        skill.standing === 'served' ? undefined : root,
+      )
+  }
+
+  /** A file of an enclosing skill is the same file: the one that knows its skill stays. */
+  #addFile(file: CatalogFile, hiddenBelow: string | undefined): void {
+    if (this.#files.get(file.uri)?.documents === undefined) this.#files.set(file.uri, file)
+    let child: FolderChild = { kind: 'file', uri: file.uri, name: file.name }
+    for (const folder of folderUrisAbove(file.uri)) {
+      const children = this.#folder(folder)
+      if (children.has(child.uri)) return
+      children.set(child.uri, child)
+      // An unlisted skill shows its own folders to whoever knows it, and appears in no folder above.
+      if (folder === hiddenBelow) return
+      child = { kind: 'folder', uri: folder, name: decodeURIComponent(baseName(folder)) }
+    }
+  }
+
+  #folder(uri: string): Map<string, FolderChild> {
+    const known = this.#folders.get(uri)
+    if (known !== undefined) return known
+    const children = new Map<string, FolderChild>()
+    this.#folders.set(uri, children)
+    return children
+  }
+}
+
+function fileOf(uri: string, skill: Skill, file: SkillFile): CatalogFile {
+  return { uri, name: baseName(file.path), skill, file }
+}
+
+function documentFirst(files: readonly CatalogFile[], document: string): CatalogFile[] {
+  const rank = (file: CatalogFile): number => (file.uri === document ? 0 : 1)
+  return files.toSorted((a, b) => rank(a) - rank(b) || comparePaths(a.uri, b.uri))
+}
+
+function inNameOrder(children: readonly FolderChild[]): FolderChild[] {
+  return children.toSorted((a, b) => comparePaths(a.name, b.name))
+}
+
+/** What is served before the first pull ended. Below the class that builds it, which no function's hoisting brings up. */
+export const EMPTY_CATALOG: Catalog = buildCatalog({ number: 0, createdAt: '', sources: [] }, [])

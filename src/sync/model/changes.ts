@@ -1,0 +1,67 @@
+import type { Catalog, CatalogFile, CatalogSkill } from './catalog.ts'
+
+/** What moved between two catalogs, in canonical URIs of files. */
+export interface Changes {
+  readonly added: ReadonlySet<string>
+  readonly removed: ReadonlySet<string>
+  readonly changed: ReadonlySet<string>
+  /** The set of listed resources, or what a list says of one of them, is another. */
+  readonly list: boolean
+}
+
+export const NO_CHANGES: Changes = { added: new Set(), removed: new Set(), changed: new Set(), list: false }
+
+/** Compares two catalogs by what a client can read. A commit that changed no such byte is no change. */
+export function diff(before: Catalog, after: Catalog): Changes {
+  if (before.digest === after.digest) return NO_CHANGES
+  const added = new Set<string>()
+  const removed = new Set<string>()
+  const changed = new Set<string>()
+  for (const uri of touched(before, after)) {
+    const old = before.files.get(uri)
+    const current = after.files.get(uri)
+    if (old === undefined) added.add(uri)
+    else if (current === undefined) removed.add(uri)
+    else if (!isSameFile(old, current)) changed.add(uri)
+  }
+  return { added, removed, changed, list: !isSameList(before.listed, after.listed) }
+}
+
+export function isEmpty(changes: Changes): boolean {
+  return changes.added.size + changes.removed.size + changes.changed.size === 0 && !changes.list
+}
+
+/** The files of every skill that is not as it was; those of all others are as they were. */
+function touched(before: Catalog, after: Catalog): ReadonlySet<string> {
+  const uris = new Set<string>()
+  const collect = (from: Catalog, other: Catalog): void => {
+    for (const skill of from.skills.values()) {
+      if (isSameSkill(skill, other.skills.get(skill.uri))) continue
+      for (const { uri } of skill.files) uris.add(uri)
+    }
+  }
+  collect(before, after)
+  collect(after, before)
+  return uris
+}
+
+function isSameSkill(a: CatalogSkill, b: CatalogSkill | undefined): boolean {
+  return b !== undefined && a.digest === b.digest && a.skill.standing === b.skill.standing
+}
+
+function isSameFile(a: CatalogFile, b: CatalogFile): boolean {
+  return a.file.sha256 === b.file.sha256 && a.file.size === b.file.size && a.file.executable === b.file.executable
+}
+
+function isSameList(before: readonly CatalogSkill[], after: readonly CatalogSkill[]): boolean {
+  if (before.length !== after.length) return false
+  return before.every((skill, index) => {
+    const other = after[index]
+    return other !== undefined && skill.uri === other.uri && documentHash(skill) === documentHash(other)
+  })
+}
+
+/** Name, description and size of a listed resource all come from its SKILL.md. */
+function documentHash(skill: CatalogSkill): string | undefined {
+  return skill.files[0]?.file.sha256
+}

@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto'
+import type { SkillFile } from './skill.ts'
+
+const DOMAIN = 'skillsyncd skill v1\0'
+
+/**
+ * The content digest of a skill, 64 lower-case hex digits: SHA-256 over a domain prefix and then, for each file in the
+ * order of its raw path bytes, the executable flag, the path with its length, the size and the SHA-256 of the file.
+ * `docs/digest.md` is its specification, with test vectors.
+ */
+export function digestOf(files: readonly DigestedFile[]): string {
+  const hash = createHash('sha256').update(DOMAIN)
+  for (const file of inPathOrder(files)) {
+    const path = Buffer.from(file.path, 'utf8')
+    const head = Buffer.alloc(1 + 4)
+    head.writeUInt8(file.executable ? 1 : 0, 0)
+    head.writeUInt32BE(path.length, 1)
+    const size = Buffer.alloc(8)
+    size.writeBigUInt64BE(BigInt(file.size))
+    hash.update(head).update(path).update(size).update(Buffer.from(file.sha256, 'hex'))
+  }
+  return hash.digest('hex')
+}
+
+/** What of a file the digest covers. */
+export type DigestedFile = Pick<SkillFile, 'path' | 'executable' | 'size' | 'sha256'>
+
+/** Sorted by raw path bytes, as git and the digest order them; no locale has a say. */
+export function inPathOrder<File extends { readonly path: string }>(files: readonly File[]): File[] {
+  return files.toSorted((a, b) => comparePaths(a.path, b.path))
+}
+
+/** Compares as UTF-8 bytes. UTF-16 order differs from it where surrogates meet U+E000 to U+FFFF. */
+export function comparePaths(a: string, b: string): number {
+  if (a === b) return 0
+  return Buffer.compare(Buffer.from(a, 'utf8'), Buffer.from(b, 'utf8'))
+}

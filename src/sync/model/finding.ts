@@ -1,0 +1,31 @@
+/** Something about one path of one revision that a person should know. Never an error: the rest is served. */
+export interface Finding {
+  /** The rule, in kebab case, stable: `frontmatter-missing`, `name-unlike-folder`, … */
+  readonly rule: FindingRule
+  /** Relative to the source's root; a skill's folder or a file. */
+  readonly path: string
+  /** What is the case, with the values; and the mend where there is one. */
+  readonly message: string
+}
+
+export type FindingRule =
+  | 'frontmatter-missing'
+  | 'frontmatter-unterminated'
+  | 'frontmatter-invalid'
+  | 'frontmatter-too-large'
+  | 'encoding-invalid'
+  | 'name-missing'
+  | 'name-invalid'
+  | 'name-unlike-folder'
+  | 'name-clash'
+  | 'description-missing'
+  | 'description-too-long'
+  | 'metadata-not-text'
+  | 'file-name-case'
+  | 'limit-files'
+  | 'limit-bytes'
+  | 'link-refused'
+  | 'submodule'
+  | 'lfs-pointer'
+  | 'path-collision'
+  | 'path-refused'

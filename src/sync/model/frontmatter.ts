@@ -1,0 +1,140 @@
+import { parseDocument } from 'yaml'
+import type { FindingRule } from './finding.ts'
+
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
+export type JsonObject = { readonly [key: string]: JsonValue }
+
+/** What a SKILL.md says of itself, or why that cannot be read. */
+export type FrontmatterReading =
+  | { readonly ok: true; readonly frontmatter: JsonObject; readonly bodyStart: number }
+  | { readonly ok: false; readonly rule: FindingRule; readonly message: string }
+
+export interface FrontmatterLimits {
+  readonly bytes: number
+  /** Levels of mappings and lists. */
+  readonly depth: number
+}
+
+/** The defaults of `design` section 9. */
+export const FRONTMATTER_LIMITS: FrontmatterLimits = { bytes: 65_536, depth: 32 }
+
+/**
+ * Reads the YAML mapping between the two `---` lines as JSON, by the rules of the YAML 1.2 core schema: a date stays text,
+ * `yes` stays text. A byte order mark and CRLF are accepted. Never throws, whatever the bytes are.
+ */
+export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): FrontmatterReading {
+  const block = findBlock(bytes, limits.bytes)
+  if (!block.ok) return block
+  const text = utf8(block.yaml)
+  if (text === undefined) return refused('encoding-invalid', 'The file is not valid UTF-8')
+  const document = parseDocument(text, { stringKeys: true, uniqueKeys: true, strict: true, prettyErrors: false })
+  const problem = document.errors[0] ?? document.warnings[0]
+  if (problem !== undefined)
+    return refused('frontmatter-invalid', `The frontmatter is not valid YAML: ${problem.message}`)
+  const value = toJson(document, limits.depth)
+  if (!value.ok) return refused('frontmatter-invalid', value.message)
+  return { ok: true, frontmatter: value.json, bodyStart: block.bodyStart }
+}
+
+/** The text of bytes that are valid UTF-8, its byte order mark kept; undefined for all others. */
+export function utf8(bytes: Uint8Array): string | undefined {
+  try {
+    return STRICT_UTF8.decode(bytes)
+  } catch (error) {
+    if (error instanceof TypeError) return undefined
+    throw error
+  }
+}
+
+const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+type Block =
+  | { readonly ok: true; readonly yaml: Uint8Array; readonly bodyStart: number }
+  | { readonly ok: false; readonly rule: FindingRule; readonly message: string }
+
+/** Only a line that is exactly `---` opens or closes the block; one inside a value, indented or longer, does not. */
+function findBlock(bytes: Uint8Array, maxBytes: number): Block {
+  const start = hasByteOrderMark(bytes) ? 3 : 0
+  const opening = lineAt(bytes, start)
+  if (!isFence(bytes, start, opening.end)) {
+    return refused(
+      'frontmatter-missing',
+      'The file does not begin with a line "---"; put name and description between two of them',
+    )
+  }
+  for (let at = opening.next; at < bytes.length;) {
+    if (at - opening.next > maxBytes) {
+      return refused('frontmatter-too-large', `The frontmatter is over ${maxBytes} bytes`)
+    }
+    const line = lineAt(bytes, at)
+    if (isFence(bytes, at, line.end)) return { ok: true, yaml: bytes.subarray(opening.next, at), bodyStart: line.next }
+    at = line.next
+  }
+  return refused('frontmatter-unterminated', 'The frontmatter is not closed by a line "---"')
+}
+
+function hasByteOrderMark(bytes: Uint8Array): boolean {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+}
+
+function lineAt(bytes: Uint8Array, start: number): { readonly end: number; readonly next: number } {
+  const feed = bytes.indexOf(0x0a, start)
+  if (feed === -1) return { end: bytes.length, next: bytes.length }
+  return { end: feed > start && bytes[feed - 1] === 0x0d ? feed - 1 : feed, next: feed + 1 }
+}
+
+function isFence(bytes: Uint8Array, start: number, end: number): boolean {
+  return end - start === 3 && bytes[start] === 0x2d && bytes[start + 1] === 0x2d && bytes[start + 2] === 0x2d
+}
+
+function refused(
+  rule: FindingRule,
+  message: string,
+): { readonly ok: false; readonly rule: FindingRule; readonly message: string } {
+  return { ok: false, rule, message }
+}
+
+type Json = { readonly ok: true; readonly json: JsonObject } | { readonly ok: false; readonly message: string }
+
+function toJson(document: ReturnType<typeof parseDocument>, depth: number): Json {
+  try {
+    // An alias is refused outright: written out as JSON, a few bytes of them become gigabytes.
+    const value: unknown = document.toJS({ maxAliasCount: 0 })
+    if (!isMapping(value)) return { ok: false, message: 'The frontmatter is not a mapping of names to values' }
+    return { ok: true, json: jsonObject(value, depth - 1) }
+  } catch (error) {
+    // What the YAML reader throws for an alias, and what the walk below throws for a value that is no JSON.
+    if (error instanceof ReferenceError || error instanceof RangeError) {
+      return { ok: false, message: `The frontmatter cannot be written as JSON: ${error.message}` }
+    }
+    throw error
+  }
+}
+
+/** The value as JSON. Hosts compare field by field, so one that would change on the way is refused with a RangeError. */
+function jsonValue(value: unknown, levels: number): JsonValue {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value === 'number') return jsonNumber(value)
+  if (levels === 0) throw new RangeError('it is nested too deep')
+  if (Array.isArray(value)) return value.map((item) => jsonValue(item, levels - 1))
+  if (isMapping(value)) return jsonObject(value, levels - 1)
+  throw new RangeError('it holds a value that JSON has no form for')
+}
+
+function jsonObject(value: Record<string, unknown>, levels: number): JsonObject {
+  // Entries, not assignments: a key called "__proto__" is a key like any other.
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, jsonValue(item, levels)]))
+}
+
+function jsonNumber(value: number): number {
+  if (!Number.isFinite(value))
+    throw new RangeError(`it holds the number ${value}, which JSON has no form for; quote it`)
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+    throw new RangeError(`it holds a whole number beyond 2^53 (read as ${value}); quote it`)
+  }
+  return value
+}
+
+function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
+}

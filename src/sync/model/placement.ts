@@ -1,0 +1,152 @@
+import { comparePaths } from './digest.ts'
+import type { Finding } from './finding.ts'
+import { baseName, folderOf, foldersAbove, joinPath, relativeTo } from './paths.ts'
+import type { Skill } from './skill.ts'
+
+/** How a source wants its skills to be placed. */
+export interface PlacementRules {
+  readonly names: 'remap' | 'exact'
+  /** Whether a skill at this path is kept out of lists. */
+  isUnlisted(path: string): boolean
+}
+
+/**
+ * Gives every skill the path it is served at. The last segment is its name: a folder that is called otherwise is renamed,
+ * for everything below it. Where two would share a path, the one whose folder matches stays, else the first by path.
+ * Depends on all skills at once, so it is done anew for skills that are otherwise taken over unread.
+ */
+export function place(skills: readonly Skill[], rules: PlacementRules): Skill[] {
+  const unjudged = skills.map(unplaced)
+  const placement = new Placement(unjudged, rules)
+  return unjudged.map((skill) => placement.place(skill)).toSorted((a, b) => comparePaths(a.path, b.path))
+}
+
+/** The skills that a neighbour keeps out of service. Their files are not stored, so when it goes they are read anew. */
+export function decidedByNeighbours(skills: readonly Skill[]): string[] {
+  return skills
+    .filter((skill) => skill.findings.some((finding) => finding.rule === 'name-clash'))
+    .map(({ path }) => path)
+}
+
+const PLACEMENT_RULES: ReadonlySet<string> = new Set(['name-unlike-folder', 'name-clash'])
+
+/** The skill as it was before anything was said about its place. Only a skill that could be served is ever judged here. */
+function unplaced(skill: Skill): Skill {
+  const findings = skill.findings.filter(({ rule }) => !PLACEMENT_RULES.has(rule))
+  const judged = findings.length !== skill.findings.length
+  return { ...skill, standing: judged ? 'served' : skill.standing, findings, servedPath: undefined }
+}
+
+function isServable(skill: Skill): boolean {
+  return skill.standing === 'served' || skill.standing === 'unlisted'
+}
+
+class Placement {
+  readonly #rules: PlacementRules
+  /** Folders that are renamed, by their true path. Read while nested skills are placed, so parents come first. */
+  readonly #renamed = new Map<string, string>()
+  /** Which skill owns a served path. */
+  readonly #owners = new Map<string, string>()
+  /** True paths at which something stands: nothing is renamed onto them. */
+  readonly #taken: ReadonlySet<string>
+
+  constructor(skills: readonly Skill[], rules: PlacementRules) {
+    this.#rules = rules
+    const servable = skills.filter(isServable)
+    this.#taken = servable.every(folderMatches) ? new Set() : takenPaths(skills)
+    for (const skill of inOrderOfPlacement(servable)) this.#claim(skill)
+  }
+
+  place(skill: Skill): Skill {
+    if (skill.name === undefined || skill.standing === 'tools') return skill
+    const servedPath = this.#servedPathOf(skill)
+    // Withheld for a reason of its own: it keeps a path, so that whoever asks for it is told that reason.
+    if (!isServable(skill)) return { ...skill, servedPath }
+    if (this.#owners.get(servedPath) !== skill.path) return this.#withheld(skill, servedPath)
+    const renamed =
+      folderMatches(skill) || skill.path === '' ? [] : [unlikeFolder(skill, `is served as "${servedPath}"`)]
+    const standing = this.#rules.isUnlisted(skill.path) ? 'unlisted' : 'served'
+    return { ...skill, standing, servedPath, findings: [...skill.findings, ...renamed] }
+  }
+
+  #claim(skill: Skill): void {
+    const servedPath = this.#servedPathOf(skill)
+    if (this.#owners.has(servedPath)) return
+    if (!folderMatches(skill)) {
+      if (skill.path !== '' && this.#rules.names === 'exact') return
+      if (this.#taken.has(servedPath) || this.#taken.has(joinPath(folderOf(skill.path), skill.name ?? ''))) return
+      if (skill.path !== '') this.#renamed.set(skill.path, servedPath)
+    }
+    this.#owners.set(servedPath, skill.path)
+  }
+
+  #servedPathOf(skill: Skill): string {
+    const name = skill.name ?? baseName(skill.path)
+    return skill.path === '' ? name : joinPath(servedPathOf(folderOf(skill.path), this.#renamed), name)
+  }
+
+  #withheld(skill: Skill, servedPath: string): Skill {
+    const exact = this.#rules.names === 'exact' && skill.path !== ''
+    const finding = exact ? unlikeFolder(skill, 'is withheld') : clash(skill, servedPath, this.#owners.get(servedPath))
+    return { ...skill, standing: 'withheld', servedPath, findings: [...skill.findings, finding] }
+  }
+}
+
+/** Where a true path is served, given the folders that are renamed. */
+export function servedPathOf(path: string, renamed: ReadonlyMap<string, string>): string {
+  if (renamed.size === 0) return path
+  const own = renamed.get(path)
+  if (own !== undefined) return own
+  for (const above of foldersAbove(path)) {
+    const served = renamed.get(above)
+    if (served !== undefined) return joinPath(served, relativeTo(above, path))
+  }
+  return path
+}
+
+/** The renamed folders of skills that were placed: true path to served path. */
+export function renamedFolders(skills: readonly Skill[]): ReadonlyMap<string, string> {
+  const renamed = new Map<string, string>()
+  for (const skill of skills) {
+    if (skill.servedPath === undefined || !isServable(skill) || skill.path === '' || folderMatches(skill)) continue
+    renamed.set(skill.path, skill.servedPath)
+  }
+  return renamed
+}
+
+/** Parents before children; on one level, those whose folder matches first, then by path; the root among the first level. */
+function inOrderOfPlacement(skills: readonly Skill[]): Skill[] {
+  const depth = (skill: Skill): number => Math.max(1, skill.path.split('/').length)
+  const rank = (skill: Skill): number => (folderMatches(skill) ? 0 : 1)
+  return skills.toSorted((a, b) => depth(a) - depth(b) || rank(a) - rank(b) || comparePaths(a.path, b.path))
+}
+
+function takenPaths(skills: readonly Skill[]): ReadonlySet<string> {
+  const taken = new Set<string>()
+  for (const skill of skills) {
+    if (skill.path === '') continue // What lies in the root is served below the root's own name, out of everyone's way.
+    for (const path of [skill.path, ...skill.files.map((file) => joinPath(skill.path, file.path))]) {
+      taken.add(path)
+      for (const above of foldersAbove(path)) {
+        if (taken.has(above)) break
+        taken.add(above)
+      }
+    }
+  }
+  return taken
+}
+
+function folderMatches(skill: Skill): boolean {
+  return skill.path !== '' && baseName(skill.path) === skill.name
+}
+
+function unlikeFolder(skill: Skill, what: string): Finding {
+  const message = `The name "${skill.name}" is not the name of its folder "${baseName(skill.path)}"; the skill ${what}`
+  return { rule: 'name-unlike-folder', path: skill.path, message }
+}
+
+function clash(skill: Skill, servedPath: string, owner: string | undefined): Finding {
+  const other = owner === undefined ? 'a folder of that path' : `the skill in "${owner}"`
+  const message = `The name "${skill.name}" leads to "${servedPath}", which belongs to ${other}; rename one of the two`
+  return { rule: 'name-clash', path: skill.path, message }
+}

@@ -1,0 +1,22 @@
+/** The id of a git object: 40 lower-case hex digits. (SHA-256 repositories, 64 digits, need the git program.) */
+export type ObjectId = string & { readonly [brand]: 'ObjectId' }
+
+declare const brand: unique symbol
+
+const SHAPE = /^[0-9a-f]{40}$/
+
+/** The one check of the rule. Nothing else casts into `ObjectId`. */
+export function isObjectId(text: string): text is ObjectId {
+  return SHAPE.test(text)
+}
+
+/** Where a ref pointed, once. */
+export interface Revision {
+  /** The ref as the operator wrote it; undefined for the default branch. */
+  readonly asked: string | undefined
+  /** What that came to: `refs/heads/main`, `refs/tags/v1`, or the commit id where a commit was asked for. */
+  readonly ref: string
+  readonly commit: ObjectId
+  /** The tag object, where the ref is an annotated tag. */
+  readonly tag?: ObjectId
+}

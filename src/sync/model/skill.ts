@@ -1,0 +1,51 @@
+import type { Finding } from './finding.ts'
+import type { JsonObject } from './frontmatter.ts'
+import type { ObjectId } from './revision.ts'
+
+/** Everything known about one SKILL.md of one revision. */
+export interface Skill {
+  /** The true folder, relative to the source's root; empty for the root itself. */
+  readonly path: string
+  /** Where it is served: the path of its URI after the source id. Undefined where no URI can hold its name. */
+  readonly servedPath: string | undefined
+  readonly standing: Standing
+  /** As declared, or undefined where the frontmatter gives none. */
+  readonly name: string | undefined
+  readonly description: string | undefined
+  /** The frontmatter as JSON: nothing added, dropped or renamed. Undefined where it could not be read. */
+  readonly frontmatter: JsonObject | undefined
+  /** Sorted by raw path bytes. Empty where the skill was withheld before its files were read. */
+  readonly files: readonly SkillFile[]
+  /** Total of the file sizes, in bytes. */
+  readonly size: number
+  /** `digestOf(files)`, 64 hex digits. Undefined where `files` is empty. */
+  readonly digest: string | undefined
+  readonly findings: readonly Finding[]
+}
+
+/**
+ * What becomes of a SKILL.md. `served`: in every list. `unlisted`: answered by URI, in no list. `tools`: its name or
+ * frontmatter fits no URI, so only the tools offer it. `withheld`: not offered, the findings say why.
+ */
+export type Standing = 'served' | 'unlisted' | 'tools' | 'withheld'
+
+export interface SkillFile {
+  /** Relative to the skill's folder, slash-separated. */
+  readonly path: string
+  readonly executable: boolean
+  /** The git blob whose bytes are served; for a link, that of its target. */
+  readonly blob: ObjectId
+  readonly size: number
+  readonly sha256: string
+  /** The path is a link in the repository, resolved inside the skill. */
+  readonly link?: true
+}
+
+export interface SkillLimits {
+  readonly files: number
+  /** Of all files together. */
+  readonly bytes: number
+}
+
+/** The extension's own limits (SEP-2640): at the limit every host must cope, above it a skill is withheld, never trimmed. */
+export const SKILL_LIMITS: SkillLimits = { files: 512, bytes: 16_777_216 }

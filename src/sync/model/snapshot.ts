@@ -1,0 +1,47 @@
+import type { Finding } from './finding.ts'
+import type { ObjectId, Revision } from './revision.ts'
+import type { Skill } from './skill.ts'
+import type { SourceId } from './source-id.ts'
+
+/** What was found in one revision of one source. Plain data: JSON and back is the identity. */
+export interface Snapshot {
+  readonly source: SourceId
+  readonly url: string
+  readonly revision: Revision
+  /** The tree of the commit. */
+  readonly tree: ObjectId
+  /** Digest of the selection and of the survey's own version: two snapshots compare only where it is equal. */
+  readonly rules: string
+  /** Sorted by `path`. */
+  readonly skills: readonly Skill[]
+  /** Findings that belong to no skill. */
+  readonly findings: readonly Finding[]
+  /**
+   * Folders (relative to the root; the root is the empty path) to tree ids, for those whose tree id alone decides what was
+   * found below them. An equal id in a later commit means: the same skills, unread.
+   */
+  readonly folders: Readonly<Record<string, ObjectId>>
+  /** The raw commit and tag objects, base64. */
+  readonly proof: { readonly commit: string; readonly tag?: string }
+}
+
+/** How many SKILL.md were seen, and what became of them. The parts add up to `seen`. */
+export interface Tally {
+  readonly seen: number
+  /** Served without a finding. */
+  readonly clean: number
+  /** Served, with something to note. */
+  readonly noted: number
+  readonly tools: number
+  readonly withheld: number
+}
+
+export function tallyOf(skills: Iterable<Skill>): Tally {
+  const tally = { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0 }
+  for (const skill of skills) {
+    tally.seen += 1
+    if (skill.standing === 'tools' || skill.standing === 'withheld') tally[skill.standing] += 1
+    else tally[skill.findings.length === 0 ? 'clean' : 'noted'] += 1
+  }
+  return tally
+}

@@ -1,0 +1,39 @@
+import type { SourceId } from './source-id.ts'
+
+/** What the operator wrote about one place that skills come from, checked and with every default filled in. */
+export type Source = GitSource
+
+/** A git repository: over http(s), or on this disk with a `file:` address. */
+export interface GitSource extends Selection {
+  readonly kind: 'git'
+  readonly id: SourceId
+  /** An absolute `http:`, `https:` or `file:` address that holds no user name, password, query or fragment. */
+  readonly url: string
+  /** Branch, tag, `refs/…` or full commit id. Undefined follows the repository's default branch. */
+  readonly ref: string | undefined
+  /** How often the ref is looked at: a cron expression, or a period in milliseconds. */
+  readonly schedule: Schedule
+  /** Readiness depends on it. */
+  readonly required: boolean
+}
+
+export type Schedule =
+  | { readonly kind: 'every'; readonly periodMs: number }
+  | { readonly kind: 'cron'; readonly expression: string }
+
+/** Which folders of a tree are skills of this source. A change here is a change of what is served, without a new commit. */
+export interface Selection {
+  /** Skill paths are relative to it. Slash-separated, no slash at either end; empty means the repository's root. */
+  readonly root: string
+  /** Globs over skill paths. A skill is taken if it matches one of `include` and none of `exclude`. */
+  readonly include: readonly string[]
+  readonly exclude: readonly string[]
+  /** Globs over skill paths: served to whoever knows the URI, in no list. */
+  readonly unlisted: readonly string[]
+  /** What happens to a skill whose folder is not called as its frontmatter says. */
+  readonly names: 'remap' | 'exact'
+  /** Refuse a whole commit that holds an invalid skill, instead of withholding the one skill. */
+  readonly strict: boolean
+  /** What happens to a skill that holds a git LFS pointer in place of a file. */
+  readonly lfs: 'withhold' | 'pointers'
+}

@@ -1,0 +1,52 @@
+import type { ObjectId, Revision } from './revision.ts'
+
+/** The files of one revision: readable, unable to change. What it holds in scratch is gone when it is disposed. */
+export interface Tree extends AsyncDisposable {
+  readonly revision: Revision
+  /** The tree of the commit itself, whatever the source's `root` is. */
+  readonly root: ObjectId
+  /** The raw objects that lead from the ref to `root`, hashed against their ids. Kept as proof. */
+  readonly proof: Proof
+  /** The entries of a tree object, in git's order. Throws `TreeNotTaken` for one that the caller said it knows. */
+  list(tree: ObjectId): readonly TreeEntry[]
+  /**
+   * Brings each of the blobs once, checked against its id. Order and repetition of `blobs` do not matter. The answer has
+   * every id that was asked for.
+   */
+  take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>>
+}
+
+/** A blob, or why this one alone could not be had. */
+export type Taken = Blob | Refused
+
+export interface Proof {
+  readonly commit: Uint8Array
+  readonly tag?: Uint8Array
+}
+
+/** One line of a tree object. The name is raw bytes in git; one that is not UTF-8 never gets this far. */
+export interface TreeEntry {
+  readonly name: string
+  readonly kind: 'file' | 'executable' | 'link' | 'folder' | 'submodule'
+  readonly id: ObjectId
+}
+
+/** The bytes of a blob, in a file of their own that the taker may move away. */
+export interface Blob {
+  readonly kind: 'blob'
+  readonly size: number
+  /** SHA-256 of the bytes, 64 lower-case hex digits. */
+  readonly sha256: string
+  readonly file: string
+}
+
+export interface Refused {
+  readonly kind: 'refused'
+  /** `too-large`: over `FetchLimits.blobBytes`. `absent`: the repository names it and does not have it. */
+  readonly reason: 'too-large' | 'absent'
+}
+
+/** A tree was asked for that the fetch left out, because its id stands at a path where the caller knew it. */
+export class TreeNotTaken extends Error {
+  override readonly name = 'TreeNotTaken'
+}
