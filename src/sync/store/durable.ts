@@ -1,0 +1,42 @@
+import { execFile } from 'node:child_process'
+import { syncPath } from './atomic.ts'
+import { cannot } from './disk-error.ts'
+import { WIDTH, inParallel } from './parallel.ts'
+
+/** Files and folders that were written, and may be in memory alone. All on the file system that `folder` is on. */
+export interface Written {
+  readonly folder: string
+  readonly paths: readonly string[]
+}
+
+/**
+ * Brings all of it to the disk. Many paths go with one sync of the whole file system, which is the quicker the more there
+ * are; few go one by one, so that a small publish does not wait for what other programs have written.
+ */
+export async function makeDurable(written: Written, signal: AbortSignal): Promise<void> {
+  if (written.paths.length >= MANY && (await syncFileSystem(written.folder, signal))) return
+  await inParallel(written.paths, WIDTH, (path) => syncPath(path).catch(cannot(`sync "${path}"`)), signal)
+}
+
+const MANY = 64
+
+/** Behind a program that writes gigabytes, one by one is the quicker way. */
+const PATIENCE_MS = 5_000
+
+/**
+ * Node has no `syncfs`; the `sync` program of every Linux does. False where it is absent or fails. Nowhere else does
+ * `sync` promise that the bytes are on the disk when it returns.
+ */
+async function syncFileSystem(folder: string, signal: AbortSignal): Promise<boolean> {
+  if (process.platform !== 'linux') return false
+  const done = await new Promise<boolean>((resolve) => {
+    const options = {
+      // Nothing of our own environment is anyone else's business, and a PATH from outside decides no program.
+      env: { PATH: '/usr/bin:/bin' },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
+    }
+    execFile('sync', ['-f', folder], options, (error) => resolve(error === null))
+  })
+  signal.throwIfAborted()
+  return done
+}

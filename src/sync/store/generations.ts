@@ -1,0 +1,119 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Generation, Held } from '../model/generation.ts'
+import { isSourceId } from '../model/source-id.ts'
+import { SyncError } from '../model/sync-error.ts'
+import { writeWhole } from './atomic.ts'
+import { cannot, unlessAbsent } from './disk-error.ts'
+import { canonicalJson, isObject, isTime, parseJson } from './json.ts'
+import type { SnapshotStore } from './snapshots.ts'
+import { namesIn, type StateFolder } from './state-folder.ts'
+import { isDigest } from './stored-path.ts'
+
+/** Generations, `generations/<n>.json`, and which of them is served: the one whose number `current` holds. */
+export class GenerationStore {
+  readonly #state: StateFolder
+  readonly #snapshots: SnapshotStore
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(state: StateFolder, snapshots: SnapshotStore) {
+    this.#state = state
+    this.#snapshots = snapshots
+  }
+
+  /** What is served. Where that is damaged, the newest that is whole; undefined where none is. */
+  async current(): Promise<Generation | undefined> {
+    const pointed = await this.#pointed()
+    const numbers = await this.numbers()
+    for (const number of pointed === undefined ? numbers : [pointed, ...numbers]) {
+      const generation = await this.read(number)
+      if (generation !== undefined && (await this.#isWhole(generation))) return generation
+    }
+    return undefined
+  }
+
+  /** Undefined where it is not here, or damaged. */
+  async read(number: number): Promise<Generation | undefined> {
+    const text = await readIfThere(this.#fileOf(number))
+    return text === undefined ? undefined : parseGeneration(text, number)
+  }
+
+  /** Of all that are here, damaged ones included; newest first. */
+  async numbers(): Promise<number[]> {
+    const names = await namesIn(this.#state.at('generations'))
+    const numbers = names
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => numberIn(name.slice(0, -'.json'.length)))
+    return numbers.filter((number) => number !== undefined).sort((a, b) => b - a)
+  }
+
+  /** Writes the next generation and makes it the one that is served. Its snapshots are in the store already. */
+  async publish(sources: readonly Held[], now: Date): Promise<Generation> {
+    return this.exclusively(() => this.#publish(sources, now))
+  }
+
+  /** Runs while nobody publishes, each in turn. */
+  async exclusively<Done>(work: () => Promise<Done>): Promise<Done> {
+    const turn = this.#last.then(work)
+    this.#last = turn.catch(() => {}) // The next in turn does not ask how this one went; its own caller is told.
+    return turn
+  }
+
+  /** Takes one out and says where it lies now, for the caller to remove. */
+  async setAside(number: number): Promise<string | undefined> {
+    return this.#state.setAside(this.#fileOf(number))
+  }
+
+  async #publish(sources: readonly Held[], now: Date): Promise<Generation> {
+    for (const { source, snapshot } of sources) {
+      if (await this.#snapshots.has(snapshot)) continue
+      throw new SyncError('store-failed', `Cannot publish "${source}": its snapshot "${snapshot}" is not in the store`)
+    }
+    const number = Math.max(0, (await this.#pointed()) ?? 0, ...(await this.numbers())) + 1
+    const generation = { number, createdAt: now.toISOString(), sources: [...sources] }
+    await writeWhole(this.#fileOf(number), canonicalJson(generation))
+    await writeWhole(this.#currentFile, `${number}\n`)
+    return generation
+  }
+
+  async #pointed(): Promise<number | undefined> {
+    return numberIn((await readIfThere(this.#currentFile))?.trimEnd() ?? '')
+  }
+
+  async #isWhole(generation: Generation): Promise<boolean> {
+    for (const { snapshot } of generation.sources) if (!(await this.#snapshots.has(snapshot))) return false
+    return true
+  }
+
+  get #currentFile(): string {
+    return join(this.#state.path, 'current')
+  }
+
+  #fileOf(number: number): string {
+    return this.#state.at('generations', `${number}.json`)
+  }
+}
+
+async function readIfThere(file: string): Promise<string | undefined> {
+  return unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
+}
+
+/** The number that the text is; undefined for anything that we would not have written. */
+function numberIn(text: string): number | undefined {
+  const number = Number(text)
+  return Number.isSafeInteger(number) && number > 0 && String(number) === text ? number : undefined
+}
+
+function parseGeneration(text: string, number: number): Generation | undefined {
+  const value = parseJson(text)
+  if (!isObject(value) || value['number'] !== number) return undefined
+  const { createdAt, sources } = value
+  if (!isTime(createdAt) || !Array.isArray(sources) || !sources.every(isHeld)) return undefined
+  return { number, createdAt, sources }
+}
+
+function isHeld(value: unknown): value is Held {
+  if (!isObject(value)) return false
+  const { source, snapshot } = value
+  return typeof source === 'string' && isSourceId(source) && typeof snapshot === 'string' && isDigest(snapshot)
+}

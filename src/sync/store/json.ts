@@ -1,0 +1,41 @@
+/**
+ * JSON in one form alone: keys sorted, no space, no key without a value, a newline at the end. Equal values give equal
+ * bytes, whoever built them.
+ */
+export function canonicalJson(value: unknown): string {
+  return `${jsonOf(value)}\n`
+}
+
+function jsonOf(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(jsonOf).join(',')}]`
+  if (!isObject(value)) return JSON.stringify(value)
+  // An object with sorted keys will not do: `JSON.stringify` puts numeric ones first, and `__proto__` cannot be assigned.
+  let members = ''
+  for (const key of Object.keys(value).sort()) {
+    const member = value[key]
+    if (member === undefined) continue
+    members += `${members === '' ? '' : ','}${JSON.stringify(key)}:${jsonOf(member)}`
+  }
+  return `{${members}}`
+}
+
+/** The value that the text stands for; undefined where it is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A time as we write it: ISO 8601 in UTC, to the millisecond. */
+export function isTime(value: unknown): value is string {
+  return typeof value === 'string' && TIME.test(value) && !Number.isNaN(Date.parse(value))
+}
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/

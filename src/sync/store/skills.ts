@@ -1,0 +1,188 @@
+import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { comparePaths } from '../model/digest.ts'
+import { foldersAbove } from '../model/paths.ts'
+import type { SkillFile } from '../model/skill.ts'
+import { SyncError } from '../model/sync-error.ts'
+import { removeAll, syncFolder, temporaryIn } from './atomic.ts'
+import type { Claims } from './claims.ts'
+import { cannot, isDiskError } from './disk-error.ts'
+import { makeDurable } from './durable.ts'
+import { WIDTH, inParallel } from './parallel.ts'
+import { place, problemOf, readVerified, type Bytes } from './skill-file.ts'
+import { makeFolder, namesIn, type StateFolder } from './state-folder.ts'
+import { checkDigest, checkPath, checkStorable, isDigest, type PathLimits, type StoredSkill } from './stored-path.ts'
+
+/** Where the bytes of a file come from. `move`: nobody else wants this scratch file, so it need not be copied. */
+export type Origin =
+  | { readonly kind: 'scratch'; readonly file: string; readonly move: boolean }
+  | { readonly kind: 'stored'; readonly skill: StoredSkill; readonly path: string }
+
+/** A skill version while it is written: nobody looks below a temporary name. */
+interface Draft {
+  readonly skill: StoredSkill
+  readonly folder: string
+}
+
+/**
+ * Skill versions, each once, under its content digest: `skills/<digest>/<name>/…`, never modified. Files are 0444 or 0555
+ * against an agent's slip; folders stay 0755, or nobody but root could move or remove one, nor an agent leave its caches.
+ */
+export class SkillStore {
+  readonly #state: StateFolder
+  readonly #claims: Claims
+  readonly #limits: PathLimits
+
+  constructor(state: StateFolder, claims: Claims, limits: PathLimits) {
+    this.#state = state
+    this.#claims = claims
+    this.#limits = limits
+  }
+
+  /** The absolute path that an agent is given. */
+  folderOf(skill: StoredSkill): string {
+    return this.#state.at('skills', skill.digest, skill.folderName)
+  }
+
+  /** Whether it is here, undamaged: every file is read. It stays for long enough to be published. */
+  async has(skill: StoredSkill): Promise<boolean> {
+    checkStorable(skill, this.#limits)
+    await this.#claims.claim(skill.digest)
+    return this.#isWhole(skill)
+  }
+
+  /** `keepAll` for one. */
+  async keep(skill: StoredSkill, bytesOf: (file: SkillFile) => Origin, signal: AbortSignal): Promise<void> {
+    await this.keepAll([skill], (_, file) => bytesOf(file), signal)
+  }
+
+  /**
+   * Writes those that are not here, or damaged, and asks `bytesOf` for no others. All are on the disk when this returns,
+   * and if it throws, none is half there. A scratch file that was to be moved is gone either way.
+   */
+  async keepAll(
+    skills: readonly StoredSkill[],
+    bytesOf: (skill: StoredSkill, file: SkillFile) => Origin,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const missing = await this.#missing(skills, signal)
+    if (missing.length > 0) await this.#write(missing, bytesOf, signal)
+    // Also for those that were here: whoever renamed them may not have come to this yet, or was killed before.
+    await syncFolder(this.#state.at('skills'))
+  }
+
+  /** The bytes of a file, checked. Damaged or gone is `store-failed`; wrong bytes are never given out. */
+  async read(skill: StoredSkill, file: SkillFile): Promise<Buffer> {
+    const read = await readVerified(this.#pathOf(skill, file.path), file)
+    if (Buffer.isBuffer(read)) return read
+    throw new SyncError('store-failed', `Cannot read "${file.path}" of the skill "${skill.digest}": ${read.problem}`)
+  }
+
+  /** Of all that are here. */
+  async digests(): Promise<string[]> {
+    return (await namesIn(this.#state.at('skills'))).filter(isDigest)
+  }
+
+  /** Takes one out and says where it lies now, for the caller to remove. Undefined where a pull may want it. */
+  async setAside(digest: string): Promise<string | undefined> {
+    return this.#claims.remove(digest, () => this.#state.setAside(this.#state.at('skills', digest)))
+  }
+
+  async #missing(skills: readonly StoredSkill[], signal: AbortSignal): Promise<StoredSkill[]> {
+    const distinct = new Map(skills.map((skill) => [skill.digest, skill]))
+    for (const skill of distinct.values()) checkStorable(skill, this.#limits)
+    const missing: StoredSkill[] = []
+    const lookAt = async (skill: StoredSkill): Promise<void> => {
+      if (!(await this.has(skill))) missing.push(skill)
+    }
+    await inParallel(distinct.values(), WIDTH, lookAt, signal)
+    missing.forEach(checkDigest)
+    return missing
+  }
+
+  async #write(
+    missing: readonly StoredSkill[],
+    bytesOf: (skill: StoredSkill, file: SkillFile) => Origin,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const drafts = missing.map((skill) => ({ skill, folder: temporaryIn(this.#state.at('skills')) }))
+    try {
+      const paths = await this.#fill(drafts, bytesOf, signal)
+      await makeDurable({ folder: this.#state.at('skills'), paths }, signal)
+      await inParallel(drafts, WIDTH, (draft) => this.#publish(draft), signal)
+    } catch (error) {
+      // A full disk gets its litter back at once. What cannot be removed now goes with the next sweep.
+      for (const { folder } of drafts) await removeAll(folder).catch(() => {})
+      throw error
+    }
+  }
+
+  /** The paths of all that was written, files and folders. */
+  async #fill(
+    drafts: readonly Draft[],
+    bytesOf: (skill: StoredSkill, file: SkillFile) => Origin,
+    signal: AbortSignal,
+  ): Promise<string[]> {
+    const folders = drafts.flatMap(foldersIn)
+    for (const folder of folders) await makeFolder(folder, 0o755)
+    const files = drafts.flatMap((draft) => draft.skill.files.map((file) => ({ draft, file })))
+    const paths: string[] = []
+    const write = async ({ draft, file }: (typeof files)[number]): Promise<void> => {
+      const path = join(draft.folder, draft.skill.folderName, file.path)
+      paths.push(path)
+      const bytes = await this.#bytesAt(bytesOf(draft.skill, file))
+      const attempt = `keep "${file.path}" of the skill "${draft.skill.digest}"`
+      const problem = await place(bytes, path, file).catch(cannot(attempt))
+      if (problem !== undefined) throw new SyncError('store-failed', `Cannot ${attempt}: ${problem}`)
+    }
+    await inParallel(files, WIDTH, write, signal)
+    return [...paths, ...folders]
+  }
+
+  async #bytesAt(origin: Origin): Promise<Bytes> {
+    if (origin.kind === 'scratch') return origin
+    await this.#claims.claim(origin.skill.digest)
+    return { file: this.#pathOf(origin.skill, origin.path), move: false }
+  }
+
+  async #publish(draft: Draft): Promise<void> {
+    const target = this.#state.at('skills', draft.skill.digest)
+    const attempt = `publish the skill "${draft.skill.digest}"`
+    while (!(await hasMoved(draft.folder, target).catch(cannot(attempt)))) {
+      // Another source was quicker with the same skill; or what is there is damaged, and its place is needed.
+      if (await this.#isWhole(draft.skill)) return removeAll(draft.folder)
+      const aside = await this.#state.setAside(target)
+      if (aside !== undefined) await removeAll(aside)
+    }
+  }
+
+  async #isWhole(skill: StoredSkill): Promise<boolean> {
+    for (const file of skill.files) {
+      if ((await problemOf(this.#pathOf(skill, file.path), file)) !== undefined) return false
+    }
+    return true
+  }
+
+  #pathOf(skill: StoredSkill, path: string): string {
+    checkPath(skill, path, this.#limits)
+    return join(this.folderOf(skill), path)
+  }
+}
+
+/** Every folder of a draft, parents before children. */
+function foldersIn(draft: Draft): string[] {
+  const inside = new Set(draft.skill.files.flatMap((file) => [...foldersAbove(file.path)]))
+  const root = join(draft.folder, draft.skill.folderName)
+  return [draft.folder, ...[...inside].sort(comparePaths).map((folder) => join(root, folder))]
+}
+
+/** False where something is in the way. */
+async function hasMoved(from: string, to: string): Promise<boolean> {
+  try {
+    await rename(from, to)
+    return true
+  } catch (error) {
+    if (isDiskError(error, 'ENOTEMPTY', 'EEXIST', 'ENOTDIR')) return false
+    throw error
+  }
+}

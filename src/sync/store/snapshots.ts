@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto'
+import { lstat, readFile } from 'node:fs/promises'
+import type { Snapshot } from '../model/snapshot.ts'
+import { SyncError } from '../model/sync-error.ts'
+import { writeWhole } from './atomic.ts'
+import type { Claims } from './claims.ts'
+import { cannot, unlessAbsent } from './disk-error.ts'
+import { canonicalJson } from './json.ts'
+import { namesIn, type StateFolder } from './state-folder.ts'
+import { isDigest } from './stored-path.ts'
+
+/** Snapshots, each in a file whose name is the SHA-256 of its bytes: `snapshots/<digest>.json`. */
+export class SnapshotStore {
+  readonly #state: StateFolder
+  readonly #claims: Claims
+
+  constructor(state: StateFolder, claims: Claims) {
+    this.#state = state
+    this.#claims = claims
+  }
+
+  /** Writes it and gives its digest. It stays for long enough to be published. */
+  async keep(snapshot: Snapshot): Promise<string> {
+    const bytes = Buffer.from(canonicalJson(snapshot))
+    const digest = sha256(bytes)
+    await this.#claims.claim(digest)
+    await writeWhole(this.#fileOf(digest), bytes)
+    return digest
+  }
+
+  /** Damaged or gone is `store-failed`. */
+  async read(digest: string): Promise<Snapshot> {
+    if (!isDigest(digest)) throw failed(digest, 'that is not a SHA-256')
+    const bytes = await unlessAbsent(readFile(this.#fileOf(digest))).catch(cannot(`read the snapshot "${digest}"`))
+    if (bytes === undefined) throw failed(digest, 'it is not in the store')
+    if (sha256(bytes) !== digest) throw failed(digest, 'it is damaged')
+    const snapshot: Snapshot = JSON.parse(bytes.toString('utf8'))
+    return snapshot
+  }
+
+  /** Whether there is a file of that name; only `read` tells whether it is whole. */
+  async has(digest: string): Promise<boolean> {
+    if (!isDigest(digest)) return false
+    const found = await unlessAbsent(lstat(this.#fileOf(digest))).catch(cannot(`look for the snapshot "${digest}"`))
+    return found?.isFile() ?? false
+  }
+
+  /** Of all that are here. */
+  async digests(): Promise<string[]> {
+    const names = await namesIn(this.#state.at('snapshots'))
+    return names
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => name.slice(0, -'.json'.length))
+      .filter(isDigest)
+  }
+
+  /** Takes one out and says where it lies now, for the caller to remove. Undefined where a pull may want it. */
+  async setAside(digest: string): Promise<string | undefined> {
+    return this.#claims.remove(digest, () => this.#state.setAside(this.#fileOf(digest)))
+  }
+
+  #fileOf(digest: string): string {
+    return this.#state.at('snapshots', `${digest}.json`)
+  }
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+function failed(digest: string, why: string): SyncError {
+  return new SyncError('store-failed', `Cannot read the snapshot ${JSON.stringify(digest.slice(0, 64))}: ${why}`)
+}

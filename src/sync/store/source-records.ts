@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises'
+import { isObjectId, type Revision } from '../model/revision.ts'
+import type { SourceId } from '../model/source-id.ts'
+import { isSyncErrorCode, type SyncErrorCode } from '../model/sync-error.ts'
+import { writeWhole } from './atomic.ts'
+import { cannot, unlessAbsent } from './disk-error.ts'
+import { canonicalJson, isObject, isTime, parseJson } from './json.ts'
+import type { StateFolder } from './state-folder.ts'
+
+/** How it went with a source so far. History: a restart that finds none starts a new one. Times are ISO 8601, UTC. */
+export interface SourceRecord {
+  readonly lastAttempt: string | undefined
+  readonly lastSuccess: string | undefined
+  readonly nextPoll: string | undefined
+  /** What is wrong with it; undefined while all is well. */
+  readonly condition: { readonly code: SyncErrorCode; readonly message: string } | undefined
+  /** What the last success saw. */
+  readonly revision: Revision | undefined
+}
+
+/** One record per source, `sources/<id>.json`. */
+export class SourceRecords {
+  readonly #state: StateFolder
+
+  constructor(state: StateFolder) {
+    this.#state = state
+  }
+
+  /** Undefined where there is none, or none that can be read: a damaged history is no history. */
+  async read(id: SourceId): Promise<SourceRecord | undefined> {
+    const file = this.#fileOf(id)
+    const text = await unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
+    return text === undefined ? undefined : parseRecord(text)
+  }
+
+  async write(id: SourceId, record: SourceRecord): Promise<void> {
+    await writeWhole(this.#fileOf(id), canonicalJson(record))
+  }
+
+  #fileOf(id: SourceId): string {
+    return this.#state.at('sources', `${id}.json`)
+  }
+}
+
+function parseRecord(text: string): SourceRecord | undefined {
+  const value = parseJson(text)
+  if (!isObject(value)) return undefined
+  const { lastAttempt, lastSuccess, nextPoll, condition, revision } = value
+  if (!isAbsentOr(isTime)(lastAttempt) || !isAbsentOr(isTime)(lastSuccess) || !isAbsentOr(isTime)(nextPoll))
+    return undefined
+  if (!isAbsentOr(isCondition)(condition) || !isAbsentOr(isRevision)(revision)) return undefined
+  return { lastAttempt, lastSuccess, nextPoll, condition, revision }
+}
+
+function isAbsentOr<Kind>(is: (value: unknown) => value is Kind): (value: unknown) => value is Kind | undefined {
+  return (value) => value === undefined || is(value)
+}
+
+function isCondition(value: unknown): value is NonNullable<SourceRecord['condition']> {
+  if (!isObject(value)) return false
+  const { code, message } = value
+  return typeof code === 'string' && isSyncErrorCode(code) && typeof message === 'string'
+}
+
+function isRevision(value: unknown): value is Revision {
+  if (!isObject(value)) return false
+  const { asked, ref, commit, tag } = value
+  if (asked !== undefined && typeof asked !== 'string') return false
+  if (typeof ref !== 'string' || typeof commit !== 'string' || !isObjectId(commit)) return false
+  return tag === undefined || (typeof tag === 'string' && isObjectId(tag))
+}

@@ -1,0 +1,104 @@
+import { chmod, mkdir, readFile, readdir, rename } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { SyncError } from '../model/sync-error.ts'
+import { isTemporary, removeAll, syncFolder, temporaryIn, writeWhole } from './atomic.ts'
+import { cannot, unlessAbsent } from './disk-error.ts'
+
+/** The version of the layout. A change that an older version would misread gets the next number. */
+const FORMAT = '1'
+
+const FOLDERS = ['skills', 'snapshots', 'generations', 'sources', 'tmp'] as const
+
+/** Opens the state folder, and makes it where there is none. Refuses a layout it does not know and a folder of someone else's. */
+export async function openState(path: string): Promise<StateFolder> {
+  const root = resolve(path)
+  await mkdir(root, { recursive: true, mode: 0o700 }).catch(cannot(`make the state folder "${root}"`))
+  await checkFormat(root)
+  for (const folder of FOLDERS) await makeFolder(join(root, folder), 0o700)
+  await syncFolder(root)
+  return new StateFolder(root)
+}
+
+/** The folder that survives a restart. Every server reads it; one process writes it. */
+export class StateFolder {
+  readonly path: string
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  /** The absolute path of something in the state folder. */
+  at(folder: (typeof FOLDERS)[number], ...names: readonly string[]): string {
+    return join(this.path, folder, ...names)
+  }
+
+  /** Removes what a killed process left half done. Only for the one writer, before it starts anything. */
+  async sweep(): Promise<void> {
+    for (const name of await namesIn(this.at('tmp'))) await removeAll(this.at('tmp', name))
+    for (const folder of [this.path, ...FOLDERS.map((folder) => this.at(folder))]) {
+      for (const name of await namesIn(folder)) if (isTemporary(name)) await removeAll(join(folder, name))
+    }
+  }
+
+  /** A fresh folder of its own, gone with everything in it when disposed. */
+  async scratch(): Promise<Scratch> {
+    const path = temporaryIn(this.at('tmp'))
+    await makeFolder(path, 0o700)
+    return { path, [Symbol.asyncDispose]: () => removeAll(path) }
+  }
+
+  /**
+   * Takes something out of its place in one step, into `tmp/`, and says where it lies now. Undefined where nothing was. No
+   * reader ever sees it half removed.
+   */
+  async setAside(path: string): Promise<string | undefined> {
+    const aside = temporaryIn(this.at('tmp'))
+    const moved = unlessAbsent(rename(path, aside).then(() => aside))
+    return moved.catch(cannot(`take "${path}" out of its place`))
+  }
+}
+
+export interface Scratch extends AsyncDisposable {
+  readonly path: string
+}
+
+/** The names in a folder of the state folder; none where somebody removed it. */
+export async function namesIn(folder: string): Promise<string[]> {
+  return (await unlessAbsent(readdir(folder)).catch(cannot(`list "${folder}"`))) ?? []
+}
+
+async function checkFormat(root: string): Promise<void> {
+  const file = join(root, 'format')
+  const text = await unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
+  if (text === undefined) {
+    await checkUnused(root)
+    return writeWhole(file, `${FORMAT}\n`)
+  }
+  const found = text.trimEnd()
+  if (found === FORMAT) return
+  throw new SyncError(
+    'store-failed',
+    `Cannot open the state folder "${root}": its format is "${found.slice(0, 20)}" and this version knows "${FORMAT}"; ` +
+      'run the version that wrote it, or move the folder away to begin with an empty one',
+  )
+}
+
+/** A sweep empties `tmp/`. In a home folder that was named by mistake, that would be someone's work. */
+async function checkUnused(root: string): Promise<void> {
+  const foreign = (await namesIn(root)).find((name) => !isTemporary(name) && !MAY_BE_THERE.has(name))
+  if (foreign === undefined) return
+  throw new SyncError(
+    'store-failed',
+    `Cannot use "${root}" as the state folder: it has no file "format" and holds "${foreign}"; name an empty folder`,
+  )
+}
+
+/** Put there before the first opening: by the lock of the one writer, and by the file system itself. */
+const MAY_BE_THERE: ReadonlySet<string> = new Set(['daemon.lock', 'lost+found'])
+
+/** Makes one folder with exactly these permission bits; one that is there stays as it is. */
+export async function makeFolder(path: string, mode: number): Promise<void> {
+  // The umask can only take bits away from what `mkdir` is asked for, and one that is too strict locks ourselves out.
+  const made = await mkdir(path, { recursive: true, mode }).catch(cannot(`make the folder "${path}"`))
+  if (made !== undefined) await chmod(path, mode).catch(cannot(`make the folder "${path}"`))
+}

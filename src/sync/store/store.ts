@@ -1,0 +1,53 @@
+import { Claims } from './claims.ts'
+import { collect, type Collected, type Retention } from './collect.ts'
+import { GenerationStore } from './generations.ts'
+import { SkillStore } from './skills.ts'
+import { SnapshotStore } from './snapshots.ts'
+import { SourceRecords } from './source-records.ts'
+import { openState, type Scratch, type StateFolder } from './state-folder.ts'
+import { PATH_LIMITS, type PathLimits } from './stored-path.ts'
+
+/** What a store can be told to do otherwise. */
+export interface StoreOptions {
+  readonly pathLimits?: PathLimits
+  /** A clock that nobody sets, in milliseconds. */
+  readonly monotonicMs?: () => number
+}
+
+/** What survives a restart. Any number of processes read it, one writes it; it writes nowhere but below its folder. */
+export class Store {
+  readonly folder: StateFolder
+  readonly skills: SkillStore
+  readonly snapshots: SnapshotStore
+  readonly generations: GenerationStore
+  readonly records: SourceRecords
+
+  private constructor(folder: StateFolder, options: StoreOptions) {
+    const claims = new Claims(options.monotonicMs ?? (() => performance.now()))
+    this.folder = folder
+    this.skills = new SkillStore(folder, claims, options.pathLimits ?? PATH_LIMITS)
+    this.snapshots = new SnapshotStore(folder, claims)
+    this.generations = new GenerationStore(folder, this.snapshots)
+    this.records = new SourceRecords(folder)
+  }
+
+  /** Opens the state folder, and makes it where there is none. */
+  static async open(statePath: string, options: StoreOptions = {}): Promise<Store> {
+    return new Store(await openState(statePath), options)
+  }
+
+  /** A fresh folder for one pull, on the disk of the store so that its files can be moved in. */
+  async scratch(): Promise<Scratch> {
+    return this.folder.scratch()
+  }
+
+  /** Removes what a killed process left half done. Only for the one writer, before it starts anything. */
+  async sweep(): Promise<void> {
+    await this.folder.sweep()
+  }
+
+  /** Removes what nobody needs any more; `keep` are snapshots that somebody does. Only for the one writer. */
+  async collect(now: Date, retention: Retention, keep: ReadonlySet<string>, signal: AbortSignal): Promise<Collected> {
+    return collect(this, now, retention, keep, signal)
+  }
+}

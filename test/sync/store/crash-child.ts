@@ -1,0 +1,61 @@
+// Publishes and collects in a loop until it kills itself at the call to the file system that its caller chose, or, where
+// that is call 0, publishes once and prints every rename and every finished sync.
+// argv: the built store, the state folder, the round to begin with, the call, and whether to kill before it or in it.
+import { writeSync } from 'node:fs'
+import fs, { type FileHandle } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
+import type * as Built from '../../../src/sync/store/store.ts'
+import { numbered, publishSamples } from './samples.ts'
+
+const [, , built = '', state = '', first = '', call = '', moment = ''] = process.argv
+let left = Number(call)
+
+type Call = (...args: unknown[]) => Promise<unknown>
+
+function wrap(target: object, names: readonly string[], around: (name: string, real: Call) => Call): void {
+  for (const name of names) Reflect.set(target, name, around(name, Reflect.get(target, name)))
+}
+
+function killing(_: string, real: Call): Call {
+  return function killing(this: unknown, ...args) {
+    left -= 1
+    if (left === 0 && moment === 'before') process.kill(process.pid, 'SIGKILL')
+    const result = real.apply(this, args)
+    if (left === 0) process.kill(process.pid, 'SIGKILL')
+    return result
+  }
+}
+
+const opened = new WeakMap<object, unknown>()
+
+function tracing(name: string, real: Call): Call {
+  return async function tracing(this: object, ...args) {
+    if (name === 'rename') writeSync(1, `${JSON.stringify([name, ...args])}\n`)
+    const result = await real.apply(this, args)
+    if (name === 'open' && result instanceof Object) opened.set(result, args[0])
+    if (name === 'sync') writeSync(1, `${JSON.stringify([name, opened.get(this)])}\n`)
+    return result
+  }
+}
+
+async function fileHandle(): Promise<object> {
+  const handle: FileHandle = await fs.open(process.execPath)
+  await handle.close()
+  return Object.getPrototypeOf(handle)
+}
+
+const around = left === 0 ? tracing : killing
+wrap(await fileHandle(), ['read', 'stat', 'sync', 'writeFile', 'close'], around)
+wrap(fs, ['open', 'mkdir', 'rename', 'rm', 'chmod', 'lstat', 'copyFile', 'readFile', 'readdir'], around)
+syncBuiltinESMExports()
+
+const { Store }: typeof Built = await import(built)
+let elapsedMs = 0
+const store = await Store.open(state, { monotonicMs: () => (elapsedMs += 3_600_000) })
+await store.sweep()
+for (let round = Number(first); ; round += 1) {
+  await publishSamples(store, new Date(), numbered(round), numbered(round + 1))
+  if (around === tracing) break
+  writeSync(1, `${round}\n`)
+  await store.collect(new Date(), { generations: 1, youngerThanMs: -1 }, new Set(), new AbortController().signal)
+}

@@ -1,0 +1,52 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { SourceRecord } from '../../../src/sync/store/source-records.ts'
+import { Store } from '../../../src/sync/store/store.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { snapshotOf, sourceId } from './samples.ts'
+
+const TEAM = sourceId('team')
+
+const RECORD: SourceRecord = {
+  lastAttempt: '2026-01-02T03:04:05.006Z',
+  lastSuccess: undefined,
+  nextPoll: '2026-01-02T03:09:05.006Z',
+  condition: { code: 'rate-limited', message: 'Cannot reach "team": asked to wait' },
+  revision: snapshotOf().revision,
+}
+
+test('a record reads back equal, and a source without one has none', async () => {
+  await using folder = await temporaryFolder()
+  const { records } = await Store.open(folder.path)
+
+  await records.write(TEAM, RECORD)
+
+  expect(await records.read(TEAM)).toEqual(RECORD)
+  expect(await records.read(sourceId('other'))).toBeUndefined()
+})
+
+test('the last of many records stays', async () => {
+  await using folder = await temporaryFolder()
+  const { records } = await Store.open(folder.path)
+  await records.write(TEAM, RECORD)
+
+  await records.write(TEAM, { ...RECORD, condition: undefined, lastSuccess: RECORD.lastAttempt })
+
+  expect(await records.read(TEAM)).toMatchObject({ condition: undefined, lastSuccess: RECORD.lastAttempt })
+})
+
+test.each([
+  ['is cut off', '{"lastAttempt":"2026'],
+  ['is a list', '[]'],
+  ['has a time that is none', JSON.stringify({ ...RECORD, nextPoll: '2026-99-99T03:04:05.006Z' })],
+  ['has a code that no version of us knows', JSON.stringify({ ...RECORD, condition: { code: 'bored', message: '' } })],
+  ['has a commit that is none', JSON.stringify({ ...RECORD, revision: { ref: 'main', commit: 'HEAD' } })],
+])('a record that %s is no record', async (_, text) => {
+  await using folder = await temporaryFolder()
+  const { records } = await Store.open(folder.path)
+
+  await writeFile(join(folder.path, 'sources', 'team.json'), text)
+
+  expect(await records.read(TEAM)).toBeUndefined()
+})

@@ -1,0 +1,117 @@
+import { chmod, mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { removeAll, temporaryIn } from '../../../src/sync/store/atomic.ts'
+import { openState } from '../../../src/sync/store/state-folder.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+
+test('opening makes the layout, open to its owner alone whatever the umask is', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'a', 'state')
+  const umask = process.umask(0)
+
+  const state = await openState(path).finally(() => process.umask(umask))
+
+  const names = ['format', 'generations', 'skills', 'snapshots', 'sources', 'tmp']
+  expect((await readdir(path)).sort()).toEqual(names)
+  expect(await readFile(join(path, 'format'), 'utf8')).toBe('1\n')
+  for (const name of names.filter((each) => each !== 'format')) {
+    expect((await stat(join(path, name))).mode & 0o777).toBe(0o700)
+  }
+  expect(state.path).toBe(path)
+})
+
+test('opening again changes nothing', async () => {
+  await using folder = await temporaryFolder()
+  await openState(folder.path)
+  const before = await stat(join(folder.path, 'format'))
+
+  await Promise.all([openState(folder.path), openState(folder.path)])
+
+  expect((await stat(join(folder.path, 'format'))).ino).toBe(before.ino)
+})
+
+test('a format of another version is refused, naming both and the way back', async () => {
+  await using folder = await temporaryFolder()
+  await writeFile(join(folder.path, 'format'), '2\n')
+
+  const opening = openState(folder.path)
+
+  await expect(opening).rejects.toMatchObject({
+    code: 'store-failed',
+    message: expect.stringMatching(
+      /its format is "2" and this version knows "1"; run the version that wrote it, or move/,
+    ),
+  })
+  expect(await readdir(folder.path)).toEqual(['format'])
+})
+
+test('a folder that holds something else is refused and left as it was', async () => {
+  await using folder = await temporaryFolder()
+  await mkdir(join(folder.path, 'tmp'))
+  await writeFile(join(folder.path, 'tmp', 'thesis.txt'), 'years of work')
+
+  const opening = openState(folder.path)
+
+  await expect(opening).rejects.toMatchObject({ code: 'store-failed', message: expect.stringMatching(/holds "tmp"/) })
+  expect(await readdir(join(folder.path, 'tmp'))).toEqual(['thesis.txt'])
+})
+
+test('a folder that a killed first start left without a format is opened', async () => {
+  await using folder = await temporaryFolder()
+  await writeFile(temporaryIn(folder.path), '1')
+  await writeFile(join(folder.path, 'daemon.lock'), '{}')
+
+  const state = await openState(folder.path)
+  await state.sweep()
+
+  expect((await readdir(folder.path)).filter((name) => name.startsWith('.'))).toEqual([])
+})
+
+test('a sweep removes what was left half done, and nothing else', async () => {
+  await using folder = await temporaryFolder()
+  const state = await openState(folder.path)
+  for (const name of ['skills', 'snapshots', 'generations', 'sources'] as const) {
+    await mkdir(join(temporaryIn(state.at(name)), 'deep'), { recursive: true })
+    await writeFile(state.at(name, 'stays'), '')
+  }
+  await writeFile(state.at('tmp', 'anything'), '')
+  await writeFile(temporaryIn(state.path), '')
+
+  await state.sweep()
+
+  expect(await readdir(state.at('tmp'))).toEqual([])
+  for (const name of ['skills', 'snapshots', 'generations', 'sources'] as const) {
+    expect(await readdir(state.at(name))).toEqual(['stays'])
+  }
+  expect((await readdir(state.path)).sort()).toEqual(['format', 'generations', 'skills', 'snapshots', 'sources', 'tmp'])
+})
+
+test('each scratch folder is fresh, and gone when it is disposed', async () => {
+  await using folder = await temporaryFolder()
+  const state = await openState(folder.path)
+
+  {
+    await using first = await state.scratch()
+    await using second = await state.scratch()
+    await writeFile(join(first.path, 'pack'), 'bytes')
+
+    expect(await readdir(second.path)).toEqual([])
+    expect(await readdir(state.at('tmp'))).toHaveLength(2)
+  }
+
+  expect(await readdir(state.at('tmp'))).toEqual([])
+})
+
+test('what an agent made read-only can be removed', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'skill')
+  await mkdir(join(path, '__pycache__', 'deep'), { recursive: true })
+  await writeFile(join(path, '__pycache__', 'deep', 'a.pyc'), '')
+  await chmod(join(path, '__pycache__', 'deep'), 0o500)
+  await chmod(join(path, '__pycache__'), 0o500)
+
+  await removeAll(path)
+
+  expect(await readdir(folder.path)).toEqual([])
+})
