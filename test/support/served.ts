@@ -1,0 +1,101 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Store } from '../../src/sync/store/store.ts'
+import { systemClock } from '../../src/daemon/clock.ts'
+import { processEnvironment, readConfig } from '../../src/daemon/config.ts'
+import type { Config } from '../../src/daemon/config.ts'
+import { Daemon } from '../../src/daemon/daemon.ts'
+import { createLog } from '../../src/daemon/log.ts'
+import { Redactor } from '../../src/daemon/redactor.ts'
+import { serveHttp } from '../../src/serve/http/app.ts'
+import type { HttpServer } from '../../src/serve/http/app.ts'
+import { SESSION_LIMITS } from '../../src/serve/http/sessions.ts'
+import { GitServer } from './git-server.ts'
+import type { Repository } from './repository.ts'
+import { temporaryFolder } from './temporary.ts'
+
+/** A daemon in this process, over a real git server, with its HTTP side open. Nothing is polled: tests call `sync`. */
+export interface Served extends AsyncDisposable {
+  readonly daemon: Daemon
+  readonly http: HttpServer
+  /** Where MCP is. */
+  readonly url: string
+  readonly git: GitServer
+  readonly config: Config
+  /** The configuration file, for child processes that follow the same state. */
+  readonly configFile: string
+  /** Everything the daemon logged. */
+  readonly logged: () => string
+  sync(): Promise<void>
+}
+
+export interface ServedOptions {
+  /** Lines of YAML of the source, after its id and url: `root: skills`. */
+  readonly source?: readonly string[]
+  /** Lines of YAML at the top level. */
+  readonly config?: readonly string[]
+  readonly id?: string
+}
+
+/** Serves one repository as one source, `fx` if nothing else is said, pulled once. */
+export async function serve(repository: Repository, options: ServedOptions = {}): Promise<Served> {
+  const folder = await temporaryFolder()
+  const git = await GitServer.start()
+  const id = options.id ?? 'fx'
+  const lines = [`url: ${git.serve(id, repository)}`, ...(options.source ?? [])]
+  const yaml = [
+    'sources:',
+    `  - id: ${id}`,
+    ...lines.map((line) => `    ${line}`),
+    `state: ${folder.path}/state`,
+    ...(options.config ?? []),
+  ]
+  const configFile = join(folder.path, 'skillsyncd.yaml')
+  await writeFile(configFile, `${yaml.join('\n')}\n`)
+  const config = await readConfig({ file: configFile })
+  let logged = ''
+  const redactor = new Redactor()
+  const log = createLog({
+    level: 'debug',
+    stream: { write: (text) => (logged += text) },
+    format: 'json',
+    journal: false,
+    clock: systemClock,
+    redactor,
+  })
+  const store = await Store.open(config.state)
+  const daemon = await Daemon.start(config, {
+    store,
+    clock: systemClock,
+    log,
+    redactor,
+    environment: processEnvironment(),
+  })
+  const http = await serveHttp(daemon.serving, {
+    host: '127.0.0.1',
+    port: 0,
+    limits: { ...config.limits.http, keepAliveMs: 15_000, sessions: SESSION_LIMITS },
+    now: () => systemClock.monotonicMs(),
+    onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
+  })
+  const served: Served = {
+    daemon,
+    http,
+    url: `${http.url}/mcp`,
+    git,
+    config,
+    configFile,
+    logged: () => logged,
+    async sync() {
+      for (const outcome of (await daemon.sync()).values()) if (outcome.kind === 'failed') throw outcome.error
+    },
+    async [Symbol.asyncDispose]() {
+      await http[Symbol.asyncDispose]()
+      await daemon[Symbol.asyncDispose]()
+      await git[Symbol.asyncDispose]()
+      await folder[Symbol.asyncDispose]()
+    },
+  }
+  await served.sync()
+  return served
+}
