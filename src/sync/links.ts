@@ -1,0 +1,76 @@
+import { baseName, folderOf, isBelow, joinPath, relativeTo } from './model/paths.ts'
+import type { ObjectId } from './model/revision.ts'
+import type { Tree, TreeEntry } from './model/tree.ts'
+
+/** What a link leads to, or why it is refused. Paths are relative to the repository's root. */
+export type Resolved =
+  | { readonly kind: 'entry'; readonly path: string; readonly entry: TreeEntry }
+  | { readonly kind: 'refused'; readonly why: string }
+
+/** The texts of the links of a commit, by blob id. */
+export type LinkTexts = ReadonlyMap<ObjectId, string>
+
+/** A link to a link to a link… ends here; a loop ends here too. */
+const MAX_HOPS = 8
+
+/**
+ * Follows a link inside the commit's tree and nowhere else. Only real folders are walked through: a folder that is a
+ * link itself is refused, so no way out can be built of two links.
+ */
+export function follow(tree: Tree, texts: LinkTexts, link: { readonly path: string; readonly id: ObjectId }): Resolved {
+  let path = link.path
+  let id = link.id
+  for (let hop = 0; hop < MAX_HOPS; hop += 1) {
+    const text = texts.get(id)
+    if (text === undefined) return refused('it leads to a link that is not looked at')
+    const target = targetOf(path, text)
+    if (target === undefined) return refused(`its target "${shown(text)}" lies outside of the repository`)
+    const entry = entryAt(tree, target)
+    if (entry === undefined) return refused(`its target "${shown(text)}" does not exist`)
+    if (entry.kind === 'submodule') return refused(`its target "${shown(text)}" is a submodule`)
+    if (entry.kind !== 'link') return { kind: 'entry', path: target, entry }
+    path = target
+    id = entry.id
+  }
+  return refused(`it leads through more than ${MAX_HOPS} links`)
+}
+
+/** Where a resolved target lies inside a skill's folder, or undefined if it does not. Both from the repository's root. */
+export function insideOf(folder: string, target: string): string | undefined {
+  return isBelow(target, folder) ? relativeTo(folder, target) : undefined
+}
+
+/** The path a link text names from where the link lies; undefined for an absolute one and for one that climbs out. */
+function targetOf(link: string, text: string): string | undefined {
+  if (text === '' || text.startsWith('/') || text.includes('\0') || text.includes('\\')) return undefined
+  const segments = folderOf(link) === '' ? [] : folderOf(link).split('/')
+  for (const segment of text.split('/')) {
+    if (segment === '' || segment === '.') continue
+    if (segment !== '..') segments.push(segment)
+    else if (segments.pop() === undefined) return undefined
+  }
+  return segments.join('/')
+}
+
+/** The entry at a path from the repository's root, the root itself included, through real folders only. */
+export function entryAt(tree: Tree, path: string): TreeEntry | undefined {
+  let entry: TreeEntry | undefined = { name: '', kind: 'folder', id: tree.root }
+  for (const name of path === '' ? [] : path.split('/')) {
+    if (entry?.kind !== 'folder') return undefined
+    entry = tree.list(entry.id).find((candidate) => candidate.name === name)
+  }
+  return entry
+}
+
+function refused(why: string): Resolved {
+  return { kind: 'refused', why }
+}
+
+function shown(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text
+}
+
+/** Whether following the link from `from` would enter `from` again: a folder that holds itself. */
+export function holdsItself(link: string, target: string): boolean {
+  return target === '' || target === folderOf(link) || isBelow(joinPath(folderOf(link), baseName(link)), target)
+}

@@ -1,0 +1,89 @@
+import { EMPTY_CATALOG, buildCatalog } from './model/catalog.ts'
+import type { Catalog } from './model/catalog.ts'
+import type { Generation, Held } from './model/generation.ts'
+import type { Snapshot } from './model/snapshot.ts'
+import type { SourceId } from './model/source-id.ts'
+import type { Current } from './pull.ts'
+import type { Store } from './store/store.ts'
+
+/** What every source has now, and the one way to a new generation. For the one writer of the store. */
+export class Publisher {
+  readonly #store: Store
+  readonly #order: readonly SourceId[]
+  readonly #current: Map<SourceId, Current>
+  #last: Promise<unknown> = Promise.resolve()
+
+  private constructor(store: Store, order: readonly SourceId[], current: Map<SourceId, Current>) {
+    this.#store = store
+    this.#order = order
+    this.#current = current
+  }
+
+  /** Starts from the generation that the store has. What it holds of sources that are no longer configured is left out. */
+  static async open(store: Store, order: readonly SourceId[]): Promise<{ publisher: Publisher; catalog: Catalog }> {
+    const loaded = await load(store)
+    if (loaded === undefined) return { publisher: new Publisher(store, order, new Map()), catalog: EMPTY_CATALOG }
+    const wanted = loaded.held.filter(({ held }) => order.includes(held.source))
+    const current = new Map(wanted.map((entry) => [entry.held.source, entry]))
+    const generation = { ...loaded.generation, sources: wanted.map(({ held }) => held) }
+    const catalog = buildCatalog(
+      generation,
+      wanted.map(({ snapshot }) => snapshot),
+    )
+    return { publisher: new Publisher(store, order, current), catalog }
+  }
+
+  currentOf(source: SourceId): Current | undefined {
+    return this.#current.get(source)
+  }
+
+  /** Puts what a pull brought into a new generation, on the disk first. Two at once go one after the other. */
+  async publish(held: Held, snapshot: Snapshot, now: Date): Promise<Catalog> {
+    const previous = this.#last
+    const published = (async () => {
+      await previous
+      return this.#publish(held, snapshot, now)
+    })()
+    // Who comes next waits for the end of this one, not for its success.
+    this.#last = published.catch(() => {})
+    return published
+  }
+
+  async #publish(held: Held, snapshot: Snapshot, now: Date): Promise<Catalog> {
+    const next = new Map(this.#current).set(held.source, { held, snapshot })
+    const inOrder = this.#order.flatMap((source) => next.get(source) ?? [])
+    const generation = await this.#store.generations.publish(
+      inOrder.map((entry) => entry.held),
+      now,
+    )
+    this.#current.set(held.source, { held, snapshot })
+    return buildCatalog(
+      generation,
+      inOrder.map((entry) => entry.snapshot),
+    )
+  }
+}
+
+/** The catalog of the generation that the store has now: what a process that only reads it serves. */
+export async function currentCatalog(store: Store): Promise<Catalog> {
+  const loaded = await load(store)
+  if (loaded === undefined) return EMPTY_CATALOG
+  return buildCatalog(
+    loaded.generation,
+    loaded.held.map(({ snapshot }) => snapshot),
+  )
+}
+
+interface Loaded {
+  readonly generation: Generation
+  readonly held: readonly Current[]
+}
+
+async function load(store: Store): Promise<Loaded | undefined> {
+  const generation = await store.generations.current()
+  if (generation === undefined) return undefined
+  const held = await Promise.all(
+    generation.sources.map(async (held) => ({ held, snapshot: await store.snapshots.read(held.snapshot) })),
+  )
+  return { generation, held }
+}

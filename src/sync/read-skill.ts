@@ -1,0 +1,224 @@
+import { digestOf, inPathOrder } from './model/digest.ts'
+import type { Finding, FindingRule } from './model/finding.ts'
+import { readFrontmatter } from './model/frontmatter.ts'
+import type { FrontmatterLimits, JsonObject } from './model/frontmatter.ts'
+import { foldedPath, foldersAbove } from './model/paths.ts'
+import type { ObjectId } from './model/revision.ts'
+import type { Skill, SkillFile, SkillLimits, Standing } from './model/skill.ts'
+import { isSkillName } from './model/skill-name.ts'
+
+/** A candidate whose links were followed: what its SKILL.md is, and every file it would be served with. */
+export interface ResolvedCandidate {
+  readonly path: string
+  /** The name of the entry as it stands in the tree. */
+  readonly documentName: string
+  /** The blob of SKILL.md, or why there is none. */
+  readonly document: { readonly id: ObjectId } | { readonly refused: string }
+  readonly files: readonly ResolvedFile[]
+  readonly findings: readonly Finding[]
+}
+
+export interface ResolvedFile {
+  readonly path: string
+  readonly executable: boolean
+  readonly id: ObjectId
+  readonly link: boolean
+}
+
+/** What is known of the content of a blob. */
+export type Content = KnownContent | { readonly kind: 'refused'; readonly reason: 'too-large' | 'absent' }
+
+export interface KnownContent {
+  readonly kind: 'known'
+  readonly size: number
+  readonly sha256: string
+  readonly isLfsPointer: boolean
+}
+
+/** What a skill is read with. */
+export interface Reading {
+  contentOf(blob: ObjectId): Content
+  readonly document: Uint8Array
+  readonly lfs: 'withhold' | 'pointers'
+  readonly limits: SurveyLimits
+}
+
+/** What one skill may come to. */
+export interface SurveyLimits {
+  readonly skill: SkillLimits
+  readonly frontmatter: FrontmatterLimits
+}
+
+/** Judges one candidate by itself. Where it is served, and whether a neighbour stands there, is not asked here. */
+export function readSkill(candidate: ResolvedCandidate, reading: Reading): Skill {
+  const said = readDocument(candidate.path, reading)
+  const content = readFiles(candidate, reading)
+  const findings = [...candidate.findings, ...documentFindings(candidate), ...said.findings, ...content.findings]
+  const standing = worst([
+    said.standing,
+    content.standing,
+    candidate.documentName === 'SKILL.md' ? 'served' : 'withheld',
+  ])
+  return { path: candidate.path, servedPath: undefined, standing, ...said.fields, ...content.fields, findings }
+}
+
+/** The skill of a SKILL.md that cannot be read at all. */
+export function unreadableSkill(candidate: ResolvedCandidate, rule: FindingRule, message: string): Skill {
+  const findings = [...candidate.findings, { rule, path: candidate.path, message }]
+  return { path: candidate.path, servedPath: undefined, standing: 'withheld', ...UNSAID, ...NO_FILES, findings }
+}
+
+type Said = Pick<Skill, 'name' | 'description' | 'frontmatter'>
+const UNSAID: Said = { name: undefined, description: undefined, frontmatter: undefined }
+const NO_FILES: Pick<Skill, 'files' | 'size' | 'digest'> = { files: [], size: 0, digest: undefined }
+
+interface Part<Fields> {
+  readonly standing: Standing
+  readonly fields: Fields
+  readonly findings: readonly Finding[]
+}
+
+function readDocument(path: string, { document, limits }: Reading): Part<Said> {
+  const read = readFrontmatter(document, limits.frontmatter)
+  if (!read.ok) {
+    const standing = read.rule === 'frontmatter-invalid' ? 'tools' : 'withheld'
+    return { standing, fields: UNSAID, findings: [finding(read.rule, path, read.message)] }
+  }
+  const { frontmatter } = read
+  const name = nameOf(path, frontmatter)
+  const description = descriptionOf(path, frontmatter)
+  return {
+    standing: worst([name.standing, description.standing]),
+    fields: { name: name.value, description: description.value, frontmatter },
+    findings: [...name.findings, ...description.findings, ...metadataFindings(path, frontmatter)],
+  }
+}
+
+interface Field {
+  readonly standing: Standing
+  readonly value: string | undefined
+  readonly findings: readonly Finding[]
+}
+
+function nameOf(path: string, frontmatter: JsonObject): Field {
+  const name = frontmatter['name']
+  if (name === undefined || name === null) {
+    return {
+      standing: 'tools',
+      value: undefined,
+      findings: [finding('name-missing', path, 'The frontmatter has no name')],
+    }
+  }
+  if (typeof name === 'string' && isSkillName(name)) return { standing: 'served', value: name, findings: [] }
+  const message = `The name ${JSON.stringify(name)} fits no URI: 1 to 64 of a-z, 0-9 and single hyphens between them`
+  return {
+    standing: 'tools',
+    value: typeof name === 'string' ? name : undefined,
+    findings: [finding('name-invalid', path, message)],
+  }
+}
+
+/** The Agent Skills specification: required, 1 to 1,024 characters. */
+const DESCRIPTION_CHARACTERS = 1024
+
+function descriptionOf(path: string, frontmatter: JsonObject): Field {
+  const description = frontmatter['description']
+  if (typeof description !== 'string' || description.trim() === '') {
+    const message = 'The frontmatter has no description; an agent chooses a skill by it'
+    return { standing: 'withheld', value: undefined, findings: [finding('description-missing', path, message)] }
+  }
+  const characters = Array.from(description).length
+  if (characters <= DESCRIPTION_CHARACTERS) return { standing: 'served', value: description, findings: [] }
+  const message = `The description has ${characters} characters, at most ${DESCRIPTION_CHARACTERS} are allowed`
+  return { standing: 'tools', value: description, findings: [finding('description-too-long', path, message)] }
+}
+
+function metadataFindings(path: string, frontmatter: JsonObject): Finding[] {
+  const metadata = frontmatter['metadata']
+  if (metadata === undefined || metadata === null) return []
+  const values = typeof metadata === 'object' && !Array.isArray(metadata) ? Object.values(metadata) : [metadata]
+  if (values.every((value) => typeof value === 'string')) return []
+  return [
+    finding('metadata-not-text', path, 'A value in metadata is not text; some clients refuse the skill, quote it'),
+  ]
+}
+
+function documentFindings(candidate: ResolvedCandidate): Finding[] {
+  if (candidate.documentName === 'SKILL.md') return []
+  const message = `The file is called "${candidate.documentName}"; rename it to "SKILL.md"`
+  return [finding('file-name-case', candidate.path, message)]
+}
+
+function readFiles(candidate: ResolvedCandidate, reading: Reading): Part<Pick<Skill, 'files' | 'size' | 'digest'>> {
+  const refusal = refusalOf(candidate, reading)
+  if (refusal !== undefined) return { standing: 'withheld', fields: NO_FILES, findings: [refusal] }
+  const files = inPathOrder(candidate.files.flatMap((file) => skillFile(file, reading)))
+  const size = files.reduce((sum, file) => sum + file.size, 0)
+  const { bytes } = reading.limits.skill
+  if (size <= bytes) return { standing: 'served', fields: { files, size, digest: digestOf(files) }, findings: [] }
+  const message = `The files hold ${size} bytes, over the limit of ${bytes}`
+  return { standing: 'withheld', fields: NO_FILES, findings: [finding('limit-bytes', candidate.path, message)] }
+}
+
+function skillFile(file: ResolvedFile, reading: Reading): SkillFile[] {
+  const content = reading.contentOf(file.id)
+  if (content.kind === 'refused') return []
+  const { size, sha256 } = content
+  const known = { path: file.path, executable: file.executable, blob: file.id, size, sha256 }
+  return [file.link ? { ...known, link: true } : known]
+}
+
+/** The first reason for which the files of a skill cannot be served whole. Part of them is never served. */
+function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | undefined {
+  const at = (file: string): string => (candidate.path === '' ? file : `${candidate.path}/${file}`)
+  const { skill } = reading.limits
+  if (candidate.files.length > skill.files) {
+    return finding('limit-files', candidate.path, `The skill has more files than the limit of ${skill.files}`)
+  }
+  const folded = new Map<string, string>()
+  for (const { path, id } of candidate.files) {
+    const content = reading.contentOf(id)
+    if (content.kind === 'refused') return contentRefusal(at(path), content.reason, skill)
+    if (content.isLfsPointer && reading.lfs === 'withhold') {
+      return finding(
+        'lfs-pointer',
+        at(path),
+        'The file is a git LFS pointer, not the file; `lfs: pointers` serves the pointer',
+      )
+    }
+    if (path.includes('\\'))
+      return finding('path-refused', at(path), 'The path holds a backslash, which no URI may carry')
+    const twin = twinOf(path, folded)
+    if (twin !== undefined) {
+      return finding('path-collision', at(path), `The path meets "${twin}" where case or Unicode form does not count`)
+    }
+  }
+  return undefined
+}
+
+/** Remembers the path and its folders, and tells the other spelling of one that was already met. */
+function twinOf(path: string, met: Map<string, string>): string | undefined {
+  for (const spelling of [path, ...foldersAbove(path)]) {
+    const folded = foldedPath(spelling)
+    const first = met.get(folded)
+    if (first !== undefined && first !== spelling) return first
+    met.set(folded, spelling)
+  }
+  return undefined
+}
+
+function contentRefusal(path: string, reason: 'too-large' | 'absent', limits: SkillLimits): Finding {
+  if (reason === 'absent')
+    return finding('path-refused', path, 'The repository names the file and does not have its content')
+  return finding('limit-bytes', path, `The file alone is over the limit of ${limits.bytes} bytes for a skill`)
+}
+
+const SEVERITY: Readonly<Record<Standing, number>> = { served: 0, unlisted: 0, tools: 1, withheld: 2 }
+
+function worst(standings: readonly Standing[]): Standing {
+  return standings.reduce((worse, standing) => (SEVERITY[standing] > SEVERITY[worse] ? standing : worse), 'served')
+}
+
+function finding(rule: FindingRule, path: string, message: string): Finding {
+  return { rule, path, message }
+}

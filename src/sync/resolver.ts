@@ -1,0 +1,112 @@
+import { readFile } from 'node:fs/promises'
+import { candidateAt, documentOf } from './find-skills.ts'
+import type { Candidate, Found, FoundLink } from './find-skills.ts'
+import { follow, holdsItself, insideOf } from './links.ts'
+import type { LinkTexts } from './links.ts'
+import type { Finding } from './model/finding.ts'
+import { utf8 } from './model/frontmatter.ts'
+import { joinPath } from './model/paths.ts'
+import type { ObjectId } from './model/revision.ts'
+import type { Tree } from './model/tree.ts'
+import type { ResolvedCandidate, ResolvedFile } from './read-skill.ts'
+
+/** A link's text is a path; git itself allows no longer one. */
+const LINK_BYTES = 4096
+
+/** Takes the texts of all links that were found. Most commits have none, and then nothing is asked for. */
+export async function linkTexts(tree: Tree, found: Found, signal: AbortSignal): Promise<LinkTexts> {
+  const links = [...found.links, ...found.candidates.flatMap((candidate) => candidate.links)]
+  const documents = found.candidates.map(({ document }) => document).filter(({ kind }) => kind === 'link')
+  const ids = new Set([...links, ...documents].map(({ id }) => id))
+  const texts = new Map<ObjectId, string>()
+  if (ids.size === 0) return texts
+  for (const [id, taken] of await tree.take(ids, signal)) {
+    const text = taken.kind === 'blob' && taken.size <= LINK_BYTES ? utf8(await readFile(taken.file)) : undefined
+    if (text !== undefined) texts.set(id, text)
+  }
+  return texts
+}
+
+/** Decides what the links of a commit stand for. */
+export class Resolver {
+  readonly #tree: Tree
+  readonly #texts: LinkTexts
+  readonly #root: string
+  readonly #maxFiles: number
+
+  constructor(tree: Tree, texts: LinkTexts, root: string, maxFiles: number) {
+    this.#tree = tree
+    this.#texts = texts
+    this.#root = root
+    this.#maxFiles = maxFiles
+  }
+
+  /** A link that leads to a skill's folder makes a skill where the link is. */
+  linkedSkills(links: readonly FoundLink[]): Candidate[] {
+    return links.flatMap((link) => {
+      const path = joinPath(this.#root, link.path)
+      const target = follow(this.#tree, this.#texts, { path, id: link.id })
+      if (target.kind === 'refused' || target.entry.kind !== 'folder') return []
+      const document = documentOf(this.#tree.list(target.entry.id))
+      if (document === undefined || holdsItself(path, target.path)) return []
+      const candidate = candidateAt(this.#tree, link.path, target.entry.id, document, this.#maxFiles)
+      return [{ ...candidate, folder: target.path }]
+    })
+  }
+
+  /** Puts the target in the place of each link that stays inside the skill, and a finding in that of each other one. */
+  resolve(candidate: Candidate): ResolvedCandidate {
+    const findings: Finding[] = candidate.submodules.map((path) => submoduleFinding(joinPath(candidate.path, path)))
+    const files: ResolvedFile[] = candidate.files.map((file) => ({ ...file, link: false }))
+    for (const link of candidate.links) {
+      if (link.path === candidate.document.name) continue
+      const target = this.#linkInside(candidate, link)
+      if (typeof target === 'string') findings.push(linkFinding(joinPath(candidate.path, link.path), target))
+      else files.push({ ...target, path: link.path })
+    }
+    const document = this.#document(candidate)
+    if ('file' in document) files.push(document.file)
+    return { path: candidate.path, documentName: candidate.document.name, document, files, findings }
+  }
+
+  /** SKILL.md alone may be a link to anywhere in the commit: whole collections are laid out like that. */
+  #document(candidate: Candidate): Document {
+    const { name, kind, id } = candidate.document
+    if (kind !== 'link') return { id }
+    const target = follow(this.#tree, this.#texts, { path: joinPath(this.#folderOf(candidate), name), id })
+    if (target.kind === 'refused') return { refused: target.why }
+    if (target.entry.kind === 'folder') return { refused: 'it leads to a folder' }
+    const executable = target.entry.kind === 'executable'
+    return { id: target.entry.id, file: { path: name, id: target.entry.id, executable, link: true } }
+  }
+
+  /** The file that a link among a skill's files stands for, or why it is refused. */
+  #linkInside(candidate: Candidate, link: FoundLink): Omit<ResolvedFile, 'path'> | string {
+    const folder = this.#folderOf(candidate)
+    const target = follow(this.#tree, this.#texts, { path: joinPath(folder, link.path), id: link.id })
+    if (target.kind === 'refused') return target.why
+    if (insideOf(folder, target.path) === undefined) return 'it leads out of the skill'
+    if (target.entry.kind === 'folder') return 'it leads to a folder'
+    return { executable: target.entry.kind === 'executable', id: target.entry.id, link: true }
+  }
+
+  /** Where the candidate's files lie, from the repository's root; for a linked folder, behind the link. */
+  #folderOf(candidate: Candidate): string {
+    return candidate.folder ?? joinPath(this.#root, candidate.path)
+  }
+}
+
+type Document =
+  | { readonly id: ObjectId }
+  | { readonly id: ObjectId; readonly file: ResolvedFile }
+  | { readonly refused: string }
+
+/** What is said of a submodule, wherever it stands. */
+export function submoduleFinding(path: string): Finding {
+  const message = 'A submodule stands here; its content belongs to another repository and is not served'
+  return { rule: 'submodule', path, message }
+}
+
+function linkFinding(path: string, why: string): Finding {
+  return { rule: 'link-refused', path, message: `The link is not served: ${why}` }
+}

@@ -1,0 +1,216 @@
+import { createHash } from 'node:crypto'
+import { open, readFile } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
+import picomatch from 'picomatch'
+import { decidedByTheirId, findSkills } from './find-skills.ts'
+import type { Candidate, Found } from './find-skills.ts'
+import { joinPath } from './model/paths.ts'
+import { decidedByNeighbours, place } from './model/placement.ts'
+import type { ObjectId } from './model/revision.ts'
+import type { Skill } from './model/skill.ts'
+import type { Snapshot } from './model/snapshot.ts'
+import type { Selection } from './model/source.ts'
+import { SyncError } from './model/sync-error.ts'
+import type { Taken, Tree } from './model/tree.ts'
+import { readSkill, unreadableSkill } from './read-skill.ts'
+import type { Content, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
+import { Resolver, linkTexts, submoduleFinding } from './resolver.ts'
+import { NOTHING_KNOWN } from './upstream/upstream.ts'
+import type { KnownTrees } from './upstream/upstream.ts'
+
+/** What was found in a tree. */
+export interface Survey extends Pick<Snapshot, 'rules' | 'skills' | 'findings' | 'folders'> {
+  /** Where the bytes of every blob lie that this survey brought; all others are in the store already. */
+  readonly taken: ReadonlyMap<ObjectId, Taken>
+}
+
+/** An earlier snapshot of the source, and how to read a file of it. */
+export interface Earlier {
+  readonly snapshot: Snapshot
+  read(skill: Skill, path: string): Promise<Uint8Array>
+}
+
+/** Raised when the same tree would be judged otherwise than before: an earlier survey then counts for nothing. */
+const SURVEY_VERSION = 1
+
+/** What of the configuration a survey depends on. */
+export interface Rules {
+  readonly selection: Selection
+  readonly limits: SurveyLimits
+}
+
+/** Digest of everything besides the tree that a survey depends on. */
+export function rulesOf({ selection, limits }: Rules): string {
+  const { root, include, exclude, unlisted, names, lfs } = selection
+  const { skill, frontmatter } = limits
+  const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth]
+  const rules = JSON.stringify([SURVEY_VERSION, root, include, exclude, unlisted, names, lfs, figures])
+  return createHash('sha256').update(rules).digest('hex')
+}
+
+/** The trees that need not be fetched again, given an earlier snapshot of the same source. */
+export function knownTrees(rules: Rules, earlier: Snapshot | undefined): KnownTrees {
+  if (earlier === undefined || earlier.rules !== rulesOf(rules)) return NOTHING_KNOWN
+  // The root is undecided where links lead from folder to folder: following them takes trees that did not change.
+  if (earlier.folders[''] === undefined) return NOTHING_KNOWN
+  return {
+    byPath: new Map(Object.entries(earlier.folders).map(([path, id]) => [joinPath(rules.selection.root, path), id])),
+  }
+}
+
+/** Finds and judges the skills of a tree. What has the tree id it had in `earlier` is taken over unread. */
+export async function survey(
+  tree: Tree,
+  rules: Rules,
+  earlier: Earlier | undefined,
+  signal: AbortSignal,
+): Promise<Survey> {
+  const digest = rulesOf(rules)
+  const usable = earlier?.snapshot.rules === digest ? earlier : undefined
+  const surveyor = new Surveyor(tree, rules, usable, signal)
+  return { rules: digest, ...(await surveyor.survey()) }
+}
+
+class Surveyor {
+  readonly #tree: Tree
+  readonly #selection: Selection
+  readonly #limits: SurveyLimits
+  readonly #earlier: Earlier | undefined
+  readonly #signal: AbortSignal
+  readonly #taken = new Map<ObjectId, Taken>()
+  readonly #known = new Map<ObjectId, Content>()
+  /** Where the store has a blob already. */
+  readonly #stored = new Map<ObjectId, { readonly skill: Skill; readonly path: string }>()
+
+  constructor(tree: Tree, rules: Rules, earlier: Earlier | undefined, signal: AbortSignal) {
+    this.#tree = tree
+    this.#selection = rules.selection
+    this.#limits = rules.limits
+    this.#earlier = earlier
+    this.#signal = signal
+    for (const skill of earlier?.snapshot.skills ?? []) this.#remember(skill)
+  }
+
+  async survey(): Promise<Omit<Survey, 'rules'>> {
+    const found = findSkills(this.#tree, this.#selection.root, this.#earlier?.snapshot, this.#limits.skill.files)
+    const texts = await linkTexts(this.#tree, found, this.#signal)
+    const resolver = new Resolver(this.#tree, texts, this.#selection.root, this.#limits.skill.files)
+    const linked = resolver.linkedSkills(found.links)
+    const isSelected = selector(this.#selection)
+    const candidates = [...found.candidates, ...linked].filter((candidate) => isSelected(candidate.path))
+    const resolved = candidates.map((candidate) => resolver.resolve(candidate))
+    await this.#take(resolved.flatMap(blobsOf))
+    const fresh = await this.#readAll(resolved)
+    const isUnlisted = matcher(this.#selection.unlisted)
+    const skills = place([...found.kept.skills, ...fresh], { names: this.#selection.names, isUnlisted })
+    const findings = [...found.kept.findings, ...found.submodules.map(submoduleFinding)]
+    const folders = decidedByTheirId(found.folders, leaningOnLinks(found, linked), decidedByNeighbours(skills))
+    return { skills, findings, folders, taken: this.#taken }
+  }
+
+  #remember(skill: Skill): void {
+    if (skill.digest === undefined || skill.standing === 'withheld') return
+    for (const { blob, size, sha256, path } of skill.files) {
+      this.#known.set(blob, { kind: 'known', size, sha256, isLfsPointer: false })
+      this.#stored.set(blob, { skill, path })
+    }
+  }
+
+  async #take(blobs: readonly ObjectId[]): Promise<void> {
+    const wanted = blobs.filter((id) => !this.#known.has(id))
+    if (wanted.length === 0) return
+    for (const [id, taken] of await this.#tree.take(wanted, this.#signal)) {
+      this.#taken.set(id, taken)
+      this.#known.set(id, taken.kind === 'refused' ? taken : await knownContent(taken))
+    }
+  }
+
+  async #readAll(candidates: readonly ResolvedCandidate[]): Promise<Skill[]> {
+    const skills: Skill[] = []
+    for (const candidate of candidates) {
+      skills.push(await this.#read(candidate))
+      if (skills.length % PAUSE_EVERY === 0) await setImmediate()
+      this.#signal.throwIfAborted()
+    }
+    return skills
+  }
+
+  async #read(candidate: ResolvedCandidate): Promise<Skill> {
+    if ('refused' in candidate.document) {
+      return unreadableSkill(
+        candidate,
+        'link-refused',
+        `SKILL.md is a link that is refused: ${candidate.document.refused}`,
+      )
+    }
+    const { id } = candidate.document
+    const content = this.#contentOf(id)
+    if (content.kind === 'refused') {
+      const why = content.reason === 'absent' ? 'the repository does not have its content' : 'it is too large'
+      return unreadableSkill(candidate, 'path-refused', `SKILL.md cannot be read: ${why}`)
+    }
+    const document = await this.#bytesOf(id)
+    const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
+    return readSkill(candidate, { contentOf, document, lfs: this.#selection.lfs, limits: this.#limits })
+  }
+
+  #contentOf(blob: ObjectId): Content {
+    return this.#known.get(blob) ?? { kind: 'refused', reason: 'absent' }
+  }
+
+  async #bytesOf(blob: ObjectId): Promise<Uint8Array> {
+    const taken = this.#taken.get(blob)
+    if (taken?.kind === 'blob') return readFile(taken.file)
+    const stored = this.#stored.get(blob)
+    if (stored === undefined || this.#earlier === undefined)
+      throw new SyncError('store-failed', `Cannot read blob ${blob}: nobody has it`)
+    return this.#earlier.read(stored.skill, stored.path)
+  }
+}
+
+/** How many skills are read before the loop is let go: a thousand frontmatters in a row would be felt by clients. */
+const PAUSE_EVERY = 16
+
+function blobsOf(candidate: ResolvedCandidate): ObjectId[] {
+  const files = candidate.files.map(({ id }) => id)
+  return 'id' in candidate.document ? [candidate.document.id, ...files] : files
+}
+
+const LFS_HEAD = Buffer.from('version https://git-lfs.github.com/spec/')
+/** The git LFS specification: a pointer file is under 1,024 bytes. */
+const LFS_BYTES = 1024
+
+async function knownContent(taken: Extract<Taken, { kind: 'blob' }>): Promise<KnownContent> {
+  const { size, sha256, file } = taken
+  return {
+    kind: 'known',
+    size,
+    sha256,
+    isLfsPointer: size >= LFS_HEAD.length && size < LFS_BYTES && (await beginsWith(file, LFS_HEAD)),
+  }
+}
+
+async function beginsWith(file: string, head: Buffer): Promise<boolean> {
+  await using handle = await open(file, 'r')
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(head.length), 0, head.length, 0)
+  return bytesRead === head.length && buffer.equals(head)
+}
+
+/** Folders whose content a link outside of any skill, or a linked SKILL.md, decides: their own id does not. */
+function leaningOnLinks(found: Found, linked: readonly Candidate[]): string[] {
+  const documents = found.candidates.filter(({ document }) => document.kind === 'link')
+  return [...found.links, ...linked, ...documents].map(({ path }) => path)
+}
+
+function selector(selection: Selection): (path: string) => boolean {
+  const isIncluded = matcher(selection.include)
+  const isExcluded = matcher(selection.exclude)
+  return (path) => isIncluded(path) && !isExcluded(path)
+}
+
+function matcher(globs: readonly string[]): (path: string) => boolean {
+  if (globs.length === 0) return () => false
+  const matches = picomatch([...globs], { dot: true })
+  // The root's own skill has the empty path, which no glob matches but the one for everything.
+  return (path) => (path === '' ? globs.includes('**') : matches(path))
+}
