@@ -1,0 +1,25 @@
+import { createHash } from 'node:crypto'
+import type { CatalogFile } from '../sync/model/catalog.ts'
+import { utf8 } from '../sync/model/frontmatter.ts'
+import type { Skill, SkillFile } from '../sync/model/skill.ts'
+
+/**
+ * Reads a stored file; undefined where it is damaged or gone. The daemon hands it over, and sees to the mending: this side
+ * knows no store.
+ */
+export type ReadFile = (skill: Skill, file: SkillFile) => Promise<Uint8Array | undefined>
+
+/** The content of one resource: text where the bytes are UTF-8 to the last one, else base64. Neither loses a byte. */
+export type Content = { readonly text: string } | { readonly blob: string }
+
+/** The content of a listed file; undefined where the bytes are not those that the listing promises: they never leave. */
+export async function contentOf(listed: CatalogFile, read: ReadFile): Promise<Content | undefined> {
+  const bytes = await read(listed.skill, listed.file)
+  if (bytes === undefined || !isAsListed(bytes, listed.file)) return undefined
+  const text = utf8(bytes)
+  return text === undefined ? { blob: Buffer.from(bytes).toString('base64') } : { text }
+}
+
+function isAsListed(bytes: Uint8Array, { size, sha256 }: SkillFile): boolean {
+  return bytes.byteLength === size && createHash('sha256').update(bytes).digest('hex') === sha256
+}

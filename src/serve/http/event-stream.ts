@@ -1,0 +1,108 @@
+import type { ServerResponse } from 'node:http'
+
+/** What a client that does not read may cost. Above it the connection is closed; it costs no more than its place. */
+const MAX_PENDING_BYTES = 2 ** 20
+
+/**
+ * A stream of server-sent events. While the client does not read, equal frames are held once: a notification says no more
+ * than "look again", so one that waits stands for all that follow.
+ */
+export class EventStream implements Disposable {
+  readonly #response: ServerResponse
+  readonly #pending = new Set<string>()
+  #pendingBytes = 0
+
+  constructor(response: ServerResponse, headers: Readonly<Record<string, string>> = {}) {
+    this.#response = response
+    response.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+      ...headers,
+    })
+    // The client waits for the head, not for the first event.
+    response.flushHeaders()
+    response.on('drain', () => this.#flush())
+  }
+
+  /** Sends one JSON-RPC message, already serialised. */
+  send(json: string): void {
+    this.#write(`event: message\ndata: ${json}\n\n`)
+  }
+
+  /** A comment: it keeps proxies from closing an idle stream, and finds out a peer that is gone. */
+  keepAlive(): void {
+    if (!this.#response.writableNeedDrain) this.#response.write(': keep-alive\n\n')
+  }
+
+  onClose(callback: () => void): void {
+    this.#response.once('close', callback)
+  }
+
+  end(): void {
+    this.#flush()
+    this.#response.end()
+  }
+
+  [Symbol.dispose](): void {
+    this.end()
+  }
+
+  #write(frame: string): void {
+    if (this.#response.destroyed || this.#response.writableEnded) return
+    if (!this.#response.writableNeedDrain) {
+      this.#response.write(frame)
+      return
+    }
+    if (this.#pending.has(frame)) return
+    this.#pending.add(frame)
+    this.#pendingBytes += frame.length
+    if (this.#pendingBytes > MAX_PENDING_BYTES) this.#response.destroy()
+  }
+
+  #flush(): void {
+    for (const frame of this.#pending) this.#response.write(frame)
+    this.#pending.clear()
+    this.#pendingBytes = 0
+  }
+}
+
+/** Every open stream of the server: counted, kept alive by one timer, closed together. */
+export class EventStreams implements Disposable {
+  readonly #open = new Map<EventStream, () => void>()
+  readonly #limit: number
+  readonly #timer: NodeJS.Timeout
+
+  constructor(limits: { readonly streams: number; readonly keepAliveMs: number }) {
+    this.#limit = limits.streams
+    this.#timer = setInterval(() => this.#keepAlive(), limits.keepAliveMs)
+    this.#timer.unref()
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  get isFull(): boolean {
+    return this.#open.size >= this.#limit
+  }
+
+  /** `farewell` is called when the server shuts down, before the stream is ended. */
+  add(stream: EventStream, farewell: () => void): void {
+    this.#open.set(stream, farewell)
+    stream.onClose(() => this.#open.delete(stream))
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer)
+    for (const [stream, farewell] of this.#open) {
+      farewell()
+      stream.end()
+    }
+    this.#open.clear()
+  }
+
+  #keepAlive(): void {
+    for (const stream of this.#open.keys()) stream.keepAlive()
+  }
+}

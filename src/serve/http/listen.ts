@@ -1,0 +1,104 @@
+import type { ServerResponse } from 'node:http'
+import type { JSONRPCRequest } from '@modelcontextprotocol/server'
+import { SERVER_INFO_META_KEY, SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import type { Catalog } from '../../sync/model/catalog.ts'
+import type { Hub, Subscriber } from '../mcp/hub.ts'
+import { lookup } from '../mcp/lookup.ts'
+import { invalidParams } from '../mcp/rpc-error.ts'
+import { VERSION } from '../version.ts'
+import { EventStream } from './event-stream.ts'
+import type { EventStreams } from './event-stream.ts'
+
+const PARAMS = z.looseObject({
+  notifications: z.looseObject({
+    resourceSubscriptions: z.array(z.string()).optional(),
+    resourcesListChanged: z.boolean().optional(),
+  }),
+})
+
+/** What of a filter is honoured: kinds that we send, and resources that we serve. */
+interface Honoured {
+  readonly resourceSubscriptions?: readonly string[]
+  readonly resourcesListChanged?: true
+}
+
+/**
+ * `subscriptions/listen` (2026-07-28): answers on the request's own stream. The acknowledgement is the first message and
+ * says what is honoured; every message carries the request's id; the last one, when we end it, is the result.
+ */
+export function listen(
+  request: JSONRPCRequest,
+  catalog: Catalog,
+  hub: Hub,
+  streams: EventStreams,
+  response: ServerResponse,
+): void {
+  const parsed = PARAMS.safeParse(request.params)
+  if (!parsed.success) throw invalidParams('`notifications` is required, and is a filter of notifications')
+  const wanted = known(parsed.data.notifications.resourceSubscriptions ?? [], catalog)
+  const honoured: Honoured = {
+    ...(wanted.size > 0 && { resourceSubscriptions: [...wanted.keys()] }),
+    ...(parsed.data.notifications.resourcesListChanged === true && { resourcesListChanged: true }),
+  }
+  const stream = new EventStream(response)
+  const listener = new StreamSubscriber(stream, request.id)
+  listener.acknowledge(honoured)
+  if (Object.keys(honoured).length === 0) return listener.finish()
+  for (const [asked, canonical] of wanted) hub.subscribe(listener, asked, canonical)
+  if (honoured.resourcesListChanged) hub.subscribeToLists(listener)
+  streams.add(stream, () => listener.sendResult())
+  stream.onClose(() => {
+    hub.unsubscribeFromLists(listener)
+    for (const [asked, canonical] of wanted) hub.unsubscribe(listener, asked, canonical)
+  })
+}
+
+function known(asked: readonly string[], catalog: Catalog): ReadonlyMap<string, string> {
+  const wanted = new Map<string, string>()
+  for (const uri of asked) {
+    const found = lookup(catalog, uri)
+    if (found.kind !== 'nothing') wanted.set(uri, found.uri)
+  }
+  return wanted
+}
+
+class StreamSubscriber implements Subscriber {
+  readonly #stream: EventStream
+  readonly #id: JSONRPCRequest['id']
+
+  constructor(stream: EventStream, id: JSONRPCRequest['id']) {
+    this.#stream = stream
+    this.#id = id
+  }
+
+  acknowledge(notifications: Honoured): void {
+    this.#notify('notifications/subscriptions/acknowledged', { notifications })
+  }
+
+  updated(uri: string): void {
+    this.#notify('notifications/resources/updated', { uri })
+  }
+
+  listChanged(): void {
+    this.#notify('notifications/resources/list_changed', {})
+  }
+
+  sendResult(): void {
+    const meta = {
+      [SUBSCRIPTION_ID_META_KEY]: this.#id,
+      [SERVER_INFO_META_KEY]: { name: 'skillsyncd', version: VERSION },
+    }
+    this.#stream.send(JSON.stringify({ jsonrpc: '2.0', id: this.#id, result: { resultType: 'complete', _meta: meta } }))
+  }
+
+  finish(): void {
+    this.sendResult()
+    this.#stream.end()
+  }
+
+  #notify(method: string, params: object): void {
+    const stamped = { ...params, _meta: { [SUBSCRIPTION_ID_META_KEY]: this.#id } }
+    this.#stream.send(JSON.stringify({ jsonrpc: '2.0', method, params: stamped }))
+  }
+}

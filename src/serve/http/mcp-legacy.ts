@@ -1,0 +1,101 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { SUPPORTED_PROTOCOL_VERSIONS, isInitializeRequest, isJSONRPCRequest } from '@modelcontextprotocol/server'
+import type { JSONRPCRequest } from '@modelcontextprotocol/server'
+import type { Multiplexer, Response } from '../mcp/multiplexer.ts'
+import { disconnected } from './disconnected.ts'
+import { EventStream } from './event-stream.ts'
+import type { EventStreams } from './event-stream.ts'
+import { sendError, sendJson, sendStatus } from './send.ts'
+import type { Session, Sessions } from './sessions.ts'
+
+const SESSION_HEADER = 'mcp-session-id'
+
+/** A batch is a thing of 2025-03-26; so many requests may come in one. */
+const MAX_BATCH = 100
+
+/** What the wire of 2025-11-25 and earlier asks of an HTTP server around the core: sessions, and a stream for each. */
+export class LegacyEdge {
+  readonly #core: Multiplexer
+  readonly #sessions: Sessions
+  readonly #streams: EventStreams
+
+  constructor(core: Multiplexer, sessions: Sessions, streams: EventStreams) {
+    this.#core = core
+    this.#sessions = sessions
+    this.#streams = streams
+  }
+
+  async answer(body: unknown, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (isInitializeRequest(body) && isJSONRPCRequest(body)) return this.#initialize(body, response)
+    const session = this.#sessionOf(request, response)
+    if (session === undefined) return
+    const messages = Array.isArray(body) ? body : [body]
+    if (messages.length > MAX_BATCH)
+      return sendError(response, 400, -32600, `A batch holds at most ${MAX_BATCH} messages`)
+    const requests = messages.filter((message) => isJSONRPCRequest(message))
+    // Notifications and answers ask for nothing, and we never ask the client for anything.
+    if (requests.length === 0) return sendStatus(response, 202)
+    const signal = disconnected(response)
+    const answers = await Promise.all(requests.map((message) => this.#serve(message, session, signal)))
+    sendJson(response, 200, Array.isArray(body) ? answers : answers[0])
+  }
+
+  /** GET: the stream of a session's notifications. */
+  openStream(request: IncomingMessage, response: ServerResponse): void {
+    const session = this.#sessionOf(request, response)
+    if (session === undefined) return
+    if (!acceptsEvents(request)) return sendError(response, 406, -32000, 'The client must accept text/event-stream')
+    if (session.isListening) return sendError(response, 409, -32000, 'The session has a stream already')
+    if (this.#streams.isFull)
+      return sendError(response, 503, -32000, 'Too many open streams', { headers: { 'retry-after': '30' } })
+    const stream = new EventStream(response, { [SESSION_HEADER]: session.id })
+    this.#streams.add(stream, () => {})
+    session.listenOn(stream)
+  }
+
+  /** DELETE: the client says that it is done. */
+  endSession(request: IncomingMessage, response: ServerResponse): void {
+    const session = this.#sessionOf(request, response)
+    if (session === undefined) return
+    this.#sessions.close(session)
+    sendStatus(response, 200)
+  }
+
+  async #initialize(message: JSONRPCRequest, response: ServerResponse): Promise<void> {
+    const session = this.#sessions.open()
+    if (session === undefined) {
+      return sendError(response, 503, -32000, 'Too many sessions', { id: message.id, headers: { 'retry-after': '30' } })
+    }
+    const answer = await this.#serve(message, session, disconnected(response))
+    if ('error' in answer) this.#sessions.close(session)
+    sendJson(response, 200, answer, 'error' in answer ? {} : { [SESSION_HEADER]: session.id })
+  }
+
+  async #serve(message: JSONRPCRequest, session: Session, signal: AbortSignal): Promise<Response> {
+    return this.#core.serve(message, { era: 'legacy', subscriptions: session }, signal)
+  }
+
+  #sessionOf(request: IncomingMessage, response: ServerResponse): Session | undefined {
+    const version = request.headers['mcp-protocol-version']
+    if (typeof version === 'string' && !SUPPORTED_PROTOCOL_VERSIONS.includes(version)) {
+      const supported = SUPPORTED_PROTOCOL_VERSIONS.join(', ')
+      sendError(
+        response,
+        400,
+        -32000,
+        `Bad Request: Unsupported protocol version: ${version} (supported versions: ${supported})`,
+      )
+      return undefined
+    }
+    const id = request.headers[SESSION_HEADER]
+    const session = typeof id === 'string' ? this.#sessions.find(id) : undefined
+    if (typeof id !== 'string') sendError(response, 400, -32000, 'Bad Request: Mcp-Session-Id header is required')
+    else if (session === undefined) sendError(response, 404, -32001, 'Session not found')
+    return session
+  }
+}
+
+function acceptsEvents(request: IncomingMessage): boolean {
+  const accept = request.headers.accept ?? '*/*'
+  return accept.includes('text/event-stream') || accept.includes('*/*') || accept.includes('text/*')
+}

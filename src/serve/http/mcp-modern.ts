@@ -1,0 +1,105 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { InboundModernRoute, JSONRPCRequest } from '@modelcontextprotocol/server'
+import type { Multiplexer, Response } from '../mcp/multiplexer.ts'
+import { MODERN_REVISION } from '../mcp/core.ts'
+import type { Hub } from '../mcp/hub.ts'
+import { RpcError } from '../mcp/rpc-error.ts'
+import type { Registry } from '../registry.ts'
+import type { EventStreams } from './event-stream.ts'
+import { listen } from './listen.ts'
+import { sendError, sendJson, sendStatus } from './send.ts'
+import { disconnected } from './disconnected.ts'
+
+const HEADER_MISMATCH = -32020
+const UNSUPPORTED_REVISION = -32022
+
+/** What the wire of 2026-07-28 asks of an HTTP server around the core: revision, headers, streams, statuses. */
+export class ModernEdge {
+  readonly #core: Multiplexer
+  readonly #registry: Registry
+  readonly #hub: Hub
+  readonly #streams: EventStreams
+
+  constructor(core: Multiplexer, registry: Registry, hub: Hub, streams: EventStreams) {
+    this.#core = core
+    this.#registry = registry
+    this.#hub = hub
+    this.#streams = streams
+  }
+
+  async answer(route: InboundModernRoute, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const id = route.messageKind === 'request' ? route.message.id : null
+    const { revision } = route.classification
+    if (revision !== MODERN_REVISION) {
+      const data = { supported: [MODERN_REVISION], requested: revision ?? 'unknown' }
+      return sendError(response, 400, UNSUPPORTED_REVISION, `Unsupported protocol version: ${data.requested}`, {
+        id,
+        data,
+      })
+    }
+    // A cancellation comes as the end of the request's own connection; no other notification means anything here.
+    if (route.messageKind === 'notification') return sendStatus(response, 202)
+    const mismatch = headerMismatch(route.message, request)
+    if (mismatch !== undefined) return sendError(response, 400, HEADER_MISMATCH, `Bad Request: ${mismatch}`, { id })
+    if (route.message.method === 'subscriptions/listen') return this.#listen(route.message, response)
+    const answer = await this.#core.serve(route.message, { era: 'modern' }, disconnected(response))
+    sendJson(response, statusOf(answer), answer)
+  }
+
+  #listen(message: JSONRPCRequest, response: ServerResponse): void {
+    const { id } = message
+    if (this.#streams.isFull) {
+      return sendError(response, 503, -32000, 'Too many open streams', { id, headers: { 'retry-after': '30' } })
+    }
+    try {
+      listen(message, this.#registry.catalog, this.#hub, this.#streams, response)
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      sendError(response, 200, error.code, error.message, { id, data: error.data })
+    }
+  }
+}
+
+/** The errors that the revision gives a status of its own; every other answer is an answer, whatever it says. */
+function statusOf(answer: Response): number {
+  if (!('error' in answer)) return 200
+  switch (answer.error.code) {
+    case -32601:
+      return 404
+    case HEADER_MISMATCH:
+    case -32021:
+    case UNSUPPORTED_REVISION:
+      return 400
+    default:
+      return 200
+  }
+}
+
+/** Which field of the params the `Mcp-Name` header repeats (SEP-2243, standard request headers). */
+const NAMED_BY: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+])
+
+/** The SDK compares the headers that are there; that they are there, and `Mcp-Name`, is checked here. */
+function headerMismatch(message: JSONRPCRequest, request: IncomingMessage): string | undefined {
+  for (const name of ['mcp-protocol-version', 'mcp-method']) {
+    if (request.headers[name] === undefined) return `the header ${name} is missing`
+  }
+  const field = NAMED_BY.get(message.method)
+  const value = field === undefined ? undefined : message.params?.[field]
+  if (typeof value !== 'string') return undefined
+  const header = request.headers['mcp-name']
+  if (typeof header !== 'string') return 'the header mcp-name is missing'
+  return decodedHeader(header) === value ? undefined : 'the header mcp-name and the body disagree'
+}
+
+/** A value that no header can carry comes as `=?base64?…?=`. Undefined for one that is not well formed. */
+function decodedHeader(header: string): string | undefined {
+  const value = header.trim()
+  if (!value.startsWith('=?base64?')) return value
+  const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(value)?.[1]
+  if (encoded === undefined || encoded.length % 4 !== 0) return undefined
+  return Buffer.from(encoded, 'base64').toString('utf8')
+}

@@ -1,0 +1,76 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { classifyInboundRequest, isJsonContentType } from '@modelcontextprotocol/server'
+import type { InboundLadderRejection } from '@modelcontextprotocol/server'
+import { jsonBody } from './body.ts'
+import type { LegacyEdge } from './mcp-legacy.ts'
+import type { ModernEdge } from './mcp-modern.ts'
+import { sendError } from './send.ts'
+
+/** The one endpoint of both eras. What the body says decides the era; headers only have to agree with it. */
+export class McpEndpoint {
+  readonly #modern: ModernEdge
+  readonly #legacy: LegacyEdge
+  readonly #bodyBytes: number
+
+  constructor(modern: ModernEdge, legacy: LegacyEdge, bodyBytes: number) {
+    this.#modern = modern
+    this.#legacy = legacy
+    this.#bodyBytes = bodyBytes
+  }
+
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    switch (request.method) {
+      case 'POST':
+        return this.#post(request, response)
+      case 'GET':
+        return this.#legacy.openStream(request, response)
+      case 'DELETE':
+        return this.#legacy.endSession(request, response)
+      default:
+        return sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: 'GET, POST, DELETE' } })
+    }
+  }
+
+  async #post(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (!isJsonContentType(request.headers['content-type'] ?? null)) {
+      return sendError(response, 415, -32000, 'The content type must be application/json')
+    }
+    const body = await jsonBody(request, this.#bodyBytes)
+    if (!body.ok) return refuseBody(response, body.why, this.#bodyBytes)
+    const route = classifyInboundRequest({ httpMethod: 'POST', ...standardHeaders(request), body: body.json })
+    switch (route.kind) {
+      case 'reject':
+        return refuse(response, route, body.json)
+      case 'modern':
+        return this.#modern.answer(route, request, response)
+      case 'legacy':
+        return this.#legacy.answer(body.json, request, response)
+    }
+  }
+}
+
+function standardHeaders(request: IncomingMessage): Record<string, string> {
+  const names = {
+    protocolVersionHeader: 'mcp-protocol-version',
+    mcpMethodHeader: 'mcp-method',
+    mcpNameHeader: 'mcp-name',
+  }
+  const given = Object.entries(names).map(([key, name]) => [key, request.headers[name]] as const)
+  return Object.fromEntries(given.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
+}
+
+function refuseBody(response: ServerResponse, why: 'too-large' | 'not-json', bodyBytes: number): void {
+  if (why === 'not-json') return sendError(response, 400, -32700, 'Parse error: the body is not JSON')
+  // What is left of the body is not read, so the connection cannot be used again.
+  return sendError(response, 413, -32000, `The body is over ${bodyBytes} bytes`, { headers: { connection: 'close' } })
+}
+
+function refuse(response: ServerResponse, rejection: InboundLadderRejection, body: unknown): void {
+  const { httpStatus, code, message, data } = rejection
+  sendError(response, httpStatus, code, message, { id: idOf(body), data })
+}
+
+function idOf(body: unknown): string | number | null {
+  if (typeof body !== 'object' || body === null || !('id' in body)) return null
+  return typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
+}

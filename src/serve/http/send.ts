@@ -1,0 +1,29 @@
+import type { ServerResponse } from 'node:http'
+
+/** Answers with JSON, in one write with its length: three small writes cost as much as making the answer. */
+export function sendJson(response: ServerResponse, status: number, value: unknown, headers: Headers = {}): void {
+  const body = Buffer.from(JSON.stringify(value))
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': body.length, ...headers })
+  response.end(body)
+}
+
+/** Answers a request that was not understood, or not let in, with a JSON-RPC error. */
+export function sendError(
+  response: ServerResponse,
+  status: number,
+  code: number,
+  message: string,
+  options: { readonly id?: string | number | null; readonly data?: unknown; readonly headers?: Headers } = {},
+): void {
+  const { id = null, data, headers } = options
+  const error = { code, message, ...(data !== undefined && { data }) }
+  sendJson(response, status, { jsonrpc: '2.0', id, error }, headers)
+}
+
+/** Answers with nothing but a status. */
+export function sendStatus(response: ServerResponse, status: number, headers: Headers = {}): void {
+  response.writeHead(status, headers)
+  response.end()
+}
+
+type Headers = Readonly<Record<string, string>>

@@ -1,0 +1,15 @@
+/** The two protocol eras: up to 2025-11-25 (`initialize`, sessions), and 2026-07-28 (stateless). */
+export type Era = 'legacy' | 'modern'
+
+/** Who asks, as far as an answer may depend on it. */
+export interface Caller {
+  readonly era: Era
+  /** What this caller is subscribed to. A 2025-era session has one; a 2026-era request has none, it listens on a stream. */
+  readonly subscriptions?: Subscriptions
+}
+
+/** The resources that one 2025-era session wants to hear of. Held by URI as the client wrote it and as we know it. */
+export interface Subscriptions {
+  subscribe(asked: string, canonical: string): void
+  unsubscribe(asked: string): void
+}

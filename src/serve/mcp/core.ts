@@ -1,0 +1,64 @@
+import { Server } from '@modelcontextprotocol/server'
+import type { ServerContext, ServerOptions } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import { VERSION } from '../version.ts'
+import type { Caller, Era } from './caller.ts'
+import { methodsOf } from './methods.ts'
+import type { Method, MethodName, Serving } from './methods.ts'
+
+/** SEP-2640's identifier of the extension. */
+export const SKILLS_EXTENSION = 'io.modelcontextprotocol/skills'
+
+/** The revision of the modern era. The SDK's own list of supported versions has the legacy ones only. */
+export const MODERN_REVISION = '2026-07-28'
+
+/** How long a client may go without asking again, where it hears of no change: a minute. */
+const CACHE = { ttlMs: 60_000, cacheScope: 'public' } as const
+
+/** Methods for which the SDK knows no cache hint: the answer carries it (SEP-2640, R7), on the modern era only. */
+const HINTED_BY_US: ReadonlySet<string> = new Set(['skills/list', 'skills/get', 'resources/directory/read'])
+
+const CACHE_HINTS = {
+  'server/discover': CACHE,
+  'resources/list': CACHE,
+  'resources/templates/list': CACHE,
+  'resources/read': CACHE,
+} as const
+
+/**
+ * One server of the SDK for one era, answering from our table of methods. Params are taken as they come: the SDK would
+ * answer a wrong type with an internal error, the methods answer it with invalid params.
+ */
+export function buildServer(serving: Serving, era: Era, callerOf: (context: ServerContext) => Caller): Server {
+  const server = new Server({ name: 'skillsyncd', version: VERSION }, optionsOf(serving, era))
+  for (const [name, method] of Object.entries(methodsOf(serving))) {
+    if (era === 'modern' && LEGACY_ONLY.has(name)) continue
+    server.setRequestHandler(name, { params: ANY_PARAMS }, (params, context) =>
+      answer(name, method, params, callerOf(context)),
+    )
+  }
+  return server
+}
+
+const ANY_PARAMS = z.looseObject({})
+
+const LEGACY_ONLY: ReadonlySet<string> = new Set<MethodName>(['resources/subscribe', 'resources/unsubscribe'])
+
+function optionsOf(serving: Serving, era: Era): ServerOptions {
+  return {
+    capabilities: {
+      resources: { subscribe: true, listChanged: true },
+      extensions: { [SKILLS_EXTENSION]: { directoryRead: true } },
+    },
+    cacheHints: CACHE_HINTS,
+    ...(serving.instructions !== undefined && { instructions: serving.instructions }),
+    ...(era === 'modern' && { supportedProtocolVersions: [MODERN_REVISION] }),
+  }
+}
+
+async function answer(name: string, method: Method, params: Record<string, unknown>, caller: Caller): Promise<Answer> {
+  const result = await method(params, caller)
+  return { ...result, ...(caller.era === 'modern' && HINTED_BY_US.has(name) && CACHE) }
+}
+
+type Answer = Record<string, unknown>

@@ -1,0 +1,17 @@
+import type { Era } from './caller.ts'
+import { INVALID_PARAMS, RESOURCE_NOT_FOUND } from './rpc-error.ts'
+
+const OF_RESOURCES: ReadonlySet<string> = new Set(['resources/read', 'resources/subscribe'])
+
+/**
+ * Gives an unknown resource the code of its era. The SDK writes the modern one in both; revisions up to 2025-11-25 say
+ * -32002. Such an error carries the URI, which no other error of these methods does.
+ */
+export function withEraCode<Message extends object>(message: Message, era: Era, method: string): Message {
+  if (era !== 'legacy' || !OF_RESOURCES.has(method) || !('error' in message)) return message
+  const { error } = message
+  if (typeof error !== 'object' || error === null || !('code' in error) || error.code !== INVALID_PARAMS) return message
+  if (!('data' in error) || typeof error.data !== 'object' || error.data === null || !('uri' in error.data))
+    return message
+  return { ...message, error: { ...error, code: RESOURCE_NOT_FOUND } }
+}

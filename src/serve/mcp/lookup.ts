@@ -1,0 +1,33 @@
+import type { Catalog, CatalogFile, CatalogSkill, FolderChild } from '../../sync/model/catalog.ts'
+import { readSkillUri } from '../../sync/model/skill-uri.ts'
+
+/** What a URI that a client wrote stands for in a catalog. */
+export type Found =
+  | { readonly kind: 'file'; readonly uri: string; readonly file: CatalogFile }
+  | { readonly kind: 'folder'; readonly uri: string; readonly children: readonly FolderChild[] }
+  | { readonly kind: 'nothing'; readonly why: string }
+
+/** Finds by exact lookup of the canonical URI: no path is ever joined. */
+export function lookup(catalog: Catalog, raw: string): Found {
+  const uri = readSkillUri(raw)
+  if (!uri.ok) return { kind: 'nothing', why: uri.why }
+  const children = catalog.folders.get(uri.canonical)
+  if (children !== undefined) return { kind: 'folder', uri: uri.canonical, children }
+  const file = uri.trailingSlash ? undefined : catalog.files.get(uri.canonical)
+  if (file !== undefined) return { kind: 'file', uri: uri.canonical, file }
+  return { kind: 'nothing', why: whyWithheld(catalog, uri.canonical) ?? 'nothing of that URI is served' }
+}
+
+/** The skill whose SKILL.md the URI names, or why there is none. */
+export function lookupSkill(catalog: Catalog, raw: string): CatalogSkill | { readonly why: string } {
+  const found = lookup(catalog, raw)
+  if (found.kind === 'nothing') return found
+  if (found.kind === 'folder') return { why: 'it names a folder; ask for the SKILL.md in it' }
+  return catalog.skills.get(found.uri) ?? { why: 'it names a file that is not the SKILL.md of a skill' }
+}
+
+function whyWithheld(catalog: Catalog, uri: string): string | undefined {
+  const skill = catalog.withheld.get(uri)
+  if (skill === undefined) return undefined
+  return `the skill is withheld: ${skill.findings.map(({ message }) => message).join('; ')}`
+}

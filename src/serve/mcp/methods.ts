@@ -1,0 +1,43 @@
+import type { ReadFile } from '../content.ts'
+import type { Registry } from '../registry.ts'
+import type { Caller } from './caller.ts'
+import type { PageLimits } from './page.ts'
+import { listResources, listTemplates, readResource, subscribe, unsubscribe } from './resources.ts'
+import { getSkill, listSkills, readDirectory, requiredUri } from './skills.ts'
+import type { Params } from './skills.ts'
+
+/** What the answers are made from. */
+export interface Serving {
+  readonly registry: Registry
+  readonly read: ReadFile
+  readonly pages: PageLimits
+  /** Text for the client's model about this server; may name skills by URI. */
+  readonly instructions?: string
+}
+
+/** One method of the protocol. Refusals are `RpcError`s; the answer is what goes out, but for what the era adds. */
+export type Method = (params: Params, caller: Caller) => object | Promise<object>
+
+/** Everything that a client can ask, in both eras. Each answer is made from one catalog. */
+export function methodsOf({ registry, read, pages }: Serving): Readonly<Record<MethodName, Method>> {
+  return {
+    'skills/list': (params) => listSkills(registry.catalog, params, pages),
+    'skills/get': (params) => getSkill(registry.catalog, params),
+    'resources/directory/read': (params) => readDirectory(registry.catalog, params, pages),
+    'resources/list': (params) => listResources(registry.catalog, params['cursor'], pages),
+    'resources/templates/list': (params) => listTemplates(registry.catalog, params['cursor']),
+    'resources/read': (params, caller) => readResource(registry.catalog, requiredUri(params), caller, read),
+    'resources/subscribe': (params, caller) => subscribe(registry.catalog, requiredUri(params), caller),
+    'resources/unsubscribe': (params, caller) => unsubscribe(requiredUri(params), caller),
+  }
+}
+
+export type MethodName =
+  | 'skills/list'
+  | 'skills/get'
+  | 'resources/directory/read'
+  | 'resources/list'
+  | 'resources/templates/list'
+  | 'resources/read'
+  | 'resources/subscribe'
+  | 'resources/unsubscribe'

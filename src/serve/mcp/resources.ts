@@ -1,0 +1,89 @@
+import type { Catalog, CatalogFile, FolderChild } from '../../sync/model/catalog.ts'
+import { uriOf } from '../../sync/model/skill-uri.ts'
+import { contentOf } from '../content.ts'
+import type { ReadFile } from '../content.ts'
+import { mimeTypeOf } from '../mime.ts'
+import type { Caller } from './caller.ts'
+import { lookup } from './lookup.ts'
+import { pageOf } from './page.ts'
+import type { PageLimits } from './page.ts'
+import { INTERNAL_ERROR, RpcError, invalidParams, resourceNotFound } from './rpc-error.ts'
+
+/** What the lists say of a file. The SKILL.md of a skill carries the skill's own name and description (SEP-2640). */
+export interface ResourceDescription {
+  readonly uri: string
+  readonly name: string
+  readonly description?: string
+  readonly mimeType: string
+  readonly size: number
+}
+
+export function describeFile(file: CatalogFile): ResourceDescription {
+  const { uri, documents, name } = file
+  const { size } = file.file
+  if (documents === undefined) return { uri, name, mimeType: mimeTypeOf(name), size }
+  return { uri, name: documents.name, description: documents.description, mimeType: 'text/markdown', size }
+}
+
+/** A folder has no trailing slash in its URI, and the media type that SEP-2640 gives it. */
+export function describeFolder(folder: FolderChild): object {
+  return { uri: folder.uri, name: folder.name, mimeType: 'inode/directory' }
+}
+
+/** `resources/list`: the SKILL.md of every listed skill. */
+export function listResources(catalog: Catalog, cursor: unknown, limits: PageLimits): object {
+  const documents = catalog.listed.flatMap((skill) => skill.files.slice(0, 1))
+  const listing = { catalog, of: 'resources/list' }
+  const { items, nextCursor } = pageOf(documents, listing, cursor, limits, sizeOfDocument)
+  return { resources: items.map(describeFile), ...(nextCursor !== undefined && { nextCursor }) }
+}
+
+function sizeOfDocument(file: CatalogFile): number {
+  return file.uri.length + Buffer.byteLength(file.documents?.description ?? '') + 200
+}
+
+/** `resources/templates/list`: any file of a source, by its path. */
+export function listTemplates(catalog: Catalog, cursor: unknown): object {
+  if (cursor !== undefined) throw invalidParams('The cursor is not one of this listing')
+  const resourceTemplates = catalog.snapshots.map(({ source }) => ({
+    uriTemplate: `${uriOf(source, '')}/{+path}`,
+    name: source,
+    description: `A file of a skill of the source "${source}", by its path`,
+  }))
+  return { resourceTemplates }
+}
+
+/** `resources/read`: the bytes of one file, exactly. Reading means nothing more: no skill is activated by it. */
+export async function readResource(catalog: Catalog, uri: string, caller: Caller, read: ReadFile): Promise<object> {
+  const found = lookup(catalog, uri)
+  if (found.kind === 'folder')
+    throw resourceNotFound(caller.era, uri, 'it names a folder; read it with resources/directory/read')
+  if (found.kind === 'nothing') throw resourceNotFound(caller.era, uri, found.why)
+  const { mimeType } = describeFile(found.file)
+  const content = await contentOf(found.file, read)
+  if (content === undefined) {
+    throw new RpcError(INTERNAL_ERROR, 'The stored content is damaged and is being fetched again; try again later', {
+      uri,
+    })
+  }
+  return { contents: [{ uri, mimeType, ...content }] }
+}
+
+/** `resources/subscribe`, 2025 era. A folder may be subscribed to: it is told of what changes anywhere below. */
+export function subscribe(catalog: Catalog, uri: string, caller: Caller): object {
+  const found = lookup(catalog, uri)
+  if (found.kind === 'nothing') throw resourceNotFound(caller.era, uri, found.why)
+  subscriptionsOf(caller).subscribe(uri, found.uri)
+  return {}
+}
+
+/** `resources/unsubscribe`, 2025 era. One that was not subscribed to is no fault. */
+export function unsubscribe(uri: string, caller: Caller): object {
+  subscriptionsOf(caller).unsubscribe(uri)
+  return {}
+}
+
+function subscriptionsOf(caller: Caller): NonNullable<Caller['subscriptions']> {
+  if (caller.subscriptions === undefined) throw invalidParams('There is no session to subscribe for')
+  return caller.subscriptions
+}

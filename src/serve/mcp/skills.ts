@@ -1,0 +1,75 @@
+import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
+import type { JsonObject } from '../../sync/model/frontmatter.ts'
+import { lookup, lookupSkill } from './lookup.ts'
+import { pageOf } from './page.ts'
+import type { PageLimits } from './page.ts'
+import { describeFile, describeFolder } from './resources.ts'
+import { invalidParams } from './rpc-error.ts'
+
+/** SEP-2640: what `skills/list` and `skills/get` say of a skill. */
+export interface SkillEntry {
+  readonly uri: string
+  readonly frontmatter: JsonObject
+  readonly resources: readonly { readonly uri: string; readonly digest: string; readonly size: number }[]
+}
+
+export function entryOf(skill: CatalogSkill): SkillEntry {
+  const resources = skill.files.map(({ uri, file }) => ({ uri, digest: `sha256:${file.sha256}`, size: file.size }))
+  return { uri: skill.uri, frontmatter: skill.frontmatter, resources }
+}
+
+/** `skills/list`: one page of the listed skills, all pages from one catalog. */
+export function listSkills(catalog: Catalog, params: Params, limits: PageLimits): object {
+  const listing = { catalog, of: 'skills/list' }
+  const { items, nextCursor } = pageOf(catalog.listed, listing, params['cursor'], limits, sizeOfEntry)
+  return { skills: items.map(entryOf), ...(nextCursor !== undefined && { nextCursor }) }
+}
+
+/** `skills/get`: the entry of any skill that is answered for, listed or not. */
+export function getSkill(catalog: Catalog, params: Params): object {
+  const uri = requiredUri(params)
+  const skill = lookupSkill(catalog, uri)
+  if ('why' in skill) throw invalidParams(`No skill at ${JSON.stringify(uri)}: ${skill.why}`, { uri })
+  return { skill: entryOf(skill) }
+}
+
+/** `resources/directory/read`: the direct children of a folder. Synthetic resources are no children. */
+export function readDirectory(catalog: Catalog, params: Params, limits: PageLimits): object {
+  const uri = requiredUri(params)
+  const found = lookup(catalog, uri)
+  if (found.kind !== 'folder') {
+    const why = found.kind === 'file' ? 'it names a file' : found.why
+    throw invalidParams(`No directory at ${JSON.stringify(uri)}: ${why}`, { uri })
+  }
+  const children = found.children.map((child) => {
+    const file = child.kind === 'file' ? catalog.files.get(child.uri) : undefined
+    return file === undefined ? describeFolder(child) : describeFile(file)
+  })
+  const listing = { catalog, of: `resources/directory/read ${found.uri}` }
+  const { items, nextCursor } = pageOf(
+    children,
+    listing,
+    params['cursor'],
+    limits,
+    (item) => JSON.stringify(item).length,
+  )
+  return { resources: items, ...(nextCursor !== undefined && { nextCursor }) }
+}
+
+/** The params of a request: checked field by field, since nothing about them is known. */
+export type Params = Readonly<Record<string, unknown>>
+
+export function requiredUri(params: Params): string {
+  const uri = params['uri']
+  if (typeof uri !== 'string' || uri === '') throw invalidParams('`uri` is required, and is a string')
+  return uri
+}
+
+/** Near enough for a page limit without writing every entry twice: frontmatter is small, resources are alike. */
+function sizeOfEntry({ uri, frontmatter, files }: CatalogSkill): number {
+  const resources = files.reduce((sum, file) => sum + file.uri.length + RESOURCE_BYTES, 0)
+  return resources + JSON.stringify(frontmatter).length + uri.length
+}
+
+/** What a resource takes in JSON besides its URI: the keys, a digest of 71 characters and the size. */
+const RESOURCE_BYTES = 120

@@ -1,0 +1,31 @@
+import { EMPTY_CATALOG } from '../sync/model/catalog.ts'
+import type { Catalog } from '../sync/model/catalog.ts'
+import { diff, isEmpty } from '../sync/model/changes.ts'
+import type { Changes } from '../sync/model/changes.ts'
+
+/** Hears of every change of the catalog, after it is served. */
+export type Listener = (changes: Changes, catalog: Catalog) => void
+
+/** The catalog being served. The only mutable cell between sync and serve. */
+export class Registry {
+  #catalog: Catalog = EMPTY_CATALOG
+  readonly #listeners = new Set<Listener>()
+
+  get catalog(): Catalog {
+    return this.#catalog
+  }
+
+  /** Swaps the catalog in whole, then tells the listeners what moved. */
+  publish(next: Catalog): Changes {
+    const changes = diff(this.#catalog, next)
+    this.#catalog = next
+    if (!isEmpty(changes)) for (const listener of this.#listeners) listener(changes, next)
+    return changes
+  }
+
+  /** Calls back on each change until what is returned is disposed. */
+  listen(listener: Listener): Disposable {
+    this.#listeners.add(listener)
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) }
+  }
+}
