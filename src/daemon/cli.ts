@@ -1,0 +1,160 @@
+import { parseArgs } from 'node:util'
+import type { ParseArgsOptionsConfig } from 'node:util'
+import { VERSION } from '../serve/version.ts'
+import { SyncError, mendOf } from '../sync/model/sync-error.ts'
+import { UsageError, isLogLevel } from './commands/command.ts'
+import type { Command, Context, Streams } from './commands/command.ts'
+import { list } from './commands/list.ts'
+import { mcp } from './commands/mcp.ts'
+import { show } from './commands/show.ts'
+import { start } from './commands/start.ts'
+import { status } from './commands/status.ts'
+import { sync } from './commands/sync.ts'
+import { ConfigError } from './config/problem.ts'
+import { processEnvironment } from './config.ts'
+import { ControlError } from './control-client.ts'
+import { printable } from './log-line.ts'
+import { Redactor } from './redactor.ts'
+
+/** Every command, in the order of the help. */
+const COMMANDS: readonly Command[] = [start, mcp, sync, status, list, show]
+
+/** What a command ended with: done, failed, wrong usage or configuration, or a check that found something. */
+export type ExitStatus = 0 | 1 | 2 | 3
+
+/** Runs one command line. Results go to stdout, everything else to stderr. */
+export async function run(args: readonly string[], process: Streams & Signals): Promise<ExitStatus> {
+  const redactor = new Redactor()
+  try {
+    const [name, ...rest] = args
+    if (name === undefined || name === 'help' || name === '--help' || name === '-h') return print(process, helpText())
+    if (name === '--version' || name === '-V') return print(process, `${VERSION}\n`)
+    const command = COMMANDS.find((candidate) => candidate.name === name)
+    if (command === undefined) throw new UsageError(`There is no command "${name}"; skillsyncd --help lists them`)
+    return await runCommand(command, rest, process, redactor)
+  } catch (error) {
+    const failure = failureOf(error)
+    if (failure === undefined) throw error
+    process.stderr.write(`skillsyncd: ${redactor.clean(failure.text)}\n`)
+    return failure.status
+  }
+}
+
+async function runCommand(
+  command: Command,
+  args: readonly string[],
+  process: Streams & Signals,
+  redactor: Redactor,
+): Promise<ExitStatus> {
+  const { values, positionals } = parsed(command, args)
+  if (values['help'] === true) return print(process, commandHelp(command))
+  if (positionals.length > (command.operands?.most ?? 0))
+    throw new UsageError(`"${command.name}" takes no "${positionals.at(-1)}"`)
+  const logLevel = values['log-level'] ?? 'info'
+  if (typeof logLevel !== 'string' || !isLogLevel(logLevel))
+    throw new UsageError('--log-level is one of error, warn, info, debug')
+  const context: Context = {
+    streams: process,
+    environment: processEnvironment(),
+    redactor,
+    operands: positionals,
+    values,
+    json: values['json'] === true,
+    quiet: values['quiet'] === true,
+    logLevel: values['quiet'] === true ? 'error' : logLevel,
+    signal: stopSignal(process),
+  }
+  return command.run(context)
+}
+
+const COMMON: ParseArgsOptionsConfig = {
+  config: { type: 'string', short: 'c' },
+  state: { type: 'string' },
+  source: { type: 'string', multiple: true },
+  'log-level': { type: 'string' },
+  quiet: { type: 'boolean', short: 'q' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+}
+
+function parsed(command: Command, args: readonly string[]): ReturnType<typeof parseArgs> {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: { ...COMMON, ...command.options },
+      allowPositionals: true,
+      strict: true,
+    })
+  } catch (error) {
+    if (error instanceof TypeError)
+      throw new UsageError(`${error.message}; see skillsyncd ${command.name} --help`, { cause: error })
+    throw error
+  }
+}
+
+/** Ours alone: what stops the process without a name for it is a fault of the program, and is shown as one. */
+function failureOf(error: unknown): { readonly text: string; readonly status: ExitStatus } | undefined {
+  if (error instanceof UsageError || error instanceof ConfigError) return { text: error.message, status: 2 }
+  if (error instanceof SyncError) return { text: `${printable(error.message)}\n  ${mendOf(error.code)}`, status: 1 }
+  if (error instanceof ControlError)
+    return { text: printable(error.message), status: error.code === 'other-config' ? 2 : 1 }
+  return undefined
+}
+
+/** What of a process a command line needs to be stopped. */
+export interface Signals {
+  on(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
+  exit(status: number): never
+}
+
+/** Raised by the first signal; the second ends the process on the spot. */
+function stopSignal(process: Signals): AbortSignal {
+  const controller = new AbortController()
+  const stop = (): void => {
+    if (controller.signal.aborted) process.exit(1)
+    controller.abort(new DOMException('The process was asked to stop', 'AbortError'))
+  }
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
+  return controller.signal
+}
+
+function print(process: Streams, text: string): ExitStatus {
+  process.stdout.write(text)
+  return 0
+}
+
+function helpText(): string {
+  const rows = COMMANDS.map(
+    ({ name, operands, summary }) => `  ${`${name} ${operands?.text ?? ''}`.padEnd(20)} ${summary}`,
+  )
+  return `skillsyncd ${VERSION}: agent skills from git to every agent, pinned
+
+Usage: skillsyncd COMMAND [options]
+
+${rows.join('\n')}
+
+Everywhere:
+${COMMON_HELP}
+      --version        the version of this program
+
+Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 a check found something
+`
+}
+
+function commandHelp({ name, operands, summary, details = '' }: Command): string {
+  return `Usage: skillsyncd ${name} ${operands?.text ?? ''} [options]
+
+${summary}
+${details}
+${COMMON_HELP}
+`
+}
+
+const COMMON_HELP = `  -c, --config FILE    the configuration; default: ./skillsyncd.yaml, then the user's, then the system's
+      --state DIR      the state folder, in place of the configuration's
+      --source URL     a repository to use without a configuration; may be repeated
+      --json           the result as JSON
+      --log-level L    error, warn, info or debug; default: info
+  -q, --quiet          nothing but results and errors
+  -h, --help           this text`

@@ -1,0 +1,92 @@
+import type { ParseArgsOptionsConfig } from 'node:util'
+import type { Readable, Writable } from 'node:stream'
+import type { ExitStatus } from '../cli.ts'
+import { configOfSources } from '../config/adhoc.ts'
+import type { Environment } from '../config/environment.ts'
+import { readConfig } from '../config.ts'
+import type { Config } from '../config.ts'
+import { systemClock } from '../clock.ts'
+import { createLog } from '../log.ts'
+import type { Log, LogLevel } from '../log.ts'
+import type { Redactor } from '../redactor.ts'
+
+/** One command of the command line. */
+export interface Command {
+  readonly name: string
+  /** One line for the list of commands. */
+  readonly summary: string
+  readonly operands?: { readonly text: string; readonly most: number }
+  readonly options?: ParseArgsOptionsConfig
+  /** The lines of its help about its own options. */
+  readonly details?: string
+  run(context: Context): Promise<ExitStatus>
+}
+
+/** The streams of a process. */
+export interface Streams {
+  readonly stdin: Readable
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number }
+  readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number }
+}
+
+/** What a command is run with. */
+export interface Context {
+  readonly streams: Streams
+  readonly environment: Environment
+  readonly redactor: Redactor
+  readonly operands: readonly string[]
+  readonly values: Readonly<Record<string, unknown>>
+  readonly json: boolean
+  readonly quiet: boolean
+  readonly logLevel: LogLevel
+  /** Raised when the process is asked to stop. */
+  readonly signal: AbortSignal
+}
+
+/** The command line is not one that we understand. Ends with exit status 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+const LOG_LEVELS: readonly string[] = ['error', 'warn', 'info', 'debug'] satisfies LogLevel[]
+
+export function isLogLevel(text: string): text is LogLevel {
+  return LOG_LEVELS.includes(text)
+}
+
+/** The configuration that the options name. */
+export async function configOf({ values, environment }: Context): Promise<Config> {
+  const sources = values['source']
+  const state = optional(values['state'])
+  if (!Array.isArray(sources)) return readConfig({ file: optional(values['config']), state }, environment)
+  if (values['config'] !== undefined) throw new UsageError('--source and --config exclude each other')
+  const config = configOfSources(sources.map(String), environment)
+  return state === undefined ? config : { ...config, state }
+}
+
+/** The log of this command. Lines for people on a terminal, JSON elsewhere. */
+export function logOf({ streams, environment, logLevel, redactor }: Context): Log {
+  const format = streams.stderr.isTTY === true ? 'text' : 'json'
+  return createLog({
+    level: logLevel,
+    stream: streams.stderr,
+    format,
+    journal: environment.journal,
+    clock: systemClock,
+    redactor,
+  })
+}
+
+/** Writes a result as JSON. */
+export function printJson({ streams }: Context, value: unknown): void {
+  streams.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+}
+
+/** Writes a result for people. */
+export function printLines({ streams }: Context, lines: readonly string[]): void {
+  streams.stdout.write(lines.map((line) => `${line}\n`).join(''))
+}
+
+function optional(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

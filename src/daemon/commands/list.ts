@@ -1,0 +1,43 @@
+import { currentCatalog } from '../../sync/publisher.ts'
+import { Store } from '../../sync/store/store.ts'
+import { printable } from '../log-line.ts'
+import { agreeWithDaemon } from '../requests.ts'
+import { rowsOf } from '../skill-rows.ts'
+import type { SkillRow } from '../skill-rows.ts'
+import { configOf, printJson, printLines } from './command.ts'
+import type { Command } from './command.ts'
+
+export const list: Command = {
+  name: 'list',
+  summary: 'Every skill that was seen, and what became of it',
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY },
+  details: `
+      --served         only those that are served
+`,
+  options: { served: { type: 'boolean' } },
+  async run(context) {
+    const config = await configOf(context)
+    await agreeWithDaemon(config, context.environment, context.signal)
+    // What is served is what the state folder says, whether a daemon runs or not.
+    const rows = rowsOf(await currentCatalog(await Store.open(config.state)))
+    const onlyServed = context.values['served'] === true
+    const wanted = rows.filter(({ source }) => context.operands.length === 0 || context.operands.includes(source))
+    const shown = onlyServed ? wanted.filter(({ uri }) => uri !== undefined) : wanted
+    if (context.json) printJson(context, { skills: shown })
+    else
+      printLines(
+        context,
+        shown.map((row) => lineOf(row, context.streams.stdout.columns ?? 120)),
+      )
+    return 0
+  },
+}
+
+function lineOf({ source, path, uri, name, standing, description }: SkillRow, columns: number): string {
+  const what =
+    uri === undefined
+      ? `${source}/${path} (${standing})`
+      : `${uri.replace(/\/SKILL\.md$/, '')}${standing === 'unlisted' ? ' (unlisted)' : ''}`
+  const line = printable(`${what.padEnd(48)} ${description?.replaceAll(/\s+/g, ' ') ?? name ?? ''}`)
+  return line.length > columns ? `${line.slice(0, columns - 1)}…` : line
+}

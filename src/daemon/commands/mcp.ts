@@ -1,0 +1,76 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { serveStream } from '../../serve/mcp/stdio.ts'
+import { Follower } from '../follower.ts'
+import type { Config } from '../config.ts'
+import type { Log } from '../log.ts'
+import { Writer } from '../writer.ts'
+import { configOf, logOf } from './command.ts'
+import type { Command, Context } from './command.ts'
+
+/** The first answer of a state folder that holds nothing yet waits so long for the first pull. */
+const FIRST_PULL_MS = 15_000
+
+/** How often a follower looks whether anybody writes. */
+const TAKE_OVER_MS = 10_000
+
+export const mcp: Command = {
+  name: 'mcp',
+  summary: 'Serve one MCP client over stdio',
+  async run(context) {
+    const config = await configOf(context)
+    const log = logOf(context)
+    const ended = new AbortController()
+    const signal = AbortSignal.any([context.signal, ended.signal])
+    await using follower = await Follower.open(config, log)
+    const keeping = keepWriting(context, config, log, follower, signal)
+    try {
+      if (follower.registry.catalog.generation === 0) await follower.changed(FIRST_PULL_MS, signal)
+      await serveStream(follower.serving, context.streams.stdin, context.streams.stdout, context.signal)
+    } finally {
+      ended.abort()
+      await keeping
+    }
+    return 0
+  },
+}
+
+/** Writes the state folder while nobody else does; goes on as a follower when a daemon asks for the lock. */
+async function keepWriting(
+  context: Context,
+  config: Config,
+  log: Log,
+  follower: Follower,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const handedOver = Promise.withResolvers<void>()
+    const handlers = {
+      handover: async (): Promise<null> => {
+        handedOver.resolve()
+        return null
+      },
+    }
+    const { environment, redactor } = context
+    const writer = await Writer.open({ config, environment, log, redactor, command: 'mcp', handlers })
+    if ('heldBy' in writer) {
+      log.debug('following', { pid: writer.heldBy.pid })
+    } else {
+      await using _writer = writer
+      using _seen = writer.daemon.registry.listen(() => follower.look())
+      writer.daemon.poll()
+      await Promise.race([handedOver.promise, aborted(signal)])
+    }
+    await delay(TAKE_OVER_MS, undefined, { signal }).catch(ignoreAbort)
+  }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  if (signal.aborted) return
+  signal.addEventListener('abort', () => resolve(), { once: true })
+  await promise
+}
+
+function ignoreAbort(error: unknown): void {
+  if (!(error instanceof Error) || error.name !== 'AbortError') throw error
+}

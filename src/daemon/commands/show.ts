@@ -1,0 +1,54 @@
+import { currentCatalog } from '../../sync/publisher.ts'
+import { Store } from '../../sync/store/store.ts'
+import { ControlError } from '../control-client.ts'
+import { printable } from '../log-line.ts'
+import { agreeWithDaemon } from '../requests.ts'
+import { matching, rowsOf } from '../skill-rows.ts'
+import type { SkillRow } from '../skill-rows.ts'
+import { UsageError, configOf, printJson, printLines } from './command.ts'
+import type { Command } from './command.ts'
+
+export const show: Command = {
+  name: 'show',
+  summary: 'One skill: from which commit, with which files and digests, with which findings',
+  operands: { text: 'SKILL', most: 1 },
+  details: `
+  SKILL is its URI, SOURCE/PATH, its path or its name.
+`,
+  async run(context) {
+    const [asked] = context.operands
+    if (asked === undefined)
+      throw new UsageError('"show" wants the URI, path or name of a skill; skillsyncd list shows them')
+    const config = await configOf(context)
+    await agreeWithDaemon(config, context.environment, context.signal)
+    const row = onlyOne(matching(rowsOf(await currentCatalog(await Store.open(config.state))), asked), asked)
+    if (context.json) printJson(context, row)
+    else printLines(context, linesOf(row))
+    return 0
+  },
+}
+
+function onlyOne(rows: readonly SkillRow[], asked: string): SkillRow {
+  const [row, ...others] = rows
+  if (row === undefined)
+    throw new ControlError('unknown-skill', `No skill is called "${asked}"; skillsyncd list shows them`)
+  if (others.length === 0) return row
+  const candidates = rows.map(({ source, path }) => `${source}/${path}`).join(', ')
+  throw new ControlError('ambiguous-skill', `"${asked}" can mean ${rows.length} skills: ${candidates}`)
+}
+
+function linesOf(row: SkillRow): string[] {
+  const { name, path, source, uri, description, standing, commit, ref, digest, size, files, findings } = row
+  return [
+    `${name ?? path} (${standing})`,
+    ...(description === undefined ? [] : [`  ${printable(description.replaceAll(/\s+/g, ' '))}`]),
+    ...(uri === undefined ? [] : [`  uri     ${uri}`]),
+    `  from    ${source}, ${path === '' ? 'the root' : printable(path)}, ${ref} at ${commit}`,
+    ...(digest === undefined ? [] : [`  digest  ${digest}, ${files.length} files, ${size} bytes`]),
+    ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),
+    ...files.map(
+      (file) =>
+        `  ${file.digest}  ${String(file.size).padStart(9)}  ${printable(file.path)}${file.executable ? ' *' : ''}`,
+    ),
+  ]
+}

@@ -1,0 +1,73 @@
+import { once } from 'node:events'
+import { serveHttp } from '../../serve/http/app.ts'
+import { SESSION_LIMITS } from '../../serve/http/sessions.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { systemClock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import type { Log } from '../log.ts'
+import { isLoopback } from '../config/later.ts'
+import { becomeWriter } from '../writer.ts'
+import { UsageError, configOf, logOf } from './command.ts'
+import type { Command, Context } from './command.ts'
+
+/** How often an idle stream carries a comment. */
+const KEEP_ALIVE_MS = 15_000
+
+export const start: Command = {
+  name: 'start',
+  summary: 'Run the daemon: pull on schedule, serve over HTTP',
+  details: `
+      --port N         the port to listen on; 0 picks a free one
+      --host NAME      the loopback address to listen on
+`,
+  options: { port: { type: 'string' }, host: { type: 'string' } },
+  async run(context) {
+    const { environment, redactor, signal, streams } = context
+    const config = await configOf(context)
+    const listen = listenOn(context, config)
+    const log = logOf(context)
+    await using writer = await becomeWriter({ config, environment, log, redactor, command: 'start' }, signal)
+    await using http = await serveHttp(writer.daemon.serving, {
+      ...listen,
+      limits: httpLimits(config),
+      now: () => systemClock.monotonicMs(),
+      onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
+    }).catch((error: unknown) => {
+      throw listenError(listen, error)
+    })
+    streams.stdout.write(`${http.url}/mcp\n`)
+    logStart(log, config, writer.daemon.registry.catalog.listed.length)
+    writer.daemon.poll()
+    if (!signal.aborted) await once(signal, 'abort')
+    log.info('stopping')
+    return 0
+  },
+}
+
+function listenOn({ values }: Context, config: Config): Config['serve']['http'] {
+  const { host: configuredHost, port: configuredPort } = config.serve.http
+  const host = typeof values['host'] === 'string' ? values['host'] : configuredHost
+  const port = typeof values['port'] === 'string' ? Number(values['port']) : configuredPort
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new UsageError('--port is a number from 0 to 65535')
+  if (!isLoopback(host)) {
+    throw new UsageError(
+      `Cannot listen on "${host}": HTTP off loopback needs a token, which is not in this version yet`,
+    )
+  }
+  return { host, port }
+}
+
+function httpLimits(config: Config): Parameters<typeof serveHttp>[1]['limits'] {
+  const { sessions, sessionIdleMs, ...limits } = config.limits.http
+  return { ...limits, keepAliveMs: KEEP_ALIVE_MS, sessions: { ...SESSION_LIMITS, sessions, idleMs: sessionIdleMs } }
+}
+
+function listenError({ host, port }: Config['serve']['http'], error: unknown): unknown {
+  if (!(error instanceof Error) || !('code' in error)) return error
+  const why = error.code === 'EADDRINUSE' ? 'another program listens there; try --port 0' : error.message
+  return new SyncError('source-unreachable', `Cannot listen on ${host}:${port}: ${why}`, { cause: error })
+}
+
+function logStart(log: Log, config: Config, skills: number): void {
+  log.info('started', { state: config.state, sources: config.sources.length, skills })
+}

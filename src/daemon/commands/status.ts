@@ -1,0 +1,97 @@
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { currentCatalog } from '../../sync/publisher.ts'
+import { Store } from '../../sync/store/store.ts'
+import type { Config } from '../config.ts'
+import { VERSION } from '../../serve/version.ts'
+import { ControlError } from '../control-client.ts'
+import { printable } from '../log-line.ts'
+import { request } from '../requests.ts'
+import { statusOf } from '../status.ts'
+import type { SourceStatus, Status } from '../status.ts'
+import { configOf, printJson, printLines } from './command.ts'
+import type { Command, Context } from './command.ts'
+
+export const status: Command = {
+  name: 'status',
+  summary: 'What is served, from which commit, how old, and what is wrong',
+  details: `
+      --findings       every finding, not only how many there are
+`,
+  options: { findings: { type: 'boolean' } },
+  async run(context) {
+    const config = await configOf(context)
+    const now = await statusNow(context, config)
+    if (context.json) printJson(context, now)
+    else printLines(context, linesOf(now, context.values['findings'] === true))
+    return 0
+  },
+}
+
+async function statusNow({ environment, signal }: Context, config: Config): Promise<Status> {
+  const answer = await request(config, environment, 'status', {}, { signal })
+  if (answer !== undefined) return ofThisVersion(answer.result)
+  const store = await Store.open(config.state)
+  const ids = config.sources.map(({ source }) => source.id)
+  const records = new Map(await Promise.all(ids.map(async (id) => [id, await store.records.read(id)] as const)))
+  return statusOf({
+    config,
+    catalog: await currentCatalog(store),
+    recordOf: (id) => records.get(id),
+    nextPolls: new Map<SourceId, Date>(),
+    startedAt: undefined,
+  })
+}
+
+/** Another version of this program may say other things in its status. */
+function ofThisVersion(result: unknown): Status {
+  if (isStatus(result)) return result
+  throw new ControlError('other-version', 'The daemon is another version of this program; restart it')
+}
+
+function isStatus(result: unknown): result is Status {
+  return typeof result === 'object' && result !== null && 'version' in result && result.version === VERSION
+}
+
+function linesOf(now: Status, all: boolean): string[] {
+  const daemon =
+    now.daemon === undefined ? 'no daemon runs' : `daemon ${now.daemon.pid}, up since ${now.daemon.startedAt}`
+  const head = `skillsyncd ${now.version}: ${daemon}; generation ${now.generation}, ${now.skills} skills served`
+  return [head, `state ${now.state}`, ...now.sources.flatMap((source) => ['', ...sourceLines(source, all)])]
+}
+
+function sourceLines(source: SourceStatus, all: boolean): string[] {
+  const { id, url, ref, condition, tally, nextPoll } = source
+  const { seen, clean, noted, tools, withheld } = tally
+  const lines = [
+    `${id}  ${url}${ref === undefined ? '' : `  ${ref}`}`,
+    `  ${freshness(source)}`,
+    `  ${seen} SKILL.md: ${clean} served, ${noted} served with a note, ${tools} for tools only, ${withheld} withheld`,
+  ]
+  if (nextPoll !== undefined) lines.push(`  next poll ${nextPoll}`)
+  if (condition !== undefined)
+    lines.push(`  ! ${condition.code}: ${printable(condition.message)}`, `    ${condition.mend}`)
+  return [...lines, ...findingLines(source, all)]
+}
+
+/** "Up to date" is never said without the two commits that prove it. */
+function freshness({ served, upstream, lastAttempt, condition }: SourceStatus): string {
+  if (served === undefined)
+    return lastAttempt === undefined ? 'never pulled' : `nothing is served; last tried ${lastAttempt}`
+  const at = `serves ${served.ref} at ${served.commit.slice(0, 12)}`
+  if (upstream === undefined) return `${at}; upstream was not seen yet`
+  const seen = `upstream was at ${upstream.commit.slice(0, 12)} on ${upstream.at}`
+  if (served.commit !== upstream.commit) return `${at}; behind: ${seen}`
+  return condition === undefined ? `${at}; up to date: ${seen}` : `${at}; ${seen}, last tried ${lastAttempt}`
+}
+
+/** As many as fit on a screen with the rest. */
+const SHOWN_FINDINGS = 5
+
+function findingLines({ findings }: SourceStatus, all: boolean): string[] {
+  const shown = all ? findings : findings.filter(({ standing }) => standing !== 'served').slice(0, SHOWN_FINDINGS)
+  const lines = shown.map(
+    ({ standing, rule, path, message }) => `  - ${standing} ${rule} ${printable(path)}: ${printable(message)}`,
+  )
+  const left = findings.length - shown.length
+  return left > 0 ? [...lines, `  ${left} more findings; --findings shows them`] : lines
+}

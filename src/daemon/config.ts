@@ -1,0 +1,158 @@
+import { access, readFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { utf8 } from '../sync/model/frontmatter.ts'
+import type { SourceId } from '../sync/model/source-id.ts'
+import type { Source } from '../sync/model/source.ts'
+import type { Retention } from '../sync/store/collect.ts'
+import type { FetchLimits } from '../sync/upstream/upstream.ts'
+import type { Access } from './config/access.ts'
+import { environmentOf } from './config/environment.ts'
+import type { Environment } from './config/environment.ts'
+import { explain, faultsOf } from './config/explain.ts'
+import { ConfigError, configErrorOf, keyText } from './config/problem.ts'
+import type { ConfigProblem, Fault } from './config/problem.ts'
+import { ruleFaults } from './config/rules.ts'
+import { nameable, plainSchema } from './config/schema-json.ts'
+import type { SchemaNode } from './config/schema-json.ts'
+import { CONFIG } from './config/schema.ts'
+import { configOf } from './config/settle.ts'
+import { readYaml } from './config/yaml.ts'
+import type { Place } from './config/yaml.ts'
+
+/** What the operator wants, checked, with every default filled in and every path absolute. */
+export interface Config {
+  /** Absolute. Undefined where the sources were named on the command line. */
+  readonly file: string | undefined
+  /** Those that are enabled, in the order of the file. */
+  readonly sources: readonly ConfiguredSource[]
+  /** The ids of the others. */
+  readonly disabled: readonly SourceId[]
+  readonly serve: ServeConfig
+  /** The state folder. */
+  readonly state: string
+  readonly retention: Retention
+  readonly limits: Limits
+}
+
+export interface ConfiguredSource {
+  readonly source: Source
+  readonly access: Access
+}
+
+export interface ServeConfig {
+  readonly http: { readonly host: string; readonly port: number }
+  /** What clients are told about this server when they connect. */
+  readonly instructions: string | undefined
+}
+
+/** Bounds on what others can make us do. */
+export interface Limits {
+  readonly skill: { readonly files: number; readonly bytes: number }
+  readonly frontmatter: { readonly bytes: number; readonly depth: number }
+  readonly fetch: FetchLimits
+  /** Fetches at once. */
+  readonly fetches: { readonly concurrency: number; readonly perHost: number }
+  /** One page of a listing. */
+  readonly listing: { readonly entries: number; readonly bytes: number }
+  readonly http: HttpLimits
+  /** The state folder, scratch included. */
+  readonly disk: { readonly bytes: number }
+}
+
+export interface HttpLimits {
+  readonly bodyBytes: number
+  readonly headersMs: number
+  readonly requestMs: number
+  readonly connections: number
+  readonly streams: number
+  readonly sessions: number
+  readonly sessionIdleMs: number
+}
+
+/** The environment of this process. Nothing else reads `process.env`. */
+export function processEnvironment(): Environment {
+  return environmentOf(process.env, homedir())
+}
+
+export interface ReadOptions {
+  /** `--config`; without it the usual places are looked at. */
+  readonly file?: string | undefined
+  /** `--state`, which wins over the file. */
+  readonly state?: string | undefined
+}
+
+/** Finds, reads and checks the configuration. All that is wrong with it is thrown as one `ConfigError`. */
+export async function readConfig(options: ReadOptions = {}, environment = processEnvironment()): Promise<Config> {
+  const file = await findConfig(options.file, environment)
+  const bytes = await readFile(file).catch((cause: unknown) => {
+    throw new ConfigError(`Cannot read the configuration "${file}": ${reasonOf(cause)}`, { cause })
+  })
+  const text = utf8(bytes)
+  if (text === undefined) throw new ConfigError(`Cannot read the configuration "${file}": it is not valid UTF-8`)
+  const config = parseConfig(text, file, environment)
+  if (Array.isArray(config)) throw configErrorOf(config)
+  return options.state === undefined ? config : { ...config, state: resolve(options.state) }
+}
+
+/** The file to read: the one named, else the first that exists of this folder's, the user's and the system's. */
+export async function findConfig(explicit?: string, environment = processEnvironment()): Promise<string> {
+  if (explicit !== undefined) return resolve(explicit)
+  const places = [process.cwd(), join(environment.configHome, 'skillsyncd'), '/etc/skillsyncd']
+  const files = places.map((folder) => join(folder, 'skillsyncd.yaml'))
+  for (const file of files) {
+    if (await exists(file)) return file
+  }
+  const looked = files.map((file) => `"${file}"`).join(', ')
+  throw new ConfigError(
+    `Cannot find a configuration: looked for ${looked}; name one with --config, or try --source URL`,
+  )
+}
+
+/** One that cannot be looked at counts as there: reading it says why, where passing over it would hide it. */
+async function exists(file: string): Promise<boolean> {
+  try {
+    await access(file)
+    return true
+  } catch (error) {
+    return codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOTDIR'
+  }
+}
+
+function reasonOf(cause: unknown): string {
+  const code = codeOf(cause)
+  if (code === 'ENOENT') return 'no such file; try --source URL to start without one'
+  if (code === 'EACCES') return 'permission denied'
+  if (code === 'EISDIR') return 'it is a folder'
+  return code ?? 'it cannot be opened'
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
+
+/**
+ * The configuration that the text is, or all that is wrong with it, in the order of the text. Never throws; no problem
+ * repeats a value. Relative paths are meant from the folder of the file.
+ */
+export function parseConfig(text: string, fileName: string, environment: Environment): Config | ConfigProblem[] {
+  const yaml = readYaml(text.replace(/^\uFEFF/, ''))
+  if (!yaml.ok) return problemsOf(yaml.faults, fileName, plainSchema())
+  const file = CONFIG.safeParse(yaml.value, { error: explain })
+  const betweenKeys = [...yaml.faults, ...ruleFaults(yaml.value)]
+  if (file.success && betweenKeys.length === 0) return configOf(file.data, fileName, environment)
+  const schema = plainSchema()
+  const ofKeys = file.success ? [] : faultsOf(file.error.issues, schema)
+  return problemsOf([...ofKeys, ...betweenKeys], fileName, schema, yaml.place)
+}
+
+/** One problem a key: the first says what to mend, and mending it often takes the others along. */
+function problemsOf(faults: readonly Fault[], file: string, schema: SchemaNode, place?: Place): ConfigProblem[] {
+  const problems = new Map<string, ConfigProblem>()
+  for (const { path, at, message } of faults) {
+    const { line, column } = typeof at === 'object' ? at : (place?.(path, at ?? 'value') ?? { line: 1, column: 1 })
+    const slot = JSON.stringify([path, typeof at === 'object' ? at : ''])
+    if (!problems.has(slot)) problems.set(slot, { file, line, column, key: keyText(nameable(schema, path)), message })
+  }
+  return [...problems.values()].toSorted((a, b) => a.line - b.line || a.column - b.column)
+}

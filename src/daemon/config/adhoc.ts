@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto'
+import { isAbsolute, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { comparePaths } from '../../sync/model/digest.ts'
+import type { Environment } from './environment.ts'
+import { explain } from './explain.ts'
+import { ConfigError } from './problem.ts'
+import { ruleFaults } from './rules.ts'
+import { CONFIG } from './schema.ts'
+import { configOf } from './settle.ts'
+import { processEnvironment } from '../config.ts'
+import type { Config } from '../config.ts'
+
+/**
+ * The configuration of `start --source URL`: no file, ids made from the addresses, and a state folder of its own, named by
+ * what the sources are, so that two sets of them never overwrite each other.
+ */
+export function configOfSources(urls: readonly string[], environment: Environment = processEnvironment()): Config {
+  const sources = named(urls.map(addressOf))
+  const file = CONFIG.safeParse({ sources }, { error: explain })
+  const [fault] = [...(file.error?.issues ?? []), ...ruleFaults({ sources })]
+  if (fault !== undefined || !file.success)
+    throw new ConfigError(`Cannot use --source: ${messageOf(fault, urls.length)}`)
+  const config = configOf(file.data, 'unused', environment)
+  return { ...config, file: undefined, state: join(environment.state, 'adhoc', nameOf(sources)) }
+}
+
+/** The address itself may hold a secret, so it is told by its number. */
+function messageOf(
+  fault: { readonly path: readonly PropertyKey[]; readonly message: string } | undefined,
+  count: number,
+) {
+  const index = fault?.path[1]
+  const which = count > 1 && typeof index === 'number' ? `address ${index + 1} of ${count}` : 'the address'
+  return `${which} ${fault?.message}`
+}
+
+/** A path of this disk is the address of the git repository there. */
+function addressOf(text: string): string {
+  return isAbsolute(text) ? pathToFileURL(resolve(text)).href : text
+}
+
+interface NamedSource {
+  readonly id: string
+  readonly url: string
+  readonly required: true
+}
+
+/** Ids from the last part of each address; the second that comes to the same gets -2. */
+function named(urls: readonly string[]): NamedSource[] {
+  const taken = new Set<string>()
+  return urls.map((url) => {
+    const wanted = idFrom(url)
+    let id = wanted
+    for (let number = 2; taken.has(id); number += 1) id = `${wanted}-${number}`
+    taken.add(id)
+    return { id, url, required: true }
+  })
+}
+
+function idFrom(url: string): string {
+  const last =
+    url
+      .replace(/[/\\]+$/, '')
+      .split(/[/\\:]/)
+      .at(-1) ?? ''
+  const id = last
+    .replace(/\.git$/i, '')
+    .replaceAll(/%[0-9a-f]{2}/gi, '-')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    // Room for a number behind it.
+    .slice(0, 56)
+    .replaceAll(/^-|-$/g, '')
+  return id === '' ? 'source' : id
+}
+
+function nameOf(sources: readonly NamedSource[]): string {
+  const lines = sources.map(({ id, url }) => `${id} ${url}\n`).toSorted(comparePaths)
+  return createHash('sha256').update(lines.join('')).digest('hex').slice(0, 16)
+}

@@ -1,0 +1,118 @@
+import type { z } from 'zod'
+import type { Fault, KeyPath } from './problem.ts'
+import { keysAt, nameable } from './schema-json.ts'
+import type { SchemaNode } from './schema-json.ts'
+
+type Issue = z.core.$ZodIssue
+type RawIssue = z.core.$ZodRawIssue
+
+/** What is wrong, in our words, where the schema itself has none for it. No message repeats the value. */
+export function explain(issue: RawIssue): string {
+  if (issue.code === 'invalid_type') return wrongType(issue.expected, issue.input)
+  if (issue.code === 'invalid_value') return `must be ${issue.values.map(String).join(' or ')}`
+  if (issue.code === 'too_small') {
+    return issue.origin === 'string' || issue.origin === 'array'
+      ? 'must not be empty'
+      : `must be ${issue.minimum} at least`
+  }
+  if (issue.code === 'too_big') {
+    return issue.origin === 'string' ? `is over ${issue.maximum} characters` : `must be ${issue.maximum} at most`
+  }
+  return 'has a form that is not allowed here'
+}
+
+function wrongType(expected: string, input: unknown): string {
+  if (input === undefined) return 'is missing'
+  if (input === null) return 'is empty; give it a value, or remove the key'
+  if (expected === 'string' && typeof input !== 'object') return 'must be text; put the value in quotes'
+  return `must be ${TYPES[expected] ?? expected}`
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping of keys to values',
+  record: 'a mapping of keys to values',
+}
+
+/** The issues as faults, each at its own key. */
+export function faultsOf(issues: readonly Issue[], schema: SchemaNode, above: KeyPath = []): Fault[] {
+  return issues.flatMap((issue): Fault[] => {
+    const path = [...above, ...issue.path.map((part) => (typeof part === 'number' ? part : String(part)))]
+    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(schema, path, key))
+    if (issue.code === 'invalid_union') return ofChoice(issue, schema, path)
+    return [{ path, message: issue.message }]
+  })
+}
+
+/** Where one of the forms was clearly meant, what is wrong with that one says more than the names of all. */
+function ofChoice(issue: z.core.$ZodIssueInvalidUnion, schema: SchemaNode, path: KeyPath): Fault[] {
+  const meant = issue.errors.filter((form) =>
+    form.every(({ code, path }) => path.length > 0 || code !== 'invalid_type'),
+  )
+  const [form] = meant
+  return meant.length === 1 && form !== undefined && form.every(({ code }) => code !== 'invalid_value')
+    ? faultsOf(form, schema, path)
+    : [{ path, message: issue.message }]
+}
+
+function unknownKey(schema: SchemaNode, above: KeyPath, key: string): Fault {
+  const path = [...above, key]
+  const known = keysAt(schema, above)
+  const what = nameable(schema, path) === path ? 'is not a key that is known here' : 'holds a key that is not known'
+  return { path, at: 'key', message: what + suggestion(key, known) }
+}
+
+function suggestion(key: string, known: readonly string[]): string {
+  const synonym = SYNONYMS[key.toLowerCase()]
+  const near = synonym !== undefined && known.includes(synonym) ? synonym : nearest(key, known)
+  if (near !== undefined) return `; did you mean \`${near}\`?`
+  return known.length > 12 ? '' : `; known are ${known.map((name) => `\`${name}\``).join(', ')}`
+}
+
+/** What others call it. */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  branch: 'ref',
+  commit: 'ref',
+  cron: 'schedule',
+  git: 'url',
+  interval: 'every',
+  name: 'id',
+  period: 'every',
+  repo: 'url',
+  repository: 'url',
+  rev: 'ref',
+  tag: 'ref',
+  uri: 'url',
+}
+
+function nearest(key: string, known: readonly string[]): string | undefined {
+  const plain = (text: string) => text.toLowerCase().replaceAll('-', '_')
+  const ranked = known
+    .map((candidate) => ({ candidate, distance: editDistance(plain(key), plain(candidate)) }))
+    .filter(({ candidate, distance }) => distance <= Math.max(1, Math.floor(candidate.length / 3)))
+    .toSorted((a, b) => a.distance - b.distance)
+  return ranked[0]?.candidate
+}
+
+/** How many letters must be put in, left out, changed or swapped with their neighbour. */
+function editDistance(from: string, to: string): number {
+  if (Math.abs(from.length - to.length) > 8) return Math.max(from.length, to.length)
+  let before: number[] = []
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= from.length; i += 1) {
+    const next = [i]
+    for (let j = 1; j <= to.length; j += 1) {
+      const changed = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1)
+      const swapped =
+        from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1] ? (before[j - 2] ?? Infinity) + 1 : Infinity
+      next.push(Math.min(changed, swapped, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    before = row
+    row = next
+  }
+  return row[to.length] ?? 0
+}

@@ -1,0 +1,120 @@
+import { isIP } from 'node:net'
+import type { Fault, KeyPath } from './problem.ts'
+import { isSshAddress } from './values.ts'
+
+/** A key of the schema that this version cannot honour, or not with every value. */
+interface Later {
+  /** `sources[].signed` */
+  readonly key: string
+  /** Which of its values are meant. Without it: all. */
+  readonly values?: (value: unknown) => boolean
+  /** Said instead of the usual words. */
+  readonly message?: string
+}
+
+/** To ignore such a key would be a lie: the file that uses one is refused. What a version learns to honour leaves this table. */
+export const LATER: readonly Later[] = [
+  {
+    key: 'sources[].url',
+    values: (value) => typeof value === 'string' && isSshAddress(value),
+    message: 'is for ssh and needs the git program, which this version does not use yet; use an http(s) address',
+  },
+  { key: 'sources[].path', message: 'is not in this version yet; url: file:///… takes a git repository on this disk' },
+  { key: 'sources[].mcp' },
+  { key: 'sources[].ref', values: isMapping, message: 'a tag range is not in this version yet' },
+  { key: 'sources[].nested', values: (value) => value === 'as-files' },
+  { key: 'sources[].contract', values: (value) => value === true },
+  { key: 'sources[].docs' },
+  { key: 'sources[].archives' },
+  { key: 'sources[].max_age' },
+  { key: 'sources[].auth.ssh' },
+  { key: 'sources[].auth.github_app' },
+  { key: 'sources[].auth.helper' },
+  { key: 'sources[].auth.header' },
+  { key: 'sources[].signed' },
+  { key: 'sources[].policy' },
+  { key: 'sources[].brakes' },
+  { key: 'sources[].backend', values: (value) => value === 'embedded' || value === 'system' },
+  { key: 'sources[].ca' },
+  { key: 'sources[].proxy' },
+  { key: 'sources[].update', values: (value) => value === 'locked' || value === 'review' },
+  { key: 'sources[].webhook' },
+  { key: 'sources[].fallback' },
+  { key: 'sources[].approval' },
+  { key: 'sources[].fetch' },
+  { key: 'sources[].budgets' },
+  { key: 'sources[].unverifiable' },
+  { key: 'sources[].packed' },
+  { key: 'sources[].uris' },
+  { key: 'defaults' },
+  {
+    key: 'serve.http.host',
+    values: (value) => typeof value === 'string' && !isLoopback(value),
+    message: 'HTTP off loopback needs a token, which is not in this version yet; use 127.0.0.1',
+  },
+  { key: 'serve.http.public_url' },
+  { key: 'serve.http.allowed_hosts' },
+  { key: 'serve.http.allowed_origins' },
+  { key: 'serve.http.trusted_proxies' },
+  { key: 'serve.http.tls' },
+  { key: 'serve.operations' },
+  { key: 'serve.public' },
+  { key: 'serve.oauth' },
+  { key: 'serve.ttl' },
+  { key: 'serve.resources' },
+  { key: 'serve.index' },
+  { key: 'serve.templates' },
+  { key: 'serve.contract' },
+  { key: 'serve.tools' },
+  { key: 'serve.prompts' },
+  { key: 'serve.search' },
+  { key: 'serve.page' },
+  { key: 'serve.well_known' },
+  { key: 'serve.metrics' },
+  { key: 'packs' },
+  { key: 'lock' },
+  { key: 'limits.disk' },
+  { key: 'limits.http.stream_bytes' },
+  { key: 'limits.http.connections_per_address' },
+  { key: 'limits.http.rate' },
+  { key: 'gate' },
+  { key: 'audit' },
+  { key: 'log' },
+  { key: 'programs' },
+]
+
+/** What the configuration uses and this version cannot honour. */
+export function laterFaults(value: unknown): Fault[] {
+  return LATER.flatMap((later) =>
+    uses(value, later.key.split('.'), [])
+      .filter((use) => later.values?.(use.value) ?? true)
+      .map((use): Fault => ({ path: use.path, at: 'key', message: later.message ?? 'is not in this version yet' })),
+  )
+}
+
+interface Use {
+  readonly path: KeyPath
+  readonly value: unknown
+}
+
+/** Every place of the value that the parts lead to; `sources[]` means each entry of `sources`. */
+function uses(value: unknown, parts: readonly string[], path: KeyPath): Use[] {
+  const [part, ...rest] = parts
+  if (part === undefined) return [{ path, value }]
+  const key = part.replace('[]', '')
+  if (!isMapping(value) || !Object.hasOwn(value, key)) return []
+  const below = value[key]
+  if (key === part) return uses(below, rest, [...path, key])
+  return Array.isArray(below) ? below.flatMap((entry, index) => uses(entry, rest, [...path, key, index])) : []
+}
+
+/** A mapping of the configuration, before anything is known about it. */
+export function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether an address to listen on is reached from this machine alone. */
+export function isLoopback(host: string): boolean {
+  if (isIP(host) === 4) return host.startsWith('127.')
+  return host === '::1' || host.toLowerCase() === 'localhost'
+}

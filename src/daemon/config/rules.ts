@@ -1,0 +1,80 @@
+import { isLoopback, isMapping, laterFaults } from './later.ts'
+import { keyText, looksLikeSecret } from './problem.ts'
+import type { Fault, KeyPath } from './problem.ts'
+
+/**
+ * What is wrong between keys, beside what is wrong with each: asked of the plain value, so that it is found in the same
+ * pass even where single keys are broken.
+ */
+export function ruleFaults(value: unknown): Fault[] {
+  const sources = entriesOf(value, 'sources')
+  return [
+    ...duplicateIds(sources, 'sources'),
+    ...duplicateIds(entriesOf(value, 'packs'), 'packs'),
+    ...sources.flatMap((source, index) => sourceFaults(source, ['sources', index])),
+    ...inlineSecrets(value, []),
+    ...laterFaults(value),
+  ]
+}
+
+function entriesOf(value: unknown, key: string): readonly unknown[] {
+  const list = isMapping(value) ? value[key] : undefined
+  return Array.isArray(list) ? list : []
+}
+
+function duplicateIds(entries: readonly unknown[], key: string): Fault[] {
+  const first = new Map<string, number>()
+  return entries.flatMap((entry, index): Fault[] => {
+    const id = isMapping(entry) ? entry['id'] : undefined
+    if (typeof id !== 'string') return []
+    const earlier = first.get(id)
+    if (earlier !== undefined) {
+      return [{ path: [key, index, 'id'], message: `is the id of ${keyText([key, earlier])} too; ids must differ` }]
+    }
+    first.set(id, index)
+    return []
+  })
+}
+
+function sourceFaults(source: unknown, path: KeyPath): Fault[] {
+  if (!isMapping(source)) return []
+  const faults: Fault[] = []
+  const places = ['url', 'path', 'mcp'].filter((key) => Object.hasOwn(source, key))
+  if (places.length === 0) faults.push({ path, message: 'needs `url`, the address of a git repository' })
+  if (places.length > 1) faults.push({ path, message: `has ${inWords(places)}; keep one of them` })
+  if (Object.hasOwn(source, 'schedule') && Object.hasOwn(source, 'every')) {
+    faults.push({ path: [...path, 'every'], at: 'key', message: 'stands beside `schedule`; keep one of the two' })
+  }
+  const misuse = Object.hasOwn(source, 'auth') ? authMisuse(source['url']) : undefined
+  if (misuse !== undefined) faults.push({ path: [...path, 'auth'], at: 'key', message: misuse })
+  return faults
+}
+
+/** Why a credential must not stand beside this address. */
+function authMisuse(url: unknown): string | undefined {
+  if (typeof url !== 'string' || !URL.canParse(url)) return undefined
+  const { protocol, hostname } = new URL(url)
+  if (protocol === 'file:') return 'has no use with a file: address; remove it'
+  const isOpen = protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, ''))
+  return isOpen ? 'would cross the network in clear over http:; use https' : undefined
+}
+
+function inWords(keys: readonly string[]): string {
+  return keys.map((key) => `\`${key}\``).join(' and ')
+}
+
+/** Text in the form of a well-known kind of token, wherever it stands. */
+function inlineSecrets(value: unknown, path: KeyPath): Fault[] {
+  if (typeof value === 'string') {
+    return looksLikeSecret(value)
+      ? [
+          {
+            path,
+            message: 'holds what looks like a secret; keep secrets out of this file and name where they are read from',
+          },
+        ]
+      : []
+  }
+  if (Array.isArray(value)) return value.flatMap((entry, index) => inlineSecrets(entry, [...path, index]))
+  return isMapping(value) ? Object.entries(value).flatMap(([key, below]) => inlineSecrets(below, [...path, key])) : []
+}

@@ -1,0 +1,124 @@
+import { z } from 'zod'
+import { duration, line, path, webUrl } from './values.ts'
+
+// How a source, a gate or a webhook proves who it is. A secret is named here, never written.
+
+const INLINE_SECRET =
+  'a secret must not be written here; name it as { env: NAME }, { file: PATH } or { credential: NAME }'
+
+/** Exactly one of the keys: the shape of every choice in the configuration. */
+export function oneOf(...keys: readonly string[]) {
+  const names = keys.map((key) => `\`${key}\``).join(', ')
+  return [
+    (value: object) => keys.filter((key) => Object.hasOwn(value, key)).length === 1,
+    { error: `needs exactly one of ${names}` },
+  ] as const
+}
+
+/** Where a secret is read from, anew before each use. */
+export const SECRET = z
+  .strictObject(
+    {
+      // Upper case alone, so that most tokens written here by mistake are refused, and not looked up and then named.
+      env: z
+        .string()
+        .max(128)
+        .regex(/^[A-Z_][A-Z0-9_]*$/, 'must be the name of an environment variable: A-Z, 0-9 and underscores')
+        .optional()
+        .describe('The name of an environment variable of the daemon.'),
+      file: path()
+        .optional()
+        .describe('A file that holds the secret and nothing else; a line break at its end is ignored.'),
+      credential: z
+        .string()
+        .max(255)
+        .regex(/^[\w-][\w.-]*$/, 'must be the name of a credential: letters, digits, dots, hyphens and underscores')
+        .optional()
+        .describe('The name of a credential of the service manager (systemd LoadCredential=).'),
+    },
+    { error: ({ code, input }) => (code === 'invalid_type' && isWritten(input) ? INLINE_SECRET : undefined) },
+  )
+  .refine(...oneOf('env', 'file', 'credential'))
+  .meta({ id: 'secret' })
+
+function isWritten(input: unknown): boolean {
+  return typeof input === 'string' || typeof input === 'number' || typeof input === 'boolean'
+}
+
+/** A program to run: never through a shell. */
+export const PROGRAM = {
+  command: path().describe('The program to run, without a shell; a name is looked up in PATH.'),
+  args: z.array(line()).optional().describe('Its arguments.'),
+  env: z
+    .record(
+      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/),
+      z.union([z.strictObject({ value: line().describe('The value itself: nothing secret.') }), SECRET], {
+        error:
+          'must be { value: TEXT } where it is no secret, else { env: NAME }, { file: PATH } or { credential: NAME }',
+      }),
+    )
+    .optional()
+    .describe(
+      'What its environment holds besides PATH and HOME: { value: TEXT } where it is no secret, else where it is read from.',
+    ),
+}
+
+function username() {
+  return line(255).regex(/^[^:]*$/, 'must not hold a colon')
+}
+
+const BASIC = z.strictObject({
+  username: username().describe('The user name.'),
+  password: SECRET.describe('Where the password is read from.'),
+})
+
+const SSH = z.strictObject({
+  key: SECRET.describe('Where the private key is read from.'),
+  passphrase: SECRET.optional().describe('Where the passphrase of the key is read from.'),
+  known_hosts: path()
+    .optional()
+    .describe('The keys of the hosts, in the form of OpenSSH. A host that is not in it is refused.'),
+})
+
+const GITHUB_APP = z.strictObject({
+  app_id: z.int().min(1).describe('The id of the app.'),
+  installation_id: z.int().min(1).describe('The id of its installation.'),
+  private_key: SECRET.describe('Where its private key (PEM) is read from.'),
+  api_url: webUrl().optional().describe('The API of a GitHub Enterprise Server.'),
+})
+
+const HEADER = z.strictObject({
+  name: z
+    .string()
+    .max(128)
+    .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
+    .describe('The name of the HTTP header.'),
+  value: SECRET.describe('Where its value is read from.'),
+})
+
+const FORMS = ['token', 'basic', 'ssh', 'github_app', 'helper', 'header'] as const
+
+/** How we prove to the other side who we are. It goes to the host of the address alone, and follows no redirect to another. */
+export const AUTH = z
+  .strictObject({
+    token: SECRET.optional().describe(
+      'Where an access token is read from. For git it is sent as the password of `username`.',
+    ),
+    username: username()
+      .optional()
+      .describe('With `token`: the user name that the git host wants beside it. Default: x-access-token.'),
+    basic: BASIC.optional().describe('A user name and a password.'),
+    ssh: SSH.optional().describe('A private key for ssh.'),
+    github_app: GITHUB_APP.optional().describe('A GitHub App, whose tokens are made and renewed as needed.'),
+    helper: z
+      .strictObject({ ...PROGRAM, timeout: duration().optional().describe('How long it may take.') })
+      .optional()
+      .describe('A git credential helper: asked on its standard input, as git asks it.'),
+    header: HEADER.optional().describe('A header of your own, such as X-Api-Key.'),
+  })
+  .refine(...oneOf(...FORMS))
+  .refine((value) => value.username === undefined || value.token !== undefined, {
+    error: 'goes with `token` alone',
+    path: ['username'],
+  })
+  .meta({ id: 'auth' })

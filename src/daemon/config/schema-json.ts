@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { LATER } from './later.ts'
+import { looksLikeSecret } from './problem.ts'
+import type { KeyPath } from './problem.ts'
+import { CONFIG } from './schema.ts'
+
+/** The JSON Schema of skillsyncd.yaml, for editors: the content of `config/skillsyncd.schema.json`. */
+export function schemaJson(): Readonly<Record<string, unknown>> {
+  const schema = plainSchema()
+  for (const later of LATER.filter(({ values }) => values === undefined)) {
+    for (const node of nodesAt(schema, later.key.replaceAll('[]', '.[]').split('.'))) {
+      node.description = `${node.description ?? ''} (Not in this version yet.)`.trim()
+    }
+  }
+  const { $schema, ...rest } = schema
+  return { $schema, $id: 'skillsyncd.schema.json', title: 'skillsyncd.yaml', ...rest }
+}
+
+/** A JSON Schema, or a part of one. */
+export type SchemaNode = z.core.JSONSchema.BaseSchema
+
+/** The schema as plain data that can be walked. Made anew by each call, in some milliseconds. */
+export function plainSchema(): SchemaNode {
+  return z.toJSONSchema(CONFIG, { io: 'input' })
+}
+
+/** The keys that a mapping at this place may have. */
+export function keysAt(schema: SchemaNode, path: KeyPath): string[] {
+  const parts = path.map((part) => (typeof part === 'number' ? '[]' : part))
+  return nodesAt(schema, parts)
+    .flatMap((node) => forms(schema, node))
+    .flatMap(({ properties = {} }) => Object.keys(properties))
+}
+
+/**
+ * The path as far as a message may name it. A key that the schema does not know can be a secret that slipped out of its
+ * place (`token: { hunter2 }`): where secrets are near, or it is no plain word, the key above it is named instead.
+ */
+export function nameable(schema: SchemaNode, path: KeyPath): KeyPath {
+  const first = path.findIndex((part, index) => {
+    const above = path.slice(0, index)
+    if (typeof part === 'number' || keysAt(schema, above).includes(part)) return false
+    return !PLAIN_KEY.test(part) || looksLikeSecret(part) || above.some((key) => SECRETS_NEAR.has(key))
+  })
+  return first === -1 ? path : path.slice(0, first)
+}
+
+const PLAIN_KEY = /^[A-Za-z$][\w-]{0,40}$/
+const SECRETS_NEAR: ReadonlySet<string | number> = new Set([
+  'auth',
+  'secret',
+  'webhook',
+  'proxy',
+  'gate',
+  'env',
+  'tls',
+  'mcp',
+])
+
+/** The descriptions of a place: more than one where a value has a choice of forms. */
+function nodesAt(root: SchemaNode, parts: readonly string[]): SchemaNode[] {
+  let nodes: SchemaNode[] = [root]
+  for (const part of parts) {
+    nodes = nodes
+      .flatMap((node) => forms(root, node))
+      .map((node) => (part === '[]' ? node.items : below(node, part)))
+      .filter(isNode)
+  }
+  return nodes
+}
+
+function below({ properties = {} }: SchemaNode, key: string): unknown {
+  return Object.hasOwn(properties, key) ? properties[key] : undefined
+}
+
+/** A node and all that it refers to or leaves a choice of. */
+function forms(root: SchemaNode, node: SchemaNode): SchemaNode[] {
+  const target = root.$defs?.[node.$ref?.replace('#/$defs/', '') ?? '']
+  const others = [target, ...(node.anyOf ?? [])].filter(isNode)
+  return [node, ...others.flatMap((other) => forms(root, other))]
+}
+
+/** In JSON Schema `true` and `false` are schemas too; here none of them says anything. */
+function isNode(node: unknown): node is SchemaNode {
+  return typeof node === 'object' && node !== null && !Array.isArray(node)
+}

@@ -1,0 +1,100 @@
+import { z } from 'zod'
+import { FRONTMATTER_LIMITS } from '../../sync/model/frontmatter.ts'
+import { SKILL_LIMITS } from '../../sync/model/skill.ts'
+import { RETENTION } from '../../sync/store/collect.ts'
+import { FETCH_LIMITS } from '../../sync/upstream/upstream.ts'
+import { bytes, bytesText, count, duration, durationText } from './values.ts'
+
+// `limits` and `retention`: every bound of this program, with the default where the bound is kept.
+
+function ofBytes(fallback: number, description: string) {
+  return bytes().prefault(bytesText(fallback)).describe(description)
+}
+
+function ofTime(fallbackMs: number, description: string) {
+  return duration().prefault(durationText(fallbackMs)).describe(description)
+}
+
+function ofCount(fallback: number, description: string) {
+  return count().default(fallback).describe(description)
+}
+
+const HTTP_LIMITS = z.strictObject({
+  body_bytes: ofBytes(2 ** 20, 'The body of one request.'),
+  header_timeout: ofTime(10_000, 'How long a client may take to send its headers.'),
+  request_timeout: ofTime(30_000, 'How long a client may take to send a whole request.'),
+  connections: ofCount(10_000, 'Connections open at once.'),
+  streams: ofCount(10_000, 'Streams open at once.'),
+  sessions: ofCount(10_000, 'Sessions of the 2025 era; above it the one unused for longest ends.'),
+  session_idle_timeout: ofTime(30 * 86_400_000, 'How long a session is kept that nobody uses.'),
+  stream_bytes: bytes()
+    .optional()
+    .describe('What may wait for a client that does not read, before its stream is closed. Default: 1MiB.'),
+  connections_per_address: count().optional().describe('Connections open at once from one address.'),
+  rate: z
+    .strictObject({
+      requests: count().describe('How many requests.'),
+      per: duration().describe('In how long a time.'),
+    })
+    .optional()
+    .describe('How many requests each client may send; above it the answer is 429 with Retry-After.'),
+})
+
+export const LIMITS = z.strictObject({
+  skill: z
+    .strictObject({
+      files: ofCount(SKILL_LIMITS.files, 'Files of one skill. Above it the skill is withheld, never trimmed.'),
+      bytes: ofBytes(
+        SKILL_LIMITS.bytes,
+        'Size of one skill, all of its files. Above it the skill is withheld, never trimmed.',
+      ),
+    })
+    .prefault({})
+    .describe('Bounds of one skill. The defaults are what every client of the extension must cope with.'),
+  frontmatter: z
+    .strictObject({
+      bytes: ofBytes(FRONTMATTER_LIMITS.bytes, 'Size of the frontmatter of one SKILL.md.'),
+      depth: ofCount(FRONTMATTER_LIMITS.depth, 'Levels of nesting in it.'),
+    })
+    .prefault({})
+    .describe('Bounds of the frontmatter.'),
+  repository: z
+    .strictObject({
+      bytes: ofBytes(FETCH_LIMITS.packBytes, 'What one fetch may bring over the wire.'),
+      files: ofCount(FETCH_LIMITS.files, 'Entries of all folders of one commit.'),
+      segment_bytes: ofBytes(FETCH_LIMITS.segmentBytes, 'Length of one name.'),
+      path_bytes: ofBytes(FETCH_LIMITS.pathBytes, 'Length of one path.'),
+      depth: ofCount(FETCH_LIMITS.depth, 'Levels of folders.'),
+    })
+    .prefault({})
+    .describe('Bounds of one repository.'),
+  fetch: z
+    .strictObject({
+      concurrency: ofCount(4, 'Fetches at once.'),
+      concurrency_per_host: ofCount(2, 'Fetches at once from one host.'),
+      connect_timeout: ofTime(FETCH_LIMITS.connectMs, 'How long until the first byte.'),
+      idle_timeout: ofTime(FETCH_LIMITS.idleMs, 'How long without a byte.'),
+      total_timeout: ofTime(FETCH_LIMITS.totalMs, 'How long one fetch may take, all in all.'),
+    })
+    .prefault({})
+    .describe('Bounds of fetching.'),
+  listing: z
+    .strictObject({
+      entries: ofCount(1000, 'Entries of one page of a listing.'),
+      bytes: ofBytes(2 ** 20, 'Size of one page of a listing.'),
+    })
+    .prefault({})
+    .describe('Bounds of one page of a listing that we serve.'),
+  http: HTTP_LIMITS.prefault({}).describe('Bounds of what HTTP clients can make us hold.'),
+  disk: z
+    .strictObject({
+      bytes: ofBytes(8 * 2 ** 30, 'Size of the state folder, scratch included. No fetch starts without room.'),
+    })
+    .prefault({})
+    .describe('Bounds of the disk.'),
+})
+
+export const KEPT = z.strictObject({
+  generations: ofCount(RETENTION.generations, 'Generations kept, whatever their age.'),
+  younger_than: ofTime(RETENTION.youngerThanMs, 'Generations younger than this are kept, whatever their number.'),
+})

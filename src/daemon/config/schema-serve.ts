@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import { SECRET } from './schema-access.ts'
+import { duration, host, line, path, port, prose, webUrl } from './values.ts'
+
+// `serve`: where and in which forms skills are served.
+
+const TLS = z.strictObject({
+  certificate: path().describe('The certificate and those between it and the root (PEM).'),
+  key: SECRET.describe('Where the private key (PEM) is read from.'),
+})
+
+const HTTP = z.strictObject({
+  host: host().default('127.0.0.1').describe('The address to listen on.'),
+  port: port().default(8741).describe('The port to listen on; 0 picks a free one.'),
+  public_url: webUrl()
+    .optional()
+    .describe('The address by which clients reach us, where it is another than host and port.'),
+  allowed_hosts: z.array(line(253)).optional().describe('Values of the Host header to answer, besides host and port.'),
+  allowed_origins: z.array(line(300)).optional().describe('Values of the Origin header to answer.'),
+  trusted_proxies: z
+    .array(line(100))
+    .optional()
+    .describe('Addresses or networks whose forwarded headers are believed.'),
+  tls: TLS.optional().describe('Serve https by ourselves. Read again when the files change.'),
+})
+
+const OAUTH = z.strictObject({
+  issuer: webUrl().describe('The authorization server whose tokens are accepted.'),
+  audience: line().optional().describe('What a token must be meant for. Default: our own address.'),
+  scopes: z.array(line(200)).optional().describe('What a token must allow.'),
+})
+
+function surface<Shape extends z.ZodRawShape>(description: string, more: Shape) {
+  const enabled = z.boolean().optional().describe('Set to false, it is not offered. Default: true.')
+  return z
+    .strictObject({ enabled, ...more })
+    .optional()
+    .describe(description)
+}
+
+const SURFACES = {
+  resources: z
+    .strictObject({
+      list: z
+        .enum(['skills', 'files'])
+        .optional()
+        .describe('What resources/list holds: each SKILL.md, or every file. Default: skills.'),
+      synthetic: z
+        .enum(['hide', 'list'])
+        .optional()
+        .describe('Whether it holds archives and manifests too, which are made by us. Default: hide.'),
+    })
+    .optional()
+    .describe('The list of resources.'),
+  index: surface('skill://index.json, for clients of older revisions.', {
+    templates: z
+      .enum(['omit', 'include'])
+      .optional()
+      .describe('Whether templates stand in it as entries. Default: omit.'),
+  }),
+  templates: z
+    .array(z.strictObject({ uri: line().describe('A URI template, such as skill://docs/{product}/SKILL.md.') }))
+    .optional()
+    .describe('Spaces of skills to offer as resource templates, besides one per source.'),
+  contract: surface('The resource:// URI contract.', {}),
+  tools: surface('The tools list_skills and get_skill.', {
+    paths: z
+      .enum(['auto', 'omit'])
+      .optional()
+      .describe('Whether callers on the same disk are told paths. Default: auto.'),
+    wait: duration().optional().describe('How long a call may wait for a stale source. Default: 2s.'),
+  }),
+  prompts: surface('The prompt init-skills.', {
+    skills: z.enum(['none', 'user-invocable']).optional().describe('Whether skills are prompts too. Default: none.'),
+  }),
+  search: surface('The tool search_skills.', {}),
+  page: surface('The catalog for people, at /.', { title: line(200).optional().describe('Its title.') }),
+  well_known: surface('/.well-known/agent-skills/, for installers.', {}),
+  metrics: surface('/metrics, in the form of Prometheus.', {}),
+}
+
+export const SERVE = z.strictObject({
+  http: HTTP.prefault({}).describe('The address that MCP clients connect to.'),
+  operations: z
+    .strictObject({ host: host().optional().describe('The address.'), port: port().describe('The port.') })
+    .optional()
+    .describe('A second address, for /metrics and /hooks, where the first is not on loopback.'),
+  public: z
+    .array(z.enum(['page', 'well-known']))
+    .optional()
+    .describe('What is answered without a token, on purpose.'),
+  oauth: OAUTH.optional().describe('Accept the access tokens of an authorization server.'),
+  instructions: prose(65_536).optional().describe('What clients are told about this server when they connect.'),
+  ttl: duration().optional().describe('How long clients may take a listing for fresh without asking.'),
+  ...SURFACES,
+})

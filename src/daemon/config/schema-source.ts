@@ -1,0 +1,185 @@
+import { z } from 'zod'
+import { AUTH, PROGRAM, SECRET } from './schema-access.ts'
+import { bytes, count, cron, duration, folder, gitUrl, globs, id, line, path, ref, webUrl } from './values.ts'
+
+// One entry of `sources`, those of later versions included: a key is named once and for ever.
+
+const TAG_RANGE = z.strictObject({
+  range: line(200).describe('A range of semantic versions, such as ^2 or >=1.4 <3. The highest tag in it is followed.'),
+  prefix: line(200).optional().describe('What stands before the version in the name of the tag, such as v.'),
+  prereleases: z.boolean().optional().describe('Whether versions such as 2.0.0-rc.1 count. Default: false.'),
+})
+
+const SIGNED = z.strictObject({
+  require: z.enum(['commit', 'tag', 'both']).describe('What must be signed by one of the signers.'),
+  allowed_signers: path().optional().describe('The keys of the signers, in the allowed-signers form of OpenSSH.'),
+  keyring: path().optional().describe('The OpenPGP keys of the signers, armored.'),
+})
+
+const POLICY = z.strictObject({
+  'hidden-unicode': z
+    .enum(['withhold', 'note'])
+    .optional()
+    .describe('Tag characters, bidirectional controls and their like: withhold the skill, or serve it with a finding.'),
+})
+
+const BRAKES = z.strictObject({
+  moved_tag: z
+    .enum(['hold', 'follow'])
+    .optional()
+    .describe('A tag that names another commit than before. Default: hold.'),
+  mass_deletion: z
+    .enum(['hold', 'follow'])
+    .optional()
+    .describe(
+      'A commit with no skill where there were some, or with fewer than half and over five fewer. Default: hold.',
+    ),
+})
+
+const WEBHOOK = z.strictObject({
+  provider: z.enum(['github', 'gitlab', 'gitea', 'forgejo', 'generic']).describe('Whose form the requests have.'),
+  secret: SECRET.describe('Where the secret that signs the requests is read from.'),
+})
+
+const BUDGETS = z.strictObject({
+  file_bytes: bytes()
+    .optional()
+    .describe('The size of one file whose size the server does not declare. Default: 16MiB.'),
+  listing_bytes: bytes().optional().describe('The size of one listing, all of its pages. Default: 64MiB.'),
+  listing_pages: count().optional().describe('The pages of one listing. Default: 1000.'),
+  listing_entries: count().optional().describe('The entries of one listing. Default: 50000.'),
+  listing_timeout: duration().optional().describe('How long one listing may take. Default: 60s.'),
+  stored_bytes: bytes().optional().describe('What is kept of this server. Default: 1GiB.'),
+  hourly_bytes: bytes().optional().describe('What is fetched from it in an hour. Default: 200MiB.'),
+})
+
+const PROXY = z.strictObject({
+  url: webUrl().describe('The address of the proxy.'),
+  auth: AUTH.optional().describe('How we prove to the proxy who we are.'),
+})
+
+/** What can be said of one source, and by `defaults` of all whose address begins alike. */
+export const SHARED = {
+  schedule: cron()
+    .optional()
+    .describe('When to look for a new commit: a cron expression, in the time zone of the daemon. Or use `every`.'),
+  every: duration({ least: '1s', most: '365d' })
+    .optional()
+    .describe('How often to look for a new commit, such as 30s, 5m or 1h. Default: 5m.'),
+  max_age: duration()
+    .optional()
+    .describe('How old the last success may be before a required source makes the daemon unready.'),
+  auth: AUTH.optional().describe('How we prove to the other side who we are. Secrets are named, never written.'),
+  signed: SIGNED.optional().describe('Serve only what one of these signers has signed.'),
+  policy: POLICY.optional().describe('What becomes of a skill that breaks a content rule.'),
+  brakes: BRAKES.optional().describe('What waits for `skillsyncd approve`, and what is followed.'),
+  backend: z
+    .enum(['auto', 'embedded', 'system'])
+    .optional()
+    .describe('What speaks git: our own reader, or the git program. Default: auto, which picks by the address.'),
+  ca: path().optional().describe('Certificates (PEM) to trust for this host besides those of the system.'),
+  proxy: z
+    .union([z.literal('none'), PROXY], { error: 'must be none, or { url: …, auth: … }' })
+    .optional()
+    .describe('The proxy that leads to this host, or none.'),
+}
+
+const WHERE = {
+  url: gitUrl()
+    .optional()
+    .describe('A git repository: https://…, http://…, ssh://…, git@host:path, or file:///… on this disk.'),
+  path: path().optional().describe('A plain folder of skills, for authors.'),
+  mcp: z
+    .union([webUrl(), z.strictObject(PROGRAM)], {
+      error: 'must be an http(s) address, or { command: …, args: …, env: … }',
+    })
+    .optional()
+    .describe('Another MCP server that publishes skills: the address of its endpoint, or the program to start.'),
+}
+
+const SELECTION = {
+  ref: z
+    .union([ref(), TAG_RANGE], { error: 'must be text (quote a number), or a tag range { range: …, prefix: … }' })
+    .optional()
+    .describe(
+      'A branch, a tag, refs/…, a full commit id, or a tag range. Default: the default branch of the repository.',
+    ),
+  root: folder()
+    .default('')
+    .describe('The folder that skill paths are relative to. Default: the root of the repository.'),
+  include: globs().default(['**']).describe('Globs over skill paths: a skill is taken if one of these matches.'),
+  exclude: globs().default([]).describe('Globs over skill paths: a skill is left out if one of these matches.'),
+  unlisted: globs().default([]).describe('Globs over skill paths: served to whoever knows the URI, in no list.'),
+  names: z
+    .enum(['remap', 'exact'])
+    .default('remap')
+    .describe('A skill whose folder is not called as its frontmatter says: serve it under the name, or withhold it.'),
+  strict: z
+    .boolean()
+    .default(false)
+    .describe('Refuse a whole commit that holds an invalid skill; the earlier one is served on.'),
+  lfs: z
+    .enum(['withhold', 'pointers'])
+    .default('withhold')
+    .describe('A skill that holds a git LFS pointer: withhold it, or serve the pointer as it is.'),
+  nested: z
+    .enum(['as-skills', 'as-files'])
+    .optional()
+    .describe(
+      'A skill inside the folder of a skill: a skill of its own too, or files of the outer one. Default: as-skills.',
+    ),
+  contract: z
+    .boolean()
+    .optional()
+    .describe('Hold every skill to the x-personal-mcp frontmatter contract. Default: false.'),
+  docs: folder()
+    .optional()
+    .describe('The folder of the repository that is served at resource://docs/. One source may have it.'),
+  archives: z
+    .array(z.enum(['tar.gz', 'zip']))
+    .optional()
+    .describe('Archives of each skill to offer to clients of older revisions.'),
+}
+
+const FOLLOWING = {
+  enabled: z.boolean().default(true).describe('Set to false, the source is neither looked at nor served.'),
+  required: z.boolean().default(false).describe('The daemon is not ready while this source has nothing to serve.'),
+  update: z
+    .enum(['auto', 'locked', 'review'])
+    .default('auto')
+    .describe('Follow the ref; move only when the lock moves; or wait for `skillsyncd approve`.'),
+  webhook: WEBHOOK.optional().describe('Accept "look now" from the git host at /hooks/<id>.'),
+  fallback: id()
+    .optional()
+    .describe('The id of an mcp source that has the locked skills, should their commit vanish here.'),
+}
+
+const OF_MCP = {
+  approval: z
+    .enum(['required', 'none'])
+    .optional()
+    .describe('mcp: whether each skill waits for `skillsyncd approve`. Default: required.'),
+  fetch: z
+    .enum(['lazy', 'all'])
+    .optional()
+    .describe('mcp: fetch a file when it is asked for, or all at once. Default: lazy.'),
+  budgets: BUDGETS.optional().describe('mcp: bounds on what this server can make us fetch and keep.'),
+  unverifiable: z
+    .enum(['withhold', 'serve'])
+    .optional()
+    .describe('mcp: skills that declare no digests. Default: withhold.'),
+  packed: z
+    .enum(['ignore', 'read'])
+    .optional()
+    .describe('mcp: skills that an older server offers as archives alone. Default: ignore.'),
+  uris: z.array(line()).optional().describe('mcp: skills that the server lists nowhere, by their URIs.'),
+}
+
+export const SOURCE = z.strictObject({
+  id: id().describe('The name of the source and the first segment of its URIs: 1 to 64 of a-z, 0-9 and inner hyphens.'),
+  ...WHERE,
+  ...SELECTION,
+  ...SHARED,
+  ...FOLLOWING,
+  ...OF_MCP,
+})

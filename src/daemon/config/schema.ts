@@ -1,0 +1,88 @@
+import { z } from 'zod'
+import { AUTH, oneOf, PROGRAM } from './schema-access.ts'
+import { KEPT, LIMITS } from './schema-limits.ts'
+import { SERVE } from './schema-serve.ts'
+import { SHARED, SOURCE } from './schema-source.ts'
+import { bytes, count, duration, id, line, path, prose, webUrl } from './values.ts'
+
+// Every key of skillsyncd.yaml, those of later versions included. `config/skillsyncd.schema.json` is made from this.
+
+const DEFAULTS = z.strictObject({
+  match: line().describe(
+    'The addresses meant: those that begin with this, up to a slash or their end. The longest match wins.',
+  ),
+  ...SHARED,
+})
+
+const CHOICE = z.strictObject({
+  source: line(200).optional().describe('A glob over source ids.'),
+  path: line(1024).optional().describe('A glob over skill paths.'),
+  name: line(200).optional().describe('A glob over skill names.'),
+  tag: line(200).optional().describe('A tag.'),
+})
+
+const PACK = z.strictObject({
+  id: id().describe('The name of the pack, the last segment of its endpoint /mcp/<id>.'),
+  description: prose(1024).optional().describe('What it is for.'),
+  include: z.array(CHOICE).describe('Skills that fit one of these, in all that it says, belong to the pack.'),
+  exclude: z.array(CHOICE).optional().describe('Skills that fit one of these do not.'),
+})
+
+const GATE = z
+  .strictObject({
+    ...PROGRAM,
+    command: PROGRAM.command.optional(),
+    url: webUrl().optional().describe('The address to post the candidate to.'),
+    auth: AUTH.optional().describe('How we prove to it who we are.'),
+    timeout: duration().optional().describe('How long it may take. Default: 10s.'),
+    on_failure: z
+      .enum(['refuse', 'publish'])
+      .optional()
+      .describe('What happens if it gives no answer. Default: refuse.'),
+  })
+  .refine(...oneOf('command', 'url'))
+
+const AUDIT = z.strictObject({
+  enabled: z.boolean().optional().describe('Set to false, nothing is written. Default: true.'),
+  bytes: bytes().optional().describe('Size of one file, before the next is begun.'),
+  files: count().optional().describe('Files kept.'),
+})
+
+const LOG = z.strictObject({
+  level: z.enum(['error', 'warn', 'info', 'debug']).optional().describe('The least that is written. Default: info.'),
+  format: z
+    .enum(['auto', 'text', 'json'])
+    .optional()
+    .describe('Default: auto, which is text on a terminal and JSON elsewhere.'),
+})
+
+const PROGRAMS = z.strictObject({
+  git: path().optional().describe('The git program.'),
+  ssh: path().optional().describe('The ssh program.'),
+  gpg: path().optional().describe('The gpg program.'),
+})
+
+export const CONFIG = z.strictObject({
+  sources: z.array(SOURCE).min(1).describe('Where skills come from, in the order in which they are listed.'),
+  defaults: z
+    .array(DEFAULTS)
+    .optional()
+    .describe('What holds for all sources whose address begins alike, unless they say otherwise.'),
+  serve: SERVE.prefault({}).describe('How skills are served.'),
+  packs: z.array(PACK).optional().describe('Named selections of skills, each with an endpoint of its own.'),
+  state: path()
+    .optional()
+    .describe('The folder that holds all that survives a restart. Default: ~/.local/state/skillsyncd.'),
+  lock: path().optional().describe('The lock file. Default: skills.lock beside this file.'),
+  retention: KEPT.prefault({}).describe('Which generations are kept for going back.'),
+  limits: LIMITS.prefault({}).describe(
+    'Bounds on what others can make us do. Above one, the thing is refused and named.',
+  ),
+  gate: GATE.optional().describe('Asked before each publish: a program or an address that may refuse it.'),
+  audit: AUDIT.optional().describe('The record of who read what.'),
+  log: LOG.optional().describe('What the daemon writes about itself.'),
+  programs: PROGRAMS.optional().describe('Programs of this machine. Default: looked up in PATH.'),
+})
+
+/** What the schema makes of a file: checked, with every default filled in, and nothing looked up. */
+export type ConfigFile = z.output<typeof CONFIG>

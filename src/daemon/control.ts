@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto'
+import { realpathSync } from 'node:fs'
+import { chmod, lstat, mkdir, rm } from 'node:fs/promises'
+import { createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { SyncError } from '../sync/model/sync-error.ts'
+import { answers, ControlError } from './control-client.ts'
+import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
+
+/**
+ * Answers one method of the control socket. The signal is aborted when the one who asked has gone. What fails as expected
+ * is a `SyncError` or a `ControlError`, and is told to the one who asked; all else ends the process.
+ */
+export type ControlHandler = (params: unknown, send: (event: unknown) => void, signal: AbortSignal) => Promise<unknown>
+
+export type ControlHandlers = Readonly<Record<string, ControlHandler>>
+
+/**
+ * Listens on the daemon's socket, in a folder that is the user's alone. A socket that nobody answers on is replaced; one
+ * that is answered is refused. To be called by the holder of the daemon's lock.
+ */
+export async function serveControl(socketPath: string, handlers: ControlHandlers): Promise<ControlServer> {
+  const server = createServer()
+  const control = new ControlServer(server, handlers)
+  try {
+    await ownFolder(dirname(socketPath))
+    await listen(server, socketPath)
+    await chmod(socketPath, 0o600)
+    return control
+  } catch (error) {
+    server.close()
+    throw listenError(socketPath, error)
+  }
+}
+
+/**
+ * Where the daemon of a state folder listens: in the user's runtime folder, else in one of the user's under the temporary
+ * one. Throws where the system cannot bind such a long path.
+ */
+export function socketPathOf(statePath: string, runtimeFolder: string | undefined): string {
+  const folder =
+    runtimeFolder === undefined ? `${tmpdir()}/skillsyncd-${process.getuid?.()}` : `${runtimeFolder}/skillsyncd`
+  const name = createHash('sha256').update(realPathOf(statePath)).digest('hex').slice(0, 16)
+  const path = join(folder, `${name}.sock`)
+  const bytes = Buffer.byteLength(path)
+  if (bytes <= PATH_BYTES) return path
+  throw new SyncError(
+    'limit-exceeded',
+    `Cannot listen on "${path}": it has ${bytes} bytes, a socket's path at most ${PATH_BYTES}`,
+  )
+}
+
+/** What is left of `sun_path` beside the byte that ends it. */
+const PATH_BYTES = process.platform === 'darwin' ? 103 : 107
+
+/** A state folder that is not there yet has no daemon, so its path may differ from that of later on. */
+function realPathOf(statePath: string): string {
+  try {
+    return realpathSync(statePath)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return resolve(statePath)
+    throw new SyncError('store-failed', `Cannot find the state folder "${statePath}"`, { cause: error })
+  }
+}
+
+export class ControlServer implements AsyncDisposable {
+  readonly #server: Server
+  readonly #handlers: ControlHandlers
+  readonly #sockets = new Set<Socket>()
+
+  constructor(server: Server, handlers: ControlHandlers) {
+    this.#server = server
+    this.#handlers = handlers
+    server.maxConnections = MAX_CONNECTIONS
+    server.on('connection', (socket) => this.#take(socket))
+    // That a connection could not be taken, for want of descriptors, is seen by the one who tried.
+    server.on('error', () => {})
+  }
+
+  /** Stops listening and hangs up on all who are waiting for an answer. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    for (const socket of this.#sockets) socket.destroy()
+    await closed
+  }
+
+  #take(socket: Socket): void {
+    const gone = new AbortController()
+    this.#sockets.add(socket)
+    // What went wrong with the connection matters to nobody but the one who is gone with it.
+    socket.on('error', () => {})
+    socket.once('close', () => {
+      this.#sockets.delete(socket)
+      gone.abort()
+    })
+    socket.setTimeout(REQUEST_MS, () => socket.destroy())
+    let asked = false
+    const onLine = (line: string): void => {
+      if (asked) return
+      asked = true
+      socket.setTimeout(0)
+      // It rejects only where a handler failed in a way that is to end the process.
+      void this.#answer(socket, line, gone.signal)
+    }
+    readLines(socket, onLine, () => fail(socket, tooLong('The request')))
+  }
+
+  async #answer(socket: Socket, line: string, signal: AbortSignal): Promise<void> {
+    try {
+      const { method, params } = requestOf(line)
+      const handler = Object.hasOwn(this.#handlers, method) ? this.#handlers[method] : undefined
+      if (handler === undefined) throw new ControlError('unknown-method', `The daemon has no method "${method}"`)
+      const result = await handler(params, (event) => send(socket, { event: event ?? null }), signal)
+      send(socket, { result: result ?? null })
+      socket.destroySoon()
+    } catch (error) {
+      const told = toldOf(error)
+      fail(socket, told ?? new ControlError('internal', 'The daemon failed in a way it did not expect'))
+      if (told === undefined) throw error
+    }
+  }
+}
+
+const MAX_CONNECTIONS = 64
+
+/** How long one may take to send a request. */
+const REQUEST_MS = 10_000
+
+/** What one who does not read may leave unread before it is hung up on. */
+const BACKLOG_BYTES = 4 * LINE_BYTES
+
+function requestOf(line: string): { readonly method: string; readonly params: unknown } {
+  const { method, params } = parseLine(line) ?? {}
+  if (typeof method !== 'string') throw new ControlError('bad-request', 'The request is no JSON object with a "method"')
+  return { method, params }
+}
+
+function send(socket: Socket, message: unknown): void {
+  if (!socket.writable) return
+  const line = `${JSON.stringify(message)}\n`
+  if (Buffer.byteLength(line) > LINE_BYTES) throw tooLong('The answer')
+  socket.write(line)
+  if (socket.writableLength > BACKLOG_BYTES) socket.destroy()
+}
+
+function fail(socket: Socket, { code, message }: ControlError | SyncError): void {
+  send(socket, { error: { code, message: message.slice(0, MESSAGE_CHARACTERS) } })
+  socket.destroySoon()
+}
+
+/** A message can quote what came over the socket, and has to fit into a line with it. */
+const MESSAGE_CHARACTERS = 4_096
+
+/** What the one who asked is told; undefined for what nobody expected. */
+function toldOf(error: unknown): ControlError | SyncError | undefined {
+  if (error instanceof SyncError || error instanceof ControlError) return error
+  if (error instanceof Error && error.name === 'AbortError') return new ControlError('stopped', error.message)
+  return undefined
+}
+
+function tooLong(what: string): ControlError {
+  return new ControlError('limit-exceeded', `${what} is over ${LINE_BYTES} bytes`)
+}
+
+async function listen(server: Server, path: string): Promise<void> {
+  try {
+    await bind(server, path)
+  } catch (error) {
+    if (codeOf(error) !== 'EADDRINUSE') throw error
+    if (await answers(path)) throw new SyncError('store-failed', `Cannot listen on "${path}": somebody answers there`)
+    if (!(await lstat(path)).isSocket()) throw error
+    await rm(path)
+    await bind(server, path)
+  }
+}
+
+async function bind(server: Server, path: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ path }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+/** Makes the folder where there is none. Whoever could put a socket into it could pass for the daemon. */
+async function ownFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const stat = await lstat(folder)
+  if (stat.isDirectory() && stat.uid === process.getuid?.() && (stat.mode & 0o077) === 0) return
+  const is = `it has owner ${stat.uid} and mode ${(stat.mode & 0o777).toString(8)}`
+  throw new SyncError('store-failed', `Cannot listen in "${folder}": it is no folder of yours alone, ${is}`)
+}
+
+function listenError(path: string, cause: unknown): unknown {
+  if (!(cause instanceof Error) || cause instanceof SyncError) return cause
+  return new SyncError('store-failed', `Cannot listen on "${path}": ${cause.message}`, { cause })
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
+}

@@ -1,0 +1,166 @@
+import { randomBytes } from 'node:crypto'
+import { link, open, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { SyncError } from '../sync/model/sync-error.ts'
+import { answers } from './control-client.ts'
+import { identityOf, isAlive, type ProcessIdentity } from './process-identity.ts'
+
+/** Who writes a state folder, as its lock says. */
+export interface Holder extends ProcessIdentity {
+  /** Where it listens. Whoever answers there holds the lock. */
+  readonly socket: string
+  /** What it was started as, for people. */
+  readonly command: string
+  /** Different for each lock there ever was. */
+  readonly nonce: string
+}
+
+/** The right to write one state folder, until released. */
+export class DaemonLock implements AsyncDisposable {
+  readonly holder: Holder
+  readonly #path: string
+
+  constructor(path: string, holder: Holder) {
+    this.#path = path
+    this.holder = holder
+  }
+
+  /** Removes the lock if it is still ours. */
+  async release(): Promise<void> {
+    try {
+      if ((await read(this.#path))?.nonce === this.holder.nonce) await rm(this.#path, { force: true })
+    } catch (error) {
+      throw lockError('leave', this.#path, error)
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release()
+  }
+}
+
+/**
+ * Takes the lock of a state folder, or says who has it. The lock of a process that is gone is taken over; one that does not
+ * answer and lives, because it is stopped or busy, keeps it.
+ */
+export async function acquireLock(
+  statePath: string,
+  me: Pick<Holder, 'pid' | 'socket' | 'command'>,
+): Promise<DaemonLock | { readonly heldBy: Holder }> {
+  const path = join(statePath, FILE)
+  const holder = { ...me, ...(await identityOf(me.pid)), nonce: randomBytes(8).toString('hex') }
+  try {
+    while (!(await create(path, holder))) {
+      const other = await read(path)
+      if (other === undefined) continue
+      if ((await answers(other.socket)) || (await isAlive(other))) return { heldBy: other }
+      await removeStale(path, other, holder)
+    }
+    await sweep(statePath)
+  } catch (error) {
+    throw lockError('take', path, error)
+  }
+  return new DaemonLock(path, holder)
+}
+
+/** Who has the lock of a state folder, dead or alive; undefined where there is none. */
+export async function holderOf(statePath: string): Promise<Holder | undefined> {
+  const path = join(statePath, FILE)
+  return read(path).catch((error: unknown) => {
+    throw lockError('read', path, error)
+  })
+}
+
+const FILE = 'daemon.lock'
+
+/** Creates the file, whole from its first moment on, unless there is one. */
+async function create(path: string, holder: Holder): Promise<boolean> {
+  const temporary = `${path}.new-${randomBytes(8).toString('hex')}`
+  try {
+    await writeSynced(temporary, `${JSON.stringify(holder)}\n`)
+    await link(temporary, path)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false
+    throw error
+  } finally {
+    await rm(temporary, { force: true })
+  }
+}
+
+async function writeSynced(path: string, text: string): Promise<void> {
+  await using file = await open(path, 'wx', 0o600)
+  await file.writeFile(text)
+  await file.sync()
+}
+
+/**
+ * Removes the file of a holder that is gone, and never one that took its place. Only who has the claim on that very file
+ * may remove it; the claim is a file too, its name that of the one it is on, and the claim of the dead goes the same way.
+ */
+async function removeStale(path: string, stale: Holder, me: Holder): Promise<void> {
+  const claim = `${path}.${stale.nonce}`
+  if (await create(claim, me)) {
+    try {
+      if ((await read(path))?.nonce === stale.nonce) await rm(path, { force: true })
+    } finally {
+      await rm(claim, { force: true })
+    }
+    return
+  }
+  const other = await read(claim)
+  if (other !== undefined && !(await isAlive(other))) await removeStale(claim, other, me)
+}
+
+/** Removes what contenders left that were killed while they contended. */
+async function sweep(statePath: string): Promise<void> {
+  for (const name of await readdir(statePath)) {
+    if (!name.startsWith(`${FILE}.`)) continue
+    const path = join(statePath, name)
+    const contender = parse(await readFile(path, 'utf8').catch(() => ''))
+    // What cannot be read or removed harms nobody.
+    if (contender !== undefined && !(await isAlive(contender))) await rm(path).catch(() => {})
+  }
+}
+
+async function read(path: string): Promise<Holder | undefined> {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+  const holder = parse(text)
+  if (holder !== undefined) return holder
+  throw new SyncError('store-failed', `Cannot read the lock "${path}": it is none of ours; remove it if no daemon runs`)
+}
+
+function parse(text: string): Holder | undefined {
+  try {
+    return HOLDER.safeParse(JSON.parse(text)).data
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+const HOLDER = z.object({
+  pid: z.int().positive(),
+  startTime: z.string().exactOptional(),
+  bootId: z.string().exactOptional(),
+  socket: z.string(),
+  command: z.string(),
+  // It becomes part of a file name.
+  nonce: z.string().regex(/^[0-9a-f]{16}$/),
+})
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
+}
+
+function lockError(attempt: string, path: string, cause: unknown): unknown {
+  if (!(cause instanceof Error) || cause instanceof SyncError) return cause
+  return new SyncError('store-failed', `Cannot ${attempt} the lock "${path}": ${cause.message}`, { cause })
+}

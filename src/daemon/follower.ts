@@ -1,0 +1,121 @@
+import { watch } from 'node:fs'
+import type { FSWatcher } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Serving } from '../serve/mcp/methods.ts'
+import { Registry } from '../serve/registry.ts'
+import { SyncError } from '../sync/model/sync-error.ts'
+import { currentCatalog } from '../sync/publisher.ts'
+import { storedSkill } from '../sync/pull.ts'
+import { Store } from '../sync/store/store.ts'
+import type { Config } from './config.ts'
+import type { Log } from './log.ts'
+
+/** How often the pointer is looked at where watching tells nothing (network disks, exhausted watches). */
+const LOOK_MS = 2_000
+
+/** A reader of a state folder that somebody else writes: it serves the current generation, and notices a new one by itself. */
+export class Follower implements AsyncDisposable {
+  readonly registry = new Registry()
+  readonly #config: Config
+  readonly #store: Store
+  readonly #log: Log
+  readonly #stop = new AbortController()
+  readonly #watching: Promise<void>
+  readonly #watcher: FSWatcher
+  #seen: string | undefined
+  #looking: Promise<void> | undefined
+  #lookAgain = false
+
+  private constructor(config: Config, store: Store, log: Log) {
+    this.#config = config
+    this.#store = store
+    this.#log = log
+    this.#watcher = watch(config.state, (_, name) => (name === 'current' ? this.look() : undefined))
+    // Looking at the clock goes on without it.
+    this.#watcher.on('error', () => {})
+    this.#watching = this.#lookNowAndThen()
+  }
+
+  static async open(config: Config, log: Log): Promise<Follower> {
+    const follower = new Follower(config, await Store.open(config.state), log)
+    follower.look()
+    await follower.#looking
+    return follower
+  }
+
+  get serving(): Serving {
+    const { instructions } = this.#config.serve
+    return {
+      registry: this.registry,
+      read: async (skill, file) => this.#store.skills.read(storedSkill(skill), file).catch(damaged),
+      pages: this.#config.limits.listing,
+      ...(instructions !== undefined && { instructions }),
+    }
+  }
+
+  /** Looks at the pointer now, and once more if it is being looked at already. */
+  look(): void {
+    this.#lookAgain = true
+    this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
+  }
+
+  /** Resolves when the catalog changes, or after so long. */
+  async changed(ms: number, signal: AbortSignal): Promise<void> {
+    const over = new AbortController()
+    using _listening = this.registry.listen(() => over.abort())
+    await delay(ms, undefined, { signal: AbortSignal.any([signal, over.signal]) }).catch((error: unknown) => {
+      if (!over.signal.aborted && !signal.aborted) throw error
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    this.#watcher.close()
+    await this.#watching
+    await this.#looking
+  }
+
+  async #look(): Promise<void> {
+    while (this.#lookAgain) {
+      this.#lookAgain = false
+      const mark = await markOf(join(this.#config.state, 'current'))
+      if (mark === undefined || mark === this.#seen) continue
+      try {
+        this.registry.publish(await currentCatalog(this.#store))
+        this.#seen = mark
+      } catch (error) {
+        // Between the pointer and the files the writer may have moved on: the next look sees that.
+        if (!(error instanceof SyncError)) throw error
+        this.#log.warn('generation-not-read', { code: error.code, message: error.message })
+      }
+    }
+  }
+
+  async #lookNowAndThen(): Promise<void> {
+    const { signal } = this.#stop
+    while (!signal.aborted) {
+      await delay(LOOK_MS, undefined, { signal }).catch((error: unknown) => {
+        if (!signal.aborted) throw error
+      })
+      if (!signal.aborted) this.look()
+    }
+  }
+}
+
+/** Changes whenever the file is replaced. Undefined while there is none. */
+async function markOf(path: string): Promise<string | undefined> {
+  try {
+    const { ino, mtimeNs, size } = await stat(path, { bigint: true })
+    return `${ino} ${mtimeNs} ${size}`
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function damaged(error: unknown): undefined {
+  if (error instanceof SyncError) return undefined
+  throw error
+}

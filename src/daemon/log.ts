@@ -1,0 +1,116 @@
+import type { Clock } from './clock.ts'
+import { lineOf, type LogFields, type LogFormat } from './log-line.ts'
+import type { Redactor } from './redactor.ts'
+
+export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
+
+export interface LogOptions {
+  /** The least of what is written. */
+  readonly level: LogLevel
+  readonly stream: { write(text: string): unknown }
+  readonly format: LogFormat
+  /** The journal takes the stream, and reads a priority at the head of each line. */
+  readonly journal: boolean
+  readonly clock: Clock
+  readonly redactor: Redactor
+}
+
+/** What failed, and how. */
+export interface Failure extends LogFields {
+  readonly source: string
+  readonly code: string
+}
+
+/** What the process says of itself. An event is a few words in kebab case that stay the same; the fields say the rest. */
+export interface Log {
+  error(event: string, fields?: LogFields): void
+  warn(event: string, fields?: LogFields): void
+  info(event: string, fields?: LogFields): void
+  debug(event: string, fields?: LogFields): void
+  /**
+   * Writes a failure, unless the last one of the event and source had the same code; says how many were left out since then.
+   * The next line about it, of another failure or of the recovery, has that number as `repeated`.
+   */
+  failure(level: 'error' | 'warn', event: string, failure: Failure): number
+  /** Writes that what failed does not any more, if it did; says how many failures had been left out. */
+  recovery(event: string, source: string): number
+  /** The same log, with these fields in each line. */
+  child(fields: LogFields): Log
+}
+
+export function createLog(options: LogOptions): Log {
+  return new LineLog(options, {}, new Map())
+}
+
+class LineLog implements Log {
+  readonly #options: LogOptions
+  readonly #fields: LogFields
+  readonly #failures: Map<string, Failing>
+
+  constructor(options: LogOptions, fields: LogFields, failures: Map<string, Failing>) {
+    this.#options = options
+    this.#fields = fields
+    this.#failures = failures
+  }
+
+  error(event: string, fields: LogFields = {}): void {
+    this.#write('error', event, fields)
+  }
+
+  warn(event: string, fields: LogFields = {}): void {
+    this.#write('warn', event, fields)
+  }
+
+  info(event: string, fields: LogFields = {}): void {
+    this.#write('info', event, fields)
+  }
+
+  debug(event: string, fields: LogFields = {}): void {
+    this.#write('debug', event, fields)
+  }
+
+  failure(level: 'error' | 'warn', event: string, failure: Failure): number {
+    const key = `${event} ${failure.source}`
+    const last = this.#failures.get(key)
+    if (last?.code === failure.code) return (last.repeated += 1)
+    this.#failures.set(key, { code: failure.code, repeated: 0 })
+    this.#write(level, event, { ...failure, repeated: repeatedOf(last) })
+    return 0
+  }
+
+  recovery(event: string, source: string): number {
+    const key = `${event} ${source}`
+    const last = this.#failures.get(key)
+    if (last === undefined) return 0
+    this.#failures.delete(key)
+    this.#write('info', 'recovered', { source, from: event, code: last.code, repeated: repeatedOf(last) })
+    return last.repeated
+  }
+
+  child(fields: LogFields): Log {
+    return new LineLog(this.#options, { ...this.#fields, ...fields }, this.#failures)
+  }
+
+  #write(level: LogLevel, event: string, fields: LogFields): void {
+    const { stream, format, journal, clock, redactor, level: least } = this.#options
+    if (LEVELS.indexOf(level) > LEVELS.indexOf(least)) return
+    const line = lineOf({ time: clock.now(), level, event }, { ...this.#fields, ...fields }, format, redactor)
+    stream.write(`${journal ? PRIORITIES[level] : ''}${line}\n`)
+  }
+}
+
+/** The failure that an event and source had last. Shared by a log and its children. */
+interface Failing {
+  readonly code: string
+  /** How many of the same came after the one that was written. */
+  repeated: number
+}
+
+function repeatedOf(last: Failing | undefined): number | undefined {
+  return last === undefined || last.repeated === 0 ? undefined : last.repeated
+}
+
+const LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug']
+
+/** As syslog counts them. */
+const PRIORITIES: Readonly<Record<LogLevel, string>> = { error: '<3>', warn: '<4>', info: '<6>', debug: '<7>' }

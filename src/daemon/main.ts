@@ -1,0 +1,15 @@
+#!/usr/bin/env node
+/** The oldest Node that runs this program, as `engines` in package.json says. */
+const FLOOR = { major: 22, minor: 12 }
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+if (major < FLOOR.major || (major === FLOOR.major && minor < FLOOR.minor)) {
+  process.stderr.write(
+    `skillsyncd needs Node ${FLOOR.major}.${FLOOR.minor} or newer; this is ${process.versions.node}\n`,
+  )
+  process.exitCode = 2
+} else {
+  // Nothing is imported before: an older Node would fail on the imports with an error that does not say why.
+  const { run } = await import('./cli.ts')
+  process.exitCode = await run(process.argv.slice(2), process)
+}

@@ -1,0 +1,97 @@
+import type { Outcome } from '../sync/model/outcome.ts'
+import type { Revision } from '../sync/model/revision.ts'
+import { tallyOf } from '../sync/model/snapshot.ts'
+import type { Source } from '../sync/model/source.ts'
+import type { SourceId } from '../sync/model/source-id.ts'
+import type { SourceRecord, SourceRecords } from '../sync/store/source-records.ts'
+import type { Clock } from './clock.ts'
+import type { Log } from './log.ts'
+
+/** What became of a pull is logged and remembered here, and nowhere else. */
+export class Report {
+  readonly #records: SourceRecords
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #last = new Map<SourceId, SourceRecord>()
+
+  private constructor(records: SourceRecords, clock: Clock, log: Log) {
+    this.#records = records
+    this.#clock = clock
+    this.#log = log
+  }
+
+  static async open(records: SourceRecords, sources: readonly SourceId[], clock: Clock, log: Log): Promise<Report> {
+    const report = new Report(records, clock, log)
+    for (const id of sources) report.#last.set(id, (await records.read(id)) ?? NEVER)
+    return report
+  }
+
+  recordOf(id: SourceId): SourceRecord {
+    return this.#last.get(id) ?? NEVER
+  }
+
+  /** A new revision is about to be fetched; its outcome may be long in coming. */
+  resolved(source: Source, { ref, commit }: Revision): void {
+    this.#log.debug('source-resolved', { source: source.id, ref, commit })
+  }
+
+  /** Tells of one outcome. It took so long, from its own start. */
+  async outcome(source: Source, outcome: Outcome, tookMs: number): Promise<void> {
+    this.#write(source, outcome, tookMs)
+    const now = this.#clock.now().toISOString()
+    const previous = this.recordOf(source.id)
+    const record: SourceRecord =
+      outcome.kind === 'failed'
+        ? { ...previous, lastAttempt: now, condition: { code: outcome.error.code, message: outcome.error.message } }
+        : { ...previous, lastAttempt: now, lastSuccess: now, condition: undefined, revision: outcome.revision }
+    this.#last.set(source.id, record)
+    // Only history: an unchanged poll writes nothing, and a disk that is full must not stop the next poll.
+    if (outcome.kind === 'unchanged' && previous.condition === undefined) return
+    await this.#records.write(source.id, record).catch((error: unknown) => {
+      this.#log.warn('record-not-written', { source: source.id, error: error instanceof Error ? error : String(error) })
+    })
+  }
+
+  #write(source: Source, outcome: Outcome, tookMs: number): void {
+    const common = { source: source.id, tookMs: Math.round(tookMs) }
+    switch (outcome.kind) {
+      case 'failed': {
+        const { code, message, cause } = outcome.error
+        this.#log.failure('warn', 'pull-failed', {
+          ...common,
+          code,
+          message,
+          cause: cause instanceof Error ? cause : undefined,
+        })
+        return
+      }
+      case 'unchanged':
+        this.#log.recovery('pull-failed', source.id)
+        this.#log.debug('source-unchanged', { ...common, commit: outcome.revision.commit })
+        return
+      case 'updated': {
+        this.#log.recovery('pull-failed', source.id)
+        const { seen, clean, noted, tools, withheld } = tallyOf(outcome.snapshot.skills)
+        const { ref, commit } = outcome.revision
+        this.#log.info('source-updated', {
+          ...common,
+          ref,
+          commit,
+          seen,
+          served: clean + noted,
+          noted,
+          tools,
+          withheld,
+        })
+      }
+    }
+  }
+}
+
+const NEVER: SourceRecord = {
+  lastAttempt: undefined,
+  lastSuccess: undefined,
+  nextPoll: undefined,
+  condition: undefined,
+  revision: undefined,
+}

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { isSourceId } from '../sync/model/source-id.ts'
+import type { SourceId } from '../sync/model/source-id.ts'
+import type { Config } from './config.ts'
+import { askDaemon, ControlError } from './control-client.ts'
+import type { ControlHandlers } from './control.ts'
+import { socketPathOf } from './control.ts'
+import type { Environment } from './config/environment.ts'
+import type { Daemon } from './daemon.ts'
+import { syncEndOf } from './sync-end.ts'
+
+/** What a running daemon can be asked over its socket. Each request names the configuration of the one who asks. */
+export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers {
+  const checked = (params: unknown): Request => {
+    const request = REQUEST.parse(params)
+    if (request.config !== identityOf(config)) throw otherConfig(config)
+    return request
+  }
+  return {
+    async hello(params) {
+      checked(params)
+      return null
+    },
+    async status(params) {
+      checked(params)
+      return daemon.status()
+    },
+    async sync(params, send) {
+      const ids = sourcesOf(checked(params).sources, config)
+      const ends = ids.map(async (id) => {
+        const [end] = await daemon.sync([id])
+        if (end !== undefined) send(syncEndOf(...end))
+      })
+      await Promise.all(ends)
+      return null
+    },
+  }
+}
+
+const REQUEST = z.object({ config: z.string(), sources: z.array(z.string()).optional() })
+type Request = z.infer<typeof REQUEST>
+
+/** The ids that were named, or all. One that is not configured is a mistake of the one who asks. */
+export function sourcesOf(named: readonly string[] | undefined, config: Config): SourceId[] {
+  const configured = config.sources.map(({ source }) => source.id)
+  if (named === undefined || named.length === 0) return configured
+  return named.map((id) => {
+    if (isSourceId(id) && configured.includes(id)) return id
+    throw new ControlError('unknown-source', `No source is called "${id}"; there are ${configured.join(', ')}`)
+  })
+}
+
+/** Asks the daemon of the configuration's state folder. Undefined where none runs. */
+export async function request(
+  config: Config,
+  environment: Environment,
+  method: string,
+  params: object,
+  waiting: { readonly onEvent?: (event: unknown) => void; readonly signal: AbortSignal; readonly timeoutMs?: number },
+): Promise<{ readonly result: unknown } | undefined> {
+  const socket = socketPathOf(config.state, environment.runtime)
+  const { onEvent = () => {}, signal, timeoutMs = ANSWER_MS } = waiting
+  const answer = await askDaemon(
+    socket,
+    method,
+    { ...params, config: identityOf(config) },
+    { onEvent, signal, timeoutMs },
+  )
+  return answer.kind === 'nobody' ? undefined : { result: answer.result }
+}
+
+const ANSWER_MS = 10_000
+
+/** Throws where a daemon runs for the state folder with another configuration: what it has is not what was asked about. */
+export async function agreeWithDaemon(config: Config, environment: Environment, signal: AbortSignal): Promise<void> {
+  await request(config, environment, 'hello', {}, { signal })
+}
+
+/** Equal for two processes that were given the same configuration. */
+function identityOf(config: Config): string {
+  return createHash('sha256').update(JSON.stringify(config)).digest('hex')
+}
+
+function otherConfig(config: Config): ControlError {
+  const running = config.file === undefined ? 'sources named on its command line' : `"${config.file}"`
+  return new ControlError(
+    'other-config',
+    `The daemon that runs for "${config.state}" has another configuration (${running}); name that one, or restart the daemon`,
+  )
+}

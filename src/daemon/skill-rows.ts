@@ -1,0 +1,68 @@
+import type { Catalog } from '../sync/model/catalog.ts'
+import type { Finding } from '../sync/model/finding.ts'
+import { uriOf } from '../sync/model/skill-uri.ts'
+import type { Skill, Standing } from '../sync/model/skill.ts'
+
+/** One skill for people and for `--json`: what became of it, and from where it is. */
+export interface SkillRow {
+  readonly source: string
+  /** The true folder, relative to the source's root. */
+  readonly path: string
+  /** Of its SKILL.md; only where it is served. */
+  readonly uri: string | undefined
+  readonly name: string | undefined
+  readonly description: string | undefined
+  readonly standing: Standing
+  readonly commit: string
+  readonly ref: string
+  /** Of its content, as `docs/digest.md` defines it. */
+  readonly digest: string | undefined
+  readonly size: number
+  readonly files: readonly {
+    readonly path: string
+    readonly size: number
+    readonly digest: string
+    readonly executable: boolean
+  }[]
+  readonly findings: readonly Finding[]
+}
+
+/** A row for every SKILL.md of the catalog, served or not, in the order of sources and paths. */
+export function rowsOf(catalog: Catalog): SkillRow[] {
+  return catalog.snapshots.flatMap(({ source, revision, skills }) =>
+    skills.map((skill) => rowOf(skill, source, revision)),
+  )
+}
+
+function rowOf(skill: Skill, source: string, revision: { readonly commit: string; readonly ref: string }): SkillRow {
+  const { path, name, description, standing, digest, size, findings, servedPath } = skill
+  const isServed = (standing === 'served' || standing === 'unlisted') && servedPath !== undefined
+  return {
+    source,
+    path,
+    uri: isServed ? uriOf(source, `${servedPath}/SKILL.md`) : undefined,
+    name,
+    description,
+    standing,
+    commit: revision.commit,
+    ref: revision.ref,
+    digest,
+    size,
+    files: skill.files.map((file) => ({
+      path: file.path,
+      size: file.size,
+      digest: `sha256:${file.sha256}`,
+      executable: file.executable,
+    })),
+    findings,
+  }
+}
+
+/** Those that a person may mean: by URI, by `source/path`, by path or by name. More than one is for the person to decide. */
+export function matching(rows: readonly SkillRow[], asked: string): SkillRow[] {
+  const exact = rows.filter(
+    ({ uri, source, path }) => uri === asked || uri === `${asked}/SKILL.md` || `${source}/${path}` === asked,
+  )
+  if (exact.length > 0) return exact
+  return rows.filter(({ path, name }) => path === asked || name === asked)
+}

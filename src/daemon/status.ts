@@ -1,0 +1,101 @@
+import type { Catalog } from '../sync/model/catalog.ts'
+import type { Finding } from '../sync/model/finding.ts'
+import { tallyOf } from '../sync/model/snapshot.ts'
+import type { Tally } from '../sync/model/snapshot.ts'
+import type { SourceId } from '../sync/model/source-id.ts'
+import { mendOf } from '../sync/model/sync-error.ts'
+import type { SyncErrorCode } from '../sync/model/sync-error.ts'
+import type { SourceRecord } from '../sync/store/source-records.ts'
+import type { Config } from './config.ts'
+import { VERSION } from '../serve/version.ts'
+
+/** How it stands, as plain data: what `skillsyncd status --json` prints. Times are ISO 8601, UTC. */
+export interface Status {
+  readonly version: string
+  readonly state: string
+  /** The generation that is served; 0 before the first. */
+  readonly generation: number
+  readonly skills: number
+  readonly sources: readonly SourceStatus[]
+  /** Of the process that answers; absent where none runs and the state folder was read. */
+  readonly daemon?: { readonly pid: number; readonly startedAt: string }
+}
+
+export interface SourceStatus {
+  readonly id: SourceId
+  readonly url: string
+  readonly ref: string | undefined
+  /** What is served, and from which commit. */
+  readonly served: { readonly commit: string; readonly ref: string } | undefined
+  /** The commit that the upstream's ref pointed to when it last answered. Equal to the served one: up to date. */
+  readonly upstream: { readonly commit: string; readonly at: string } | undefined
+  readonly lastAttempt: string | undefined
+  readonly lastSuccess: string | undefined
+  readonly nextPoll: string | undefined
+  readonly condition: Condition | undefined
+  readonly tally: Tally
+  /** Every finding of the source, those of withheld skills first. */
+  readonly findings: readonly SourceFinding[]
+}
+
+export interface Condition {
+  readonly code: SyncErrorCode
+  readonly message: string
+  /** What a person can try. */
+  readonly mend: string
+}
+
+export interface SourceFinding extends Finding {
+  readonly standing: 'served' | 'unlisted' | 'tools' | 'withheld' | 'source'
+}
+
+/** What a status is made from. */
+export interface StatusInput {
+  readonly config: Config
+  readonly catalog: Catalog
+  readonly recordOf: (id: SourceId) => SourceRecord | undefined
+  readonly nextPolls: ReadonlyMap<SourceId, Date>
+  /** Undefined where no daemon runs. */
+  readonly startedAt: Date | undefined
+}
+
+export function statusOf(input: StatusInput): Status {
+  const { config, catalog, startedAt } = input
+  return {
+    version: VERSION,
+    state: config.state,
+    generation: catalog.generation,
+    skills: catalog.listed.length,
+    sources: config.sources.map(({ source }) => sourceStatus(source, input)),
+    ...(startedAt !== undefined && { daemon: { pid: process.pid, startedAt: startedAt.toISOString() } }),
+  }
+}
+
+function sourceStatus(source: Config['sources'][number]['source'], input: StatusInput): SourceStatus {
+  const snapshot = input.catalog.snapshots.find((candidate) => candidate.source === source.id)
+  const record = input.recordOf(source.id)
+  const { revision, lastSuccess } = record ?? {}
+  return {
+    id: source.id,
+    url: source.url,
+    ref: source.ref,
+    served: snapshot && { commit: snapshot.revision.commit, ref: snapshot.revision.ref },
+    upstream: revision && lastSuccess !== undefined ? { commit: revision.commit, at: lastSuccess } : undefined,
+    lastAttempt: record?.lastAttempt,
+    lastSuccess,
+    nextPoll: input.nextPolls.get(source.id)?.toISOString(),
+    condition: record?.condition && { ...record.condition, mend: mendOf(record.condition.code) },
+    tally: tallyOf(snapshot?.skills ?? []),
+    findings: snapshot === undefined ? [] : findingsOf(snapshot),
+  }
+}
+
+const ORDER: readonly SourceFinding['standing'][] = ['withheld', 'tools', 'source', 'served', 'unlisted']
+
+function findingsOf(snapshot: Catalog['snapshots'][number]): SourceFinding[] {
+  const ofSkills = snapshot.skills.flatMap(({ standing, findings }) =>
+    findings.map((finding) => ({ ...finding, standing })),
+  )
+  const ofSource = snapshot.findings.map((finding) => ({ ...finding, standing: 'source' as const }))
+  return [...ofSkills, ...ofSource].toSorted((a, b) => ORDER.indexOf(a.standing) - ORDER.indexOf(b.standing))
+}

@@ -1,0 +1,116 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { execFile } from 'node:child_process'
+import { expect, test } from 'vitest'
+import { type Access, authorizationOf } from '../../src/daemon/config/access.ts'
+import { environmentOf } from '../../src/daemon/config/environment.ts'
+import { Redactor } from '../../src/daemon/redactor.ts'
+import { SyncError } from '../../src/sync/model/sync-error.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+
+function decoded(header: string | undefined): string {
+  return Buffer.from(header?.replace('Basic ', '') ?? '', 'base64').toString()
+}
+
+function access(password: Extract<Access, { kind: 'basic' }>['password']): Access {
+  return { kind: 'basic', username: 'x-access-token', password }
+}
+
+test('without a credential there is no header', async () => {
+  expect(await authorizationOf({ kind: 'none' }, environmentOf({}, '/'), new Redactor())()).toBeUndefined()
+})
+
+test('a token from the environment is read anew before each use', async () => {
+  const variables: Record<string, string> = { TOKEN: 'first' }
+  const authorization = authorizationOf(
+    access({ kind: 'env', name: 'TOKEN' }),
+    environmentOf(variables, '/'),
+    new Redactor(),
+  )
+
+  const before = await authorization()
+  variables['TOKEN'] = 'second'
+  const after = await authorization()
+
+  expect(decoded(before)).toBe('x-access-token:first')
+  expect(decoded(after)).toBe('x-access-token:second')
+})
+
+test('a token from a file is read anew, without the line break at its end', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'token')
+  const authorization = authorizationOf(access({ kind: 'file', path }), environmentOf({}, '/'), new Redactor())
+
+  await writeFile(path, 'first\n')
+  const before = await authorization()
+  await writeFile(path, 'sécond\r\n')
+  const after = await authorization()
+
+  expect(decoded(before)).toBe('x-access-token:first')
+  expect(decoded(after)).toBe('x-access-token:sécond')
+})
+
+test('a credential of the service manager is a file of its folder', async () => {
+  await using folder = await temporaryFolder()
+  await writeFile(join(folder.path, 'git-token'), 'secret')
+  const reference = access({ kind: 'credential', name: 'git-token' })
+
+  const given = await authorizationOf(
+    reference,
+    environmentOf({ CREDENTIALS_DIRECTORY: folder.path }, '/'),
+    new Redactor(),
+  )()
+  const missing = authorizationOf(reference, environmentOf({}, '/'), new Redactor())()
+
+  expect(decoded(given)).toBe('x-access-token:secret')
+  await expect(missing).rejects.toThrow('Cannot read the credential "git-token": CREDENTIALS_DIRECTORY is not set')
+})
+
+test.each([
+  ['no such file', async () => {}],
+  ['it is not a plain file', async (path: string) => mkdir(path)],
+  ['it is not a plain file', async (path: string) => promisify(execFile)('mkfifo', [path])],
+  ['it is over 65536 bytes', async (path: string) => writeFile(path, 'canary'.repeat(11_000))],
+  ['it is not set, or empty', async (path: string) => writeFile(path, '\n')],
+  ['it holds a line break', async (path: string) => writeFile(path, 'canary\ncanary')],
+  ['it is not valid UTF-8', async (path: string) => writeFile(path, Buffer.from([0xff, 0x63]))],
+])('a credential file that cannot be used is named, and its content is not: %s', async (reason, make) => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'token')
+  await make(path)
+
+  const error = await authorizationOf(access({ kind: 'file', path }), environmentOf({}, '/'), new Redactor())().catch(
+    (error: unknown) => error,
+  )
+
+  expect(error).toBeInstanceOf(SyncError)
+  expect(error).toMatchObject({
+    code: 'credentials-rejected',
+    message: expect.stringContaining(`credential file "${path}": ${reason}`),
+  })
+  expect(String(error)).not.toContain('canary')
+})
+
+test('an environment variable that is not set is named', async () => {
+  const authorization = authorizationOf(access({ kind: 'env', name: 'TOKEN' }), environmentOf({}, '/'), new Redactor())
+
+  await expect(authorization()).rejects.toMatchObject({
+    code: 'credentials-rejected',
+    message: 'Cannot use the environment variable "TOKEN": it is not set, or empty',
+  })
+})
+
+test('whatever secret is read is taken out of all that is said from then on', async () => {
+  const redactor = new Redactor()
+  const variables = { TOKEN: 'canary-3f9a' }
+
+  const header = await authorizationOf(
+    access({ kind: 'env', name: 'TOKEN' }),
+    environmentOf(variables, '/'),
+    redactor,
+  )()
+
+  expect(redactor.clean('token canary-3f9a')).not.toContain('canary')
+  expect(redactor.clean(`header ${header}`)).not.toContain(header?.replace('Basic ', '') ?? 'no header')
+})

@@ -1,0 +1,113 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { LATER } from '../../src/daemon/config/later.ts'
+import { schemaJson } from '../../src/daemon/config/schema-json.ts'
+
+const FILE = fileURLToPath(new URL('../../config/skillsyncd.schema.json', import.meta.url))
+
+test('config/skillsyncd.schema.json is what the schema in the code makes (UPDATE_SCHEMA=1 writes it anew)', async () => {
+  const fresh = `${JSON.stringify(schemaJson(), null, 2)}\n`
+
+  if (process.env['UPDATE_SCHEMA'] === '1') await writeFile(FILE, fresh)
+
+  expect(await readFile(FILE, 'utf8'), 'run this test with UPDATE_SCHEMA=1, and commit the file').toBe(fresh)
+})
+
+test('every key has a description, every mapping is closed, and no host but that of the dialect is named', () => {
+  const text = JSON.stringify(schemaJson())
+  const keys = keysOf(schemaJson())
+
+  const undescribed = keys.filter(({ node }) => node.description === undefined).map(({ key }) => key)
+  const open = keys
+    .filter(({ node }) => node.type === 'object' && node.additionalProperties === undefined)
+    .map(({ key }) => key)
+
+  expect(undescribed).toEqual([])
+  expect(open).toEqual([])
+  expect(new Set(text.match(/https?:\/\/[a-z][^/"]*/g))).toEqual(new Set(['https://json-schema.org']))
+})
+
+test('every key is honoured by this version or stands in the table of later ones', () => {
+  const keys = keysOf(schemaJson()).map(({ key }) => key)
+  const isLater = (key: string) =>
+    LATER.some(
+      (later) =>
+        later.values === undefined &&
+        (key === later.key || key.startsWith(`${later.key}.`) || key.startsWith(`${later.key}[]`)),
+    )
+
+  const honoured = keys.filter((key) => !isLater(key))
+
+  expect(honoured.toSorted()).toEqual(HONOURED.toSorted())
+})
+
+test('every row of the table of later keys names a key of the schema', () => {
+  const keys = new Set(keysOf(schemaJson()).map(({ key }) => key))
+
+  const unknown = LATER.filter((later) => !keys.has(later.key))
+
+  expect(unknown).toEqual([])
+})
+
+const HONOURED = [
+  'sources',
+  ...['id', 'url', 'ref', 'root', 'include', 'exclude', 'unlisted', 'names', 'strict', 'lfs'].map(
+    (key) => `sources[].${key}`,
+  ),
+  ...['schedule', 'every', 'enabled', 'required', 'auth'].map((key) => `sources[].${key}`),
+  // With some of their values alone: the table of later keys has the others.
+  ...['ref.range', 'ref.prefix', 'ref.prereleases', 'nested', 'contract', 'backend', 'update'].map(
+    (key) => `sources[].${key}`,
+  ),
+  ...['token', 'token.env', 'token.file', 'token.credential', 'username'].map((key) => `sources[].auth.${key}`),
+  ...['basic', 'basic.username'].map((key) => `sources[].auth.${key}`),
+  ...['', '.env', '.file', '.credential'].map((key) => `sources[].auth.basic.password${key}`),
+  ...['', '.http', '.http.host', '.http.port', '.instructions'].map((key) => `serve${key}`),
+  ...['', '.generations', '.younger_than'].map((key) => `retention${key}`),
+  'state',
+  'limits',
+  ...['', '.bytes', '.files', '.segment_bytes', '.path_bytes', '.depth'].map((key) => `limits.repository${key}`),
+  ...['', '.concurrency', '.concurrency_per_host'].map((key) => `limits.fetch${key}`),
+  ...['connect', 'idle', 'total'].map((key) => `limits.fetch.${key}_timeout`),
+  ...['', '.entries', '.bytes'].map((key) => `limits.listing${key}`),
+  ...['', '.body_bytes', '.connections', '.streams', '.sessions'].map((key) => `limits.http${key}`),
+  ...['', '.files', '.bytes'].map((key) => `limits.skill${key}`),
+  ...['', '.bytes', '.depth'].map((key) => `limits.frontmatter${key}`),
+  ...['header', 'request', 'session_idle'].map((key) => `limits.http.${key}_timeout`),
+]
+
+interface Node {
+  readonly $ref?: string
+  readonly $defs?: Readonly<Record<string, Node>>
+  readonly type?: string
+  readonly description?: string
+  readonly additionalProperties?: unknown
+  readonly properties?: Readonly<Record<string, Node>>
+  readonly items?: Node
+  readonly anyOf?: readonly Node[]
+}
+
+interface Key {
+  readonly key: string
+  readonly node: Node
+}
+
+/** Every key of the schema, `sources[].auth.token` and its like, with what the schema says of it. */
+function keysOf(root: Node): Key[] {
+  const below = (node: Node, above: string): Key[] => {
+    const target = root.$defs?.[node.$ref?.replace('#/$defs/', '') ?? '']
+    const forms = [target, ...(node.anyOf ?? [])].filter((form) => form !== undefined)
+    const named = Object.entries(node.properties ?? {}).map(([name, node]) => ({
+      key: above === '' ? name : `${above}.${name}`,
+      node,
+    }))
+    return [
+      ...forms.flatMap((form) => below(form, above)),
+      ...(node.items === undefined ? [] : below(node.items, `${above}[]`)),
+      ...named,
+      ...named.flatMap(({ key, node }) => below(node, key)),
+    ]
+  }
+  return below(root, '')
+}

@@ -1,0 +1,569 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { configOfSources } from '../../src/daemon/config/adhoc.ts'
+import { environmentOf } from '../../src/daemon/config/environment.ts'
+import { ConfigError, type ConfigProblem } from '../../src/daemon/config/problem.ts'
+import { type Config, findConfig, parseConfig, readConfig } from '../../src/daemon/config.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+
+const ENVIRONMENT = environmentOf({}, '/home/ada')
+const EXAMPLE = fileURLToPath(new URL('../../config/skillsyncd.yaml', import.meta.url))
+
+function parse(text: string): Config {
+  const config = parseConfig(text, '/etc/skillsyncd/skillsyncd.yaml', ENVIRONMENT)
+  if (Array.isArray(config)) throw new Error(config.map(({ key, message }) => `${key}: ${message}`).join('\n'))
+  return config
+}
+
+/** The problems, as `line:column key: message`. */
+function problems(text: string): string[] {
+  const config = parseConfig(text, 'skillsyncd.yaml', ENVIRONMENT)
+  if (!Array.isArray(config)) throw new Error('The configuration was taken')
+  return config.map(({ line, column, key, message }) => `${line}:${column} ${key}: ${message}`)
+}
+
+test('a source needs an id and an address; all else has the defaults of the design', () => {
+  const config = parse('sources: [{ id: team, url: https://git.example.com/skills.git }]')
+
+  expect(config.sources).toEqual([
+    {
+      source: {
+        kind: 'git',
+        id: 'team',
+        url: 'https://git.example.com/skills.git',
+        ref: undefined,
+        root: '',
+        include: ['**'],
+        exclude: [],
+        unlisted: [],
+        names: 'remap',
+        strict: false,
+        lfs: 'withhold',
+        schedule: { kind: 'every', periodMs: 300_000 },
+        required: false,
+      },
+      access: { kind: 'none' },
+    },
+  ])
+  expect(config.serve).toEqual({ http: { host: '127.0.0.1', port: 8741 }, instructions: undefined })
+  expect(config.state).toBe('/home/ada/.local/state/skillsyncd')
+  expect(config.retention).toEqual({ generations: 3, youngerThanMs: 86_400_000 })
+  expect(config.limits.fetches).toEqual({ concurrency: 4, perHost: 2 })
+  expect(config.limits.fetch).toMatchObject({ connectMs: 10_000, idleMs: 30_000, totalMs: 600_000, packBytes: 2 ** 31 })
+  expect(config.limits.http).toMatchObject({ bodyBytes: 2 ** 20, connections: 10_000, sessionIdleMs: 2_592_000_000 })
+})
+
+test('the example to copy is a configuration, and so it is with all that is commented out', async () => {
+  const text = await readFile(EXAMPLE, 'utf8')
+  const opened = text
+    .replaceAll(/^# (?=(?:state|retention|limits):)/gm, '')
+    .replaceAll(/^#(?= {3,}[a-z_]+:(?: |$))/gm, ' ')
+    .replaceAll(/^( +)# (?=(?:unlisted|update|names|strict|lfs|instructions|username): )/gm, '$1')
+
+  const config = parse(opened)
+
+  expect(parse(text).sources.map(({ source }) => source.id)).toEqual(['anthropic'])
+  expect(parse(text).disabled).toEqual(['team'])
+  expect(config.sources[0]?.source.unlisted).toEqual(['internal/**'])
+  expect(config.limits).toEqual(parse(text).limits)
+  expect(config.retention).toEqual(parse(text).retention)
+  expect(config.serve.instructions).toMatch(/^The skills of our team/)
+})
+
+test('paths are meant from the folder of the file, and ~ is the home folder', () => {
+  const source = (auth: string) => `sources: [{ id: a, url: https://x.example/y, auth: { token: { file: ${auth} } } }]`
+  const passwordOf = (config: Config) => {
+    const access = config.sources[0]?.access
+    return access?.kind === 'basic' ? access.password : undefined
+  }
+
+  expect(passwordOf(parse(source('keys/token')))).toEqual({ kind: 'file', path: '/etc/skillsyncd/keys/token' })
+  expect(passwordOf(parse(source('~/token')))).toEqual({ kind: 'file', path: '/home/ada/token' })
+  expect(parse(`${source('/t')}\nstate: ../state`).state).toBe('/etc/state')
+})
+
+test('two spellings of one address are one address', () => {
+  const config = parse(`sources:
+  - { id: a, url: HTTPS://Git.Example.com:443/x }
+  - { id: b, url: https://git.example.com/./x }
+  - { id: c, url: file:///srv/my skills }`)
+
+  expect(config.sources.map(({ source }) => source.url)).toEqual([
+    'https://git.example.com/x',
+    'https://git.example.com/x',
+    'file:///srv/my%20skills',
+  ])
+})
+
+test.each([
+  ['root: ./skills/', 'skills'],
+  ['root: .', ''],
+  ["root: ''", ''],
+  ['root: a/b', 'a/b'],
+])('%s is the folder "%s"', (root, folder) => {
+  expect(parse(`sources: [{ id: a, url: https://x.example/y, ${root} }]`).sources[0]?.source.root).toBe(folder)
+})
+
+test.each([
+  ['every: 1s', { kind: 'every', periodMs: 1000 }],
+  ['every: 1500ms', { kind: 'every', periodMs: 1500 }],
+  ['every: 2h', { kind: 'every', periodMs: 7_200_000 }],
+  ['schedule: "*/5 * * * *"', { kind: 'cron', expression: '*/5 * * * *' }],
+  ['schedule: "@hourly"', { kind: 'cron', expression: '@hourly' }],
+  ['schedule: "30 0 3 29 2 *"', { kind: 'cron', expression: '30 0 3 29 2 *' }],
+])('%s is read', (key, schedule) => {
+  expect(parse(`sources: [{ id: a, url: https://x.example/y, ${key} }]`).sources[0]?.source.schedule).toEqual(schedule)
+})
+
+test('all that is wrong is told at once, in the order of the file, each with line, column, key and mend', () => {
+  const found = problems(`sources:
+  - id: Team
+    ulr: https://git.example.com/x
+    every: 10
+  - id: a
+    id: b
+    url: https://git.example.com/x
+    ref: 1.0
+    strict: yes
+    enabled:
+  - id: a
+    path: skills
+    mcp: https://mcp.example.com/mcp
+    branch: main
+serve:
+  http: { host: 127.0.0.1, port: 99999 }
+limit: {}
+`)
+
+  expect(found).toEqual([
+    '2:5 sources[0]: needs `url`, the address of a git repository',
+    '2:9 sources[0].id: must be 1 to 64 of a-z, 0-9 and single inner hyphens',
+    '3:5 sources[0].ulr: is not a key that is known here; did you mean `url`?',
+    '4:12 sources[0].every: must be a duration such as 30s, 5m or 1h (ms, s, m, h or d)',
+    '6:5 sources[1].id: the key stands here a second time; keep one of the two',
+    '8:10 sources[1].ref: must be text (quote a number), or a tag range { range: …, prefix: … }',
+    '9:13 sources[1].strict: must be true or false',
+    '10:13 sources[1].enabled: is empty; give it a value, or remove the key',
+    '11:5 sources[2]: has `path` and `mcp`; keep one of them',
+    '11:9 sources[2].id: is the id of sources[1] too; ids must differ',
+    '12:5 sources[2].path: is not in this version yet; url: file:///… takes a git repository on this disk',
+    '13:5 sources[2].mcp: is not in this version yet',
+    '14:5 sources[2].branch: is not a key that is known here; did you mean `ref`?',
+    '16:34 serve.http.port: must be 65535 at most',
+    '17:1 limit: is not a key that is known here; did you mean `limits`?',
+  ])
+})
+
+test.each([
+  ['', '1:1 : is empty; give it a value, or remove the key'],
+  ['just text', '1:1 : must be a mapping of keys to values'],
+  ['serve: {}', '1:1 sources: is missing'],
+  ['sources: []', '1:10 sources: must not be empty'],
+  ['sources: [', '1:11 : this is not valid YAML: the indentation fits nothing above it'],
+  ['a: 1\n---\nb: 2', '2:1 : the file holds more than one YAML document; keep one'],
+  ['sources:\n\t- id: a', '2:1 : this is not valid YAML: a tab stands where spaces must; indent with spaces'],
+  ['sources: !!set { a }', '1:16 sources: must be a list'],
+  ['sources: !secret abc', '1:10 : tags are not read here; write the plain value'],
+  ['1: 2', '1:1 : a key here is not text; put it in quotes if it is meant'],
+  ['? [a]\n: 2', '1:3 : a key here is not text; put it in quotes if it is meant'],
+  ['__proto__: { sources: [] }', '1:1 : a key here is not text; put it in quotes if it is meant'],
+  [`a: ${'['.repeat(30)}${']'.repeat(30)}`, '1:20 : the file is nested too deep'],
+])('%j is refused as a whole', (text, problem) => {
+  const found = problems(text)
+
+  expect(found).toContain(problem)
+})
+
+test.each(['[', '{', '- ', '? ', '{a: ', '[a, '])('a hundred thousand times "%s" is refused', (opening) => {
+  const found = problems(`a: \n ${opening.repeat(100_000)}`)
+
+  expect(found).toEqual([expect.stringMatching(/^2:\d+ : the file is nested too deep$/)])
+})
+
+test('an alias bomb is refused before it is written out', () => {
+  const levels = Array.from({ length: 30 }, (_, n) => `l${n}: &l${n} [${n === 0 ? 'x' : `*l${n - 1}, *l${n - 1}`}]`)
+
+  const found = problems(levels.join('\n'))
+
+  expect(found[0]).toBe('2:10 l1[0]: aliases are not read here; write the value out')
+})
+
+test.each([
+  ['schedule: "* * *"', 'is no cron expression'],
+  ['schedule: "61 * * * *"', 'is no cron expression'],
+  ['schedule: "0 0 31 2 *"', 'names a day that never comes'],
+  ['every: 500ms', 'must be 1s at least'],
+  ['every: 366d', 'must be 365d at most'],
+  ['every: 0s', 'must be a duration such as'],
+  ['every: 5 m', 'must be a duration such as'],
+  ['root: ../x', 'must be a path inside the repository'],
+  ['root: /x', 'must be a path inside the repository'],
+  ['ref: "a..b"', 'must be a branch, a tag, refs/… or a full commit id'],
+  ['ref: "-x"', 'must be a branch, a tag, refs/… or a full commit id'],
+  ['ref: { range: ^2 }', 'a tag range is not in this version yet'],
+  ['include: "**"', 'must be a list'],
+  ['include: ["!x"]', 'use `exclude`'],
+  ['exclude: ["/x"]', 'without the leading slash'],
+  ['lfs: smudge', 'must be withhold or pointers'],
+  ['names: "a\\u0007"', 'must be remap or exact'],
+  ['root: "a\\u0007"', 'holds a control character'],
+  ['ref: "a\\u0085"', 'holds a control character'],
+  ['update: locked', 'is not in this version yet'],
+  ['signed: { require: commit }', 'is not in this version yet'],
+  ['auth: { ssh: { key: { env: KEY } } }', 'is not in this version yet'],
+  ['auth: {}', 'needs exactly one of `token`'],
+  ['auth: { token: { env: A }, basic: { username: a, password: { env: B } } }', 'needs exactly one of `token`'],
+  ['auth: { basic: { username: a, password: { env: B } }, username: c }', 'goes with `token` alone'],
+  ['auth: { token: {} }', 'needs exactly one of `env`'],
+  ['auth: { token: { env: A, file: B } }', 'needs exactly one of `env`'],
+  ['auth: { token: { credential: ../x } }', 'must be the name of a credential'],
+])('a source with %s is refused', (key, message) => {
+  const found = problems(`sources: [{ id: a, url: https://x.example/y, ${key} }]`)
+
+  expect(found).toHaveLength(1)
+  expect(found[0]).toContain(message)
+})
+
+test.each([
+  ['git@github.com:o/r.git', 'is for ssh'],
+  ['ssh://git@host.example/r.git', 'is for ssh'],
+  ['ssh://git:pass@host.example/r.git', 'holds a user name or a password'],
+  ['https://user@host.example/r', 'holds a user name or a password'],
+  ['https://:pass@host.example/r', 'holds a user name or a password'],
+  ['https://host.example/r?token=x', 'must not hold a query'],
+  ['https://host.example/r#x', 'must not hold a query'],
+  ['git://host.example/r', 'must begin with'],
+  ['ftp://host.example/r', 'must begin with'],
+  ['host.example/r', 'must begin with'],
+  ['http:host', 'must have two slashes'],
+  ['file://host.example/r', 'must name no host'],
+  ['file:srv/r', 'must have two slashes'],
+  ['file:///srv%2Fr', 'is no path that this machine could open'],
+  ['./r', 'must begin with'],
+])('the address %s is refused', (url, message) => {
+  const found = problems(stringify({ sources: [{ id: 'a', url }] }))
+
+  expect(found).toHaveLength(1)
+  expect(found[0]).toContain(message)
+})
+
+test.each([
+  ['http://git.example.com/y', 'would cross the network in clear'],
+  ['file:///srv/y', 'has no use with a file: address'],
+])('a credential beside %s is refused', (url, message) => {
+  const found = problems(`sources: [{ id: a, url: ${url}, auth: { token: { env: TOKEN } } }]`)
+
+  expect(found).toHaveLength(1)
+  expect(found[0]).toContain(message)
+})
+
+test.each(['http://127.0.0.1:3000/y', 'http://[::1]/y', 'https://git.example.com/y'])(
+  'a credential may stand beside %s',
+  (url) => {
+    expect(parse(`sources: [{ id: a, url: '${url}', auth: { token: { env: TOKEN } } }]`).sources).toHaveLength(1)
+  },
+)
+
+test.each(['127.0.0.1', '127.0.0.2', '::1', 'localhost'])('%s is a place to listen', (host) => {
+  const text = stringify({ sources: [{ id: 'a', url: 'https://x.example/y' }], serve: { http: { host } } })
+
+  expect(parse(text).serve.http.host).toBe(host)
+})
+
+test.each(['0.0.0.0', '::', '192.0.2.1', 'hub.example.com', '127.example.com'])(
+  '%s is off loopback and refused',
+  (host) => {
+    const found = problems(stringify({ sources: [{ id: 'a', url: 'https://x.example/y' }], serve: { http: { host } } }))
+
+    expect(found).toEqual([
+      '6:5 serve.http.host: HTTP off loopback needs a token, which is not in this version yet; use 127.0.0.1',
+    ])
+  },
+)
+
+const CANARY = 'hunter2Canary'
+const TOKEN = `ghp_${'Canary'.repeat(6)}`
+
+test.each([
+  `sources: [{ id: a, url: 'https://${CANARY}@x.example/y' }]`,
+  `sources: [{ id: a, url: 'https://u:${CANARY}@x.example/y' }]`,
+  `sources: [{ id: a, url: 'https//u:${CANARY}@x.example/y' }]`,
+  `sources: [{ id: a, url: 'u:${CANARY}@x.example/y' }]`,
+  `sources: [{ id: a, url: 'https://x.example/y?t=${CANARY}' }]`,
+  `sources: [{ id: a, url: 'https://x.example/${TOKEN}' }]`,
+  `sources: [{ id: a, url: 'https://[${CANARY}]/' }]`,
+  `sources: [{ id: ${CANARY}, url: 'https://x.example/y' }]`,
+  `sources: ${CANARY}`,
+  ...[
+    CANARY,
+    `{ token: ${CANARY} }`,
+    `{ token: { ${CANARY} } }`,
+    `{ token: { ${CANARY}: x } }`,
+    `{ token: { ${CANARY}: 1, ${CANARY}: 2 } }`,
+    `{ token: { env: ${CANARY} } }`,
+    `{ token: { env: ${TOKEN.toUpperCase()}-x } }`,
+    `{ token: { file: ${TOKEN} } }`,
+    `{ token: { credential: ${TOKEN} } }`,
+    `{ token: { value: ${CANARY} } }`,
+    `{ token: [${CANARY}] }`,
+    `{ token: !secret ${CANARY} }`,
+    `{ token: *${CANARY} }`,
+    `{ token: "${CANARY} }`,
+    `{ token ${CANARY} }`,
+    `{ tokne: ${CANARY} }`,
+    `{ ${CANARY} }`,
+    `{ ${TOKEN}: { x: { ${TOKEN}: ${TOKEN} } } }`,
+    `{ basic: { username: 'u:${CANARY}', password: ${CANARY} } }`,
+    `{ basic: { username: ${TOKEN}, password: { env: P } } }`,
+    `{ ssh: { key: ${CANARY} } }`,
+    `{ github_app: { private_key: '-----BEGIN RSA PRIVATE KEY-----${CANARY}' } }`,
+    `{ header: { name: 'X Api', value: ${CANARY} } }`,
+  ].map((auth) => `sources: [{ id: a, url: 'https://x.example/y', auth: ${auth} }]`),
+  `sources: [{ id: a, url: 'https://x.example/y', token: ${CANARY} }]`,
+  `sources: [{ id: a, url: 'https://x.example/y', webhook: { provider: github, secret: ${CANARY} } }]`,
+  `sources: [{ id: a, mcp: { command: x, env: { API_KEY: ${CANARY} } } }]`,
+  `sources: [{ id: a, url: 'https://x.example/y', proxy: { url: 'http://u:${CANARY}@p.example' } }]`,
+  `sources: [{ id: a, url: 'https://x.example/y' }]\nserve: { token: ${CANARY}, instructions: ${TOKEN} }`,
+  `sources: [{ id: a, url: 'https://x.example/y' }]\n${TOKEN}: x`,
+])('a secret in %s is refused and stands in no message', (text) => {
+  const found = problems(text)
+
+  expect(found.length).toBeGreaterThan(0)
+  expect(found.join('\n').toLowerCase()).not.toContain('canary')
+})
+
+test('whatever the text is, it is a configuration or has problems that lie inside of it', () => {
+  const isPlaced =
+    (text: string) =>
+    ({ line, column, message }: ConfigProblem) => {
+      const lines = text.split('\n')
+      return (
+        message !== '' &&
+        line >= 1 &&
+        line <= lines.length &&
+        column >= 1 &&
+        column <= (lines[line - 1]?.length ?? 0) + 1
+      )
+    }
+  const holds = (text: string) => {
+    const config = parseConfig(text, 'x.yaml', ENVIRONMENT)
+    expect(Array.isArray(config) ? config.length > 0 && config.every(isPlaced(text)) : config.sources.length > 0).toBe(
+      true,
+    )
+  }
+
+  fc.assert(fc.property(fc.string({ unit: 'binary' }), holds))
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom(...FRAGMENTS), { maxLength: 40 }).map((parts) => parts.join('')),
+      holds,
+    ),
+    { numRuns: 500 },
+  )
+  fc.assert(
+    fc.property(
+      fc.json().map((json) => `sources: ${json}`),
+      holds,
+    ),
+  )
+  fc.assert(
+    fc.property(NEARLY, (value) => holds(stringify(value))),
+    { numRuns: 300 },
+  )
+})
+
+const FRAGMENTS = [
+  '[ ] { } , : ? - | > # " \' ~ & * ! %'.split(' '),
+  [
+    'sources:',
+    '\n',
+    '\n  - ',
+    ' id: a',
+    ' url: https://x.example/y',
+    '\n    ',
+    ': ',
+    '&a ',
+    '*a',
+    '!!int ',
+    '\t',
+    'auth:',
+  ],
+  [
+    '---\n',
+    '...\n',
+    '%YAML 1.1\n',
+    '<<: ',
+    'true',
+    '1e400',
+    '.inf',
+    '0x1f',
+    '\uFEFF',
+    '\r\n',
+    '\r',
+    '|\n',
+    '!!binary x',
+  ],
+].flat()
+
+const ANYTHING = fc.oneof(
+  fc
+    .anything({ withNullPrototype: false, maxDepth: 3 })
+    .map((value) => JSON.parse(JSON.stringify(value) ?? 'null') as unknown),
+  fc.constantFrom<unknown>(
+    '5m',
+    '*/5 * * * *',
+    'https://x.example/y',
+    true,
+    8,
+    '',
+    'auto',
+    { env: 'TOKEN' },
+    { token: { file: 'x' } },
+  ),
+)
+
+const NEARLY = fc.record(
+  {
+    sources: fc.array(
+      fc.record(
+        Object.fromEntries(
+          ['id', 'url', 'ref', 'root', 'include', 'auth', 'every', 'schedule', 'path', 'mcp', 'proxy'].map((key) => [
+            key,
+            ANYTHING,
+          ]),
+        ),
+        { requiredKeys: [] },
+      ),
+    ),
+    serve: ANYTHING,
+    limits: ANYTHING,
+    state: ANYTHING,
+    packs: ANYTHING,
+  },
+  { requiredKeys: [] },
+)
+
+test('a file with problems is thrown as one error, a line for each', async () => {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'skillsyncd.yaml')
+  await writeFile(file, 'sources: [{ id: A, url: x }]\n')
+
+  const error = await readConfig({ file }, ENVIRONMENT).catch((error: unknown) => error)
+
+  expect(error).toBeInstanceOf(ConfigError)
+  expect(error).toMatchObject({
+    message: [
+      `${file}:1:17: sources[0].id: must be 1 to 64 of a-z, 0-9 and single inner hyphens`,
+      `${file}:1:25: sources[0].url: must begin with https://, http://, ssh:// or file:///`,
+    ].join('\n'),
+    problems: [{ file, line: 1, column: 17, key: 'sources[0].id' }, { key: 'sources[0].url' }],
+  })
+})
+
+test('a file with a byte order mark and CRLF is read, and `--state` wins over it', async () => {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'skillsyncd.yaml')
+  await writeFile(file, '\uFEFFsources:\r\n  - id: a\r\n    url: https://x.example/y\r\nstate: here\r\n')
+
+  const config = await readConfig({ file }, ENVIRONMENT)
+  const elsewhere = await readConfig({ file, state: '/elsewhere' }, ENVIRONMENT)
+
+  expect(config.file).toBe(file)
+  expect(config.state).toBe(join(folder.path, 'here'))
+  expect(elsewhere.state).toBe('/elsewhere')
+})
+
+test.each([
+  ['no such file', async () => {}],
+  ['it is a folder', async (file: string) => mkdir(file)],
+  ['it is not valid UTF-8', async (file: string) => writeFile(file, Buffer.from([0x61, 0xff]))],
+])('a file that cannot be read says why: %s', async (reason, make) => {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'skillsyncd.yaml')
+  await make(file)
+
+  const error = await readConfig({ file }, ENVIRONMENT).catch((error: unknown) => error)
+
+  expect(error).toBeInstanceOf(ConfigError)
+  expect(String(error)).toContain(`Cannot read the configuration "${file}": ${reason}`)
+})
+
+test('without --config the configuration of the user is found, and where none is, it says where it looked', async () => {
+  await using folder = await temporaryFolder()
+  const environment = environmentOf({ XDG_CONFIG_HOME: folder.path }, '/home/ada')
+  const file = join(folder.path, 'skillsyncd', 'skillsyncd.yaml')
+
+  const missing = await findConfig(undefined, environment).catch((error: unknown) => error)
+  await mkdir(dirname(file))
+  await writeFile(file, '')
+  const found = await findConfig(undefined, environment)
+
+  expect(missing).toBeInstanceOf(ConfigError)
+  expect(String(missing)).toContain(
+    `"${file}", "/etc/skillsyncd/skillsyncd.yaml"; name one with --config, or try --source URL`,
+  )
+  expect(found).toBe(file)
+  expect(await findConfig('./other.yaml', environment)).toBe(join(process.cwd(), 'other.yaml'))
+})
+
+test('sources named on the command line get ids from their addresses and a state of their own', () => {
+  const config = configOfSources(
+    ['https://github.com/anthropics/skills', 'https://git.example.com/My%20Team/Skills.git/', '/srv/house rules'],
+    ENVIRONMENT,
+  )
+
+  expect(config.file).toBeUndefined()
+  expect(config.sources.map(({ source }) => [source.id, source.url, source.required])).toEqual([
+    ['skills', 'https://github.com/anthropics/skills', true],
+    ['skills-2', 'https://git.example.com/My%20Team/Skills.git/', true],
+    ['house-rules', 'file:///srv/house%20rules', true],
+  ])
+  expect(config.state).toMatch(/^\/home\/ada\/\.local\/state\/skillsyncd\/adhoc\/[0-9a-f]{16}$/)
+})
+
+test('the state of sources named on the command line is that of the set, whatever their order', () => {
+  const state = (...urls: string[]) => configOfSources(urls, ENVIRONMENT).state
+
+  expect(state('https://a.example/x', 'https://b.example/y')).toBe(state('https://b.example/y', 'https://a.example/x'))
+  expect(state('https://a.example/x')).not.toBe(state('https://a.example/y'))
+})
+
+test.each([
+  [['ssh://git@host.example/r'], 'Cannot use --source: the address is for ssh'],
+  [
+    ['https://a.example/x', `https://u:${CANARY}@host.example/r`],
+    'Cannot use --source: address 2 of 2 holds a user name or a password',
+  ],
+  [['skills'], 'Cannot use --source: the address must begin with'],
+])('sources %j on the command line are refused', (urls, message) => {
+  const attempt = () => configOfSources(urls, ENVIRONMENT)
+
+  expect(attempt).toThrow(ConfigError)
+  expect(attempt).toThrow(message)
+  expect(attempt).not.toThrow(CANARY)
+})
+
+test('the environment names folders by the rules of XDG and of systemd', () => {
+  const plain = environmentOf({}, '/home/ada')
+  const user = environmentOf(
+    { XDG_STATE_HOME: '/s', XDG_CONFIG_HOME: 'relative', XDG_RUNTIME_DIR: '/run/user/1' },
+    '/home/ada',
+  )
+  const service = environmentOf(
+    { STATE_DIRECTORY: '/var/lib/skillsyncd:/var/lib/b', XDG_STATE_HOME: '/s', INVOCATION_ID: '1' },
+    '/',
+  )
+
+  expect(plain).toMatchObject({
+    state: '/home/ada/.local/state/skillsyncd',
+    runtime: undefined,
+    service: false,
+    color: true,
+  })
+  expect(user).toMatchObject({ state: '/s/skillsyncd', configHome: '/home/ada/.config', runtime: '/run/user/1' })
+  expect(service).toMatchObject({ state: '/var/lib/skillsyncd', service: true })
+})

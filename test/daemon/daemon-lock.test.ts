@@ -1,0 +1,228 @@
+import { fork, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { acquireLock, DaemonLock, holderOf, type Holder } from '../../src/daemon/daemon-lock.ts'
+import { identityOf } from '../../src/daemon/process-identity.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+
+const CONTENDER = fileURLToPath(new URL('../support/lock-contender.mjs', import.meta.url))
+
+test('the lock of a state folder says who holds it, and is gone when released', async () => {
+  await using state = await temporaryFolder()
+
+  const lock = await acquired(state.path)
+
+  const holder = await holderOf(state.path)
+  expect(holder).toEqual(lock.holder)
+  expect(holder).toMatchObject({ pid: process.pid, socket: join(state.path, 'no.sock'), command: 'test' })
+  await lock.release()
+  expect(await readdir(state.path)).toEqual([])
+  expect(await holderOf(state.path)).toBeUndefined()
+})
+
+test('40: a second daemon on the same state folder is told who holds it', async () => {
+  await using state = await temporaryFolder()
+  await using lock = await acquired(state.path)
+
+  const second = await acquireLock(state.path, me(state.path))
+
+  expect(second).toEqual({ heldBy: lock.holder })
+})
+
+test('40: the lock of a process that was killed is taken over', async () => {
+  await using state = await temporaryFolder()
+  const child = await contender()
+  expect(await ask(child, { take: state.path })).toEqual({ won: true })
+  await kill(child)
+
+  await using lock = await acquired(state.path)
+
+  expect(lock.holder.pid).toBe(process.pid)
+})
+
+test('40: a process that is stopped and says nothing keeps its lock', async () => {
+  await using state = await temporaryFolder()
+  const child = await contender()
+  await ask(child, { take: state.path })
+  child.kill('SIGSTOP')
+
+  const second = await acquireLock(state.path, me(state.path))
+
+  expect(second).toMatchObject({ heldBy: { pid: child.pid } })
+  await kill(child)
+})
+
+test('40: a lock is stale if its pid belongs to a process that began at another time', async () => {
+  await using state = await temporaryFolder()
+  await plant(state.path, { ...(await identityOf(process.pid)), startTime: '1' })
+
+  await using lock = await acquired(state.path)
+
+  expect(lock.holder.startTime).not.toBe('1')
+})
+
+test('40: a lock is stale if the machine was started anew since', async () => {
+  await using state = await temporaryFolder()
+  await plant(state.path, { ...(await identityOf(process.pid)), bootId: 'an earlier one' })
+
+  await using lock = await acquired(state.path)
+
+  expect(lock.holder.bootId).not.toBe('an earlier one')
+})
+
+test('40: a lock whose socket answers is held, whatever its pid says', async () => {
+  await using state = await temporaryFolder()
+  await using server = createServer()
+  await once(server.listen(join(state.path, 'no.sock')), 'listening')
+  await plant(state.path, { pid: await deadPid() })
+
+  const second = await acquireLock(state.path, me(state.path))
+
+  expect(second).toMatchObject({ heldBy: { command: 'planted' } })
+})
+
+test('what the system does not tell of a living process speaks for it', async () => {
+  await using state = await temporaryFolder()
+  await plant(state.path, { pid: process.pid })
+
+  const second = await acquireLock(state.path, me(state.path))
+
+  expect(second).toMatchObject({ heldBy: { pid: process.pid } })
+})
+
+test('a release leaves the lock of somebody else alone', async () => {
+  await using state = await temporaryFolder()
+  const lock = await acquired(state.path)
+  const other = await plant(state.path, { pid: process.pid })
+
+  await lock.release()
+
+  expect(await holderOf(state.path)).toEqual(other)
+})
+
+test('a lock that nobody can read is refused, and stays', async () => {
+  await using state = await temporaryFolder()
+  await writeFile(join(state.path, 'daemon.lock'), '{"pid": "me"}')
+
+  await expect(acquireLock(state.path, me(state.path))).rejects.toMatchObject({
+    name: 'SyncError',
+    code: 'store-failed',
+  })
+
+  expect(await readFile(join(state.path, 'daemon.lock'), 'utf8')).toBe('{"pid": "me"}')
+})
+
+test('a state folder that is not there is named', async () => {
+  await using state = await temporaryFolder()
+  const absent = join(state.path, 'absent')
+
+  await expect(acquireLock(absent, me(absent))).rejects.toThrow(`Cannot take the lock "${join(absent, 'daemon.lock')}"`)
+})
+
+test('40: of twenty processes that find the same stale lock exactly one takes it over, each time', async () => {
+  await using state = await temporaryFolder()
+  const children = await Promise.all(Array.from({ length: 20 }, contender))
+  try {
+    for (let round = 0; round < 10; round += 1) {
+      // Every other time there is no lock at all to begin with.
+      if (round % 2 === 0) await plant(state.path, { pid: await deadPid() })
+
+      const ends = await Promise.all(children.map((child) => ask(child, { take: state.path })))
+
+      const winners = children.filter((_, index) => ends[index]!.won === true)
+      expect(winners).toHaveLength(1)
+      expect(await holderOf(state.path)).toMatchObject({ pid: winners[0]!.pid })
+      expect(ends.filter((end) => end.heldBy === winners[0]!.pid)).toHaveLength(19)
+      await ask(winners[0]!, { release: true })
+      expect(await readdir(state.path)).toEqual([])
+    }
+  } finally {
+    await Promise.all(children.map(kill))
+  }
+})
+
+test('40: contenders that are killed at any moment leave nothing that keeps the next one out', async () => {
+  await using state = await temporaryFolder()
+  for (let round = 0; round < 10; round += 1) {
+    await plant(state.path, { pid: await deadPid() })
+    const children = await Promise.all(Array.from({ length: 4 }, contender))
+    for (const child of children) child.send({ take: state.path })
+    // One of them has got to the end, the others to wherever they have.
+    await Promise.race(children.map((child) => once(child, 'message')))
+    await Promise.all(children.map(kill))
+
+    await using lock = await acquired(state.path)
+
+    expect(lock.holder.pid).toBe(process.pid)
+  }
+})
+
+test('40: a claim on a stale lock whose holder was killed is taken over too, and its litter is swept', async () => {
+  await using state = await temporaryFolder()
+  const stale = await plant(state.path, { pid: await deadPid() })
+  const claim = await plant(state.path, { pid: await deadPid() }, `daemon.lock.${stale.nonce}`)
+  await plant(state.path, { pid: await deadPid() }, `daemon.lock.${stale.nonce}.${claim.nonce}`)
+  await plant(state.path, { pid: await deadPid() }, 'daemon.lock.new-0123456789abcdef')
+
+  await using _lock = await acquired(state.path)
+
+  expect(await readdir(state.path)).toEqual(['daemon.lock'])
+})
+
+async function acquired(statePath: string): Promise<DaemonLock> {
+  const end = await acquireLock(statePath, me(statePath))
+  if (!(end instanceof DaemonLock)) throw new Error(`Held by ${JSON.stringify(end.heldBy)}`)
+  return end
+}
+
+function me(statePath: string): Pick<Holder, 'pid' | 'socket' | 'command'> {
+  return { pid: process.pid, socket: join(statePath, 'no.sock'), command: 'test' }
+}
+
+let planted = 0
+
+/** Puts a lock into the folder as if somebody had left it there. */
+async function plant(statePath: string, identity: Partial<Holder>, name = 'daemon.lock'): Promise<Holder> {
+  planted += 1
+  const nonce = planted.toString(16).padStart(16, '0')
+  const holder = { ...me(statePath), command: 'planted', ...identity, nonce }
+  await writeFile(join(statePath, name), JSON.stringify(holder))
+  return holder
+}
+
+async function deadPid(): Promise<number> {
+  const child = spawn(process.execPath, ['--version'], { stdio: 'ignore' })
+  const { pid } = child
+  await once(child, 'exit')
+  return pid!
+}
+
+async function contender(): Promise<ChildProcess> {
+  const child = fork(CONTENDER)
+  await once(child, 'message')
+  return child
+}
+
+interface Reply {
+  readonly won?: true
+  readonly heldBy?: number
+}
+
+async function ask(
+  child: ChildProcess,
+  message: { readonly take: string } | { readonly release: true },
+): Promise<Reply> {
+  const reply: Promise<Reply[]> = once(child, 'message')
+  child.send(message)
+  return (await reply)[0]!
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const exit = once(child, 'exit')
+  child.kill('SIGKILL')
+  await exit
+}

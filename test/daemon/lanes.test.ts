@@ -1,0 +1,234 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { Lanes, type LaneLimits, type Run } from '../../src/daemon/lanes.ts'
+import { SyncError } from '../../src/sync/model/sync-error.ts'
+
+const LIMITS: LaneLimits = { concurrency: 4, perHost: 2, timeoutMs: 60_000, graceMs: 60_000 }
+
+test('a request for an idle key runs at once and gets its result', async () => {
+  await using lanes = new Lanes<string>(LIMITS)
+
+  const result = await lanes.request('team', 'a', async () => 'done')
+
+  expect(result).toBe('done')
+})
+
+test('a second request waits for the running one, and a third joins the second', async () => {
+  await using lanes = new Lanes<string>(LIMITS)
+  const [first, second, third] = [new Pull('first'), new Pull('second'), new Pull('third')]
+
+  const one = lanes.request('team', 'a', first.run)
+  await first.begun
+  const two = lanes.request('team', 'a', second.run)
+  const three = lanes.request('team', 'a', third.run)
+  first.end()
+  await one
+  await second.begun
+  second.end()
+
+  expect(await Promise.all([one, two, three])).toEqual(['first', 'second', 'second'])
+  expect(three).toBe(two)
+  expect(third.signal).toBeUndefined()
+})
+
+test('what comes while the second one runs is a new one: it is about a later commit', async () => {
+  await using lanes = new Lanes<string>(LIMITS)
+  const [first, second] = [new Pull('first'), new Pull('second')]
+  const one = lanes.request('team', 'a', first.run)
+  await first.begun
+  const two = lanes.request('team', 'a', second.run)
+  first.end()
+  await one
+  await second.begun
+
+  const three = lanes.request('team', 'a', async () => 'third')
+  second.end()
+
+  expect(await two).toBe('second')
+  expect(await three).toBe('third')
+})
+
+test('a run that fails makes way for the one that waits', async () => {
+  await using lanes = new Lanes<string>(LIMITS)
+  const pull = new Pull('team')
+  const failed = lanes.request('team', 'a', async (signal) => {
+    await pull.run(signal)
+    throw new SyncError('dns-failed', 'Cannot reach "team": no such host')
+  })
+  await pull.begun
+  const next = lanes.request('team', 'a', async () => 'well')
+
+  pull.end()
+
+  await expect(failed).rejects.toMatchObject({ code: 'dns-failed' })
+  expect(await next).toBe('well')
+})
+
+test('the limits hold whatever is requested, each request is answered, and no key runs twice at once', async () => {
+  const request = fc.record({ key: fc.integer({ min: 0, max: 8 }), turns: fc.integer({ min: 0, max: 6 }) })
+  await fc.assert(
+    fc.asyncProperty(fc.array(request, { maxLength: 60 }), async (requests) => {
+      await using lanes = new Lanes<void>(LIMITS)
+      const seen = new Census()
+
+      const results = requests.map(({ key, turns }) => {
+        const host = `host-${key % 3}`
+        return lanes.request(`${key}`, host, () => seen.during(`${key}`, host, turns))
+      })
+      await Promise.all(results)
+
+      expect(seen.mostInAll).toBeLessThanOrEqual(LIMITS.concurrency)
+      expect(seen.mostOfOneHost).toBeLessThanOrEqual(LIMITS.perHost)
+      expect(seen.mostOfOneKey).toBeLessThanOrEqual(1)
+    }),
+  )
+})
+
+test('22: sources that hang keep no other host from its schedule', async () => {
+  await using lanes = new Lanes<string>({ ...LIMITS, graceMs: 0 })
+  const hung = ['x', 'y', 'z'].map((key) => [key, new Pull(key)] as const)
+  const stuck = hung.map(([key, pull]) => lanes.request(key, 'slow.example', pull.run).catch(() => 'stopped'))
+  await Promise.all([hung[0]![1].begun, hung[1]![1].begun])
+
+  const delays = await Promise.all(
+    Array.from({ length: 98 }, async (_, index) => {
+      const askedAt = performance.now()
+      return lanes.request(`source-${index}`, `host-${index % 10}`, async () => `${performance.now() - askedAt}`)
+    }),
+  )
+
+  const sorted = delays.map(Number).sort((a, b) => a - b)
+  expect(sorted[Math.floor(sorted.length * 0.99)]).toBeLessThan(1_000)
+  expect(hung[2]![1].signal).toBeUndefined()
+  await lanes[Symbol.asyncDispose]()
+  expect(await Promise.all(stuck)).toEqual(['stopped', 'stopped', 'stopped'])
+})
+
+test('a run that ignores its signal loses its place when its time is over', async () => {
+  await using lanes = new Lanes<string>({ concurrency: 1, perHost: 1, timeoutMs: 20, graceMs: 0 })
+  const deaf = new Pull('deaf')
+
+  const failed = lanes.request('deaf', 'a', deaf.run).catch((error: unknown) => error)
+  const other = lanes.request('other', 'a', async () => 'done')
+
+  const error = await failed
+  expect(error).toBeInstanceOf(SyncError)
+  expect(error).toMatchObject({
+    code: 'source-unreachable',
+    message: 'Cannot pull "deaf": it was not done after 0.02 s',
+  })
+  expect(deaf.signal?.aborted).toBe(true)
+  expect(await other).toBe('done')
+})
+
+test('after a run that ignored its signal the same key runs again', async () => {
+  await using lanes = new Lanes<string>({ ...LIMITS, timeoutMs: 20, graceMs: 0 })
+  const deaf = new Pull('deaf')
+  const failed = lanes.request('team', 'a', deaf.run)
+  await deaf.begun
+
+  const next = lanes.request('team', 'a', async () => 'again')
+
+  await expect(failed).rejects.toThrow(SyncError)
+  expect(await next).toBe('again')
+})
+
+test('stopping a key aborts its run, drops the one that waits, and leaves other keys alone', async () => {
+  await using lanes = new Lanes<string>(LIMITS)
+  const [pull, other] = [new Pull('team'), new Pull('other')]
+  const running = lanes.request('team', 'a', pull.runUntilAborted)
+  const beside = lanes.request('other', 'a', other.run)
+  await Promise.all([pull.begun, other.begun])
+  const waiting = lanes.request('team', 'a', async () => 'never')
+  const ends = Promise.allSettled([running, waiting])
+
+  await lanes.stop('team')
+
+  expect(pull.ended).toBe(true)
+  expect((await ends).map((end) => end.status === 'rejected' && end.reason.name)).toEqual(['AbortError', 'AbortError'])
+  other.end()
+  expect(await beside).toBe('other')
+})
+
+test('a key that was stopped can be requested again, at once', async () => {
+  await using lanes = new Lanes<string>({ ...LIMITS, graceMs: 0 })
+  const pull = new Pull('team')
+  const running = lanes.request('team', 'a', pull.run).catch(() => 'stopped')
+  await pull.begun
+  const waiting = lanes.request('team', 'a', async () => 'never').catch(() => 'stopped')
+
+  const stopping = lanes.stop('team')
+  const next = lanes.request('team', 'a', async () => 'again')
+
+  expect(await Promise.all([running, waiting, next])).toEqual(['stopped', 'stopped', 'again'])
+  await stopping
+})
+
+test('disposing stops all keys, those included that wait for a place, and refuses what comes after', async () => {
+  const lanes = new Lanes<string>({ ...LIMITS, concurrency: 1 })
+  const pull = new Pull('team')
+  const running = lanes.request('team', 'a', pull.runUntilAborted)
+  const placeless = lanes.request('other', 'b', async () => 'never')
+  const ends = Promise.allSettled([running, placeless])
+  await pull.begun
+
+  await lanes[Symbol.asyncDispose]()
+
+  expect((await ends).map((end) => end.status)).toEqual(['rejected', 'rejected'])
+  await expect(lanes.request('team', 'a', async () => 'late')).rejects.toMatchObject({ name: 'AbortError' })
+})
+
+/** A run that is in the test's hands. */
+class Pull {
+  signal: AbortSignal | undefined
+  ended = false
+  readonly #result: string
+  readonly #begun = Promise.withResolvers<void>()
+  readonly #end = Promise.withResolvers<string>()
+
+  constructor(result: string) {
+    this.#result = result
+  }
+
+  get begun(): Promise<void> {
+    return this.#begun.promise
+  }
+
+  /** Runs until it is told to end, deaf to its signal. */
+  readonly run: Run<string> = (signal) => {
+    this.signal = signal
+    this.#begun.resolve()
+    return this.#end.promise
+  }
+
+  readonly runUntilAborted: Run<string> = async (signal) => {
+    signal.addEventListener('abort', () => setImmediate(() => this.#end.reject(signal.reason)))
+    try {
+      return await this.run(signal)
+    } finally {
+      this.ended = true
+    }
+  }
+
+  end(): void {
+    this.#end.resolve(this.#result)
+  }
+}
+
+/** Counts who runs at once. */
+class Census {
+  mostInAll = 0
+  mostOfOneHost = 0
+  mostOfOneKey = 0
+  readonly #running: { readonly key: string; readonly host: string }[] = []
+
+  async during(key: string, host: string, turns: number): Promise<void> {
+    const run = { key, host }
+    this.#running.push(run)
+    this.mostInAll = Math.max(this.mostInAll, this.#running.length)
+    this.mostOfOneHost = Math.max(this.mostOfOneHost, this.#running.filter((other) => other.host === host).length)
+    this.mostOfOneKey = Math.max(this.mostOfOneKey, this.#running.filter((other) => other.key === key).length)
+    for (let turn = 0; turn < turns; turn += 1) await Promise.resolve()
+    this.#running.splice(this.#running.indexOf(run), 1)
+  }
+}
