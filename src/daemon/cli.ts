@@ -95,6 +95,7 @@ function parsed(command: Command, args: readonly string[]): ReturnType<typeof pa
 /** Ours alone: what stops the process without a name for it is a fault of the program, and is shown as one. */
 function failureOf(error: unknown): { readonly text: string; readonly status: ExitStatus } | undefined {
   if (error instanceof UsageError || error instanceof ConfigError) return { text: error.message, status: 2 }
+  if (error instanceof Error && error.name === 'AbortError') return { text: 'stopped', status: 1 }
   if (error instanceof SyncError) return { text: `${printable(error.message)}\n  ${mendOf(error.code)}`, status: 1 }
   if (error instanceof ControlError)
     return { text: printable(error.message), status: error.code === 'other-config' ? 2 : 1 }

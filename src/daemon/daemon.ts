@@ -23,7 +23,7 @@ import type { Redactor } from './redactor.ts'
 import { Poller } from './schedule.ts'
 import type { PollEnd } from './schedule.ts'
 import { statusOf } from './status.ts'
-import type { Status } from './status.ts'
+import type { HttpStatus, Status } from './status.ts'
 
 /** What the daemon is given to work with. */
 export interface Parts {
@@ -52,6 +52,7 @@ export class Daemon implements AsyncDisposable {
   /** Sources of which a stored file was found damaged: the next pull takes them anew, known or not. */
   readonly #damaged = new Set<SourceId>()
   #poller: Poller | undefined
+  #http: (() => HttpStatus) | undefined
 
   private constructor(config: Config, parts: Parts, publisher: Publisher, report: Report) {
     this.#config = config
@@ -101,6 +102,11 @@ export class Daemon implements AsyncDisposable {
     })
   }
 
+  /** From now on the status tells of the HTTP side too. */
+  isServedBy(http: () => HttpStatus): void {
+    this.#http = http
+  }
+
   /** Pulls now, all sources or those named, and says how it ended for each. */
   async sync(ids?: readonly SourceId[]): Promise<ReadonlyMap<SourceId, Outcome>> {
     const wanted = ids === undefined ? this.#config.sources : ids.map((id) => this.#configured(id))
@@ -115,6 +121,7 @@ export class Daemon implements AsyncDisposable {
       recordOf: (id) => this.#report.recordOf(id),
       nextPolls: this.#poller?.nextPolls() ?? new Map(),
       startedAt: this.#startedAt,
+      http: this.#http?.(),
     })
   }
 

@@ -22,6 +22,8 @@ export class Follower implements AsyncDisposable {
   readonly #store: Store
   readonly #log: Log
   readonly #stop = new AbortController()
+  /** Raised when the first generation is served. */
+  readonly #first = new AbortController()
   readonly #watching: Promise<void>
   readonly #watcher: FSWatcher
   #seen: string | undefined
@@ -61,12 +63,11 @@ export class Follower implements AsyncDisposable {
     this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
   }
 
-  /** Resolves when the catalog changes, or after so long. */
-  async changed(ms: number, signal: AbortSignal): Promise<void> {
-    const over = new AbortController()
-    using _listening = this.registry.listen(() => over.abort())
-    await delay(ms, undefined, { signal: AbortSignal.any([signal, over.signal]) }).catch((error: unknown) => {
-      if (!over.signal.aborted && !signal.aborted) throw error
+  /** Resolves when there is a generation to serve, or after so long. */
+  async hasGeneration(ms: number, signal: AbortSignal): Promise<void> {
+    const over = AbortSignal.any([signal, this.#first.signal])
+    await delay(ms, undefined, { signal: over }).catch((error: unknown) => {
+      if (!over.aborted) throw error
     })
   }
 
@@ -85,6 +86,7 @@ export class Follower implements AsyncDisposable {
       try {
         this.registry.publish(await currentCatalog(this.#store))
         this.#seen = mark
+        this.#first.abort()
       } catch (error) {
         // Between the pointer and the files the writer may have moved on: the next look sees that.
         if (!(error instanceof SyncError)) throw error

@@ -9,6 +9,11 @@ if (major < FLOOR.major || (major === FLOOR.major && minor < FLOOR.minor)) {
   )
   process.exitCode = 2
 } else {
+  // Whoever read the output has read enough of it: `skillsyncd list | head`.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit(0)
+  })
   // Nothing is imported before: an older Node would fail on the imports with an error that does not say why.
   const { run } = await import('./cli.ts')
   process.exitCode = await run(process.argv.slice(2), process)

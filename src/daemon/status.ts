@@ -19,6 +19,16 @@ export interface Status {
   readonly sources: readonly SourceStatus[]
   /** Of the process that answers; absent where none runs and the state folder was read. */
   readonly daemon?: { readonly pid: number; readonly startedAt: string }
+  /** Of the HTTP side of that process, where it has one. */
+  readonly http?: HttpStatus
+}
+
+export interface HttpStatus {
+  readonly url: string
+  readonly sessions: number
+  readonly streams: number
+  /** URIs that anybody is subscribed to. */
+  readonly subscribedUris: number
 }
 
 export interface SourceStatus {
@@ -57,10 +67,11 @@ export interface StatusInput {
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   /** Undefined where no daemon runs. */
   readonly startedAt: Date | undefined
+  readonly http: HttpStatus | undefined
 }
 
 export function statusOf(input: StatusInput): Status {
-  const { config, catalog, startedAt } = input
+  const { config, catalog, startedAt, http } = input
   return {
     version: VERSION,
     state: config.state,
@@ -68,6 +79,7 @@ export function statusOf(input: StatusInput): Status {
     skills: catalog.listed.length,
     sources: config.sources.map(({ source }) => sourceStatus(source, input)),
     ...(startedAt !== undefined && { daemon: { pid: process.pid, startedAt: startedAt.toISOString() } }),
+    ...(http !== undefined && { http }),
   }
 }
 

@@ -1,4 +1,4 @@
-import { baseName, folderOf, isBelow, joinPath, relativeTo } from './model/paths.ts'
+import { baseName, folderOf, isBelow, joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Tree, TreeEntry } from './model/tree.ts'
 
@@ -7,24 +7,31 @@ export type Resolved =
   | { readonly kind: 'entry'; readonly path: string; readonly entry: TreeEntry }
   | { readonly kind: 'refused'; readonly why: string }
 
-/** The texts of the links of a commit, by blob id. */
-export type LinkTexts = ReadonlyMap<ObjectId, string>
+/** The text of a link, by its blob id; undefined where it is none that a link can have. */
+export type TextOf = (link: ObjectId) => string | undefined
 
 /** A link to a link to a link… ends here; a loop ends here too. */
 const MAX_HOPS = 8
 
 /**
- * Follows a link inside the commit's tree and nowhere else. Only real folders are walked through: a folder that is a
- * link itself is refused, so no way out can be built of two links.
+ * Follows a link inside the commit's tree and nowhere else, or inside one skill's folder. Only real folders are walked
+ * through: a folder that is a link itself is refused, so no way out can be built of two links.
  */
-export function follow(tree: Tree, texts: LinkTexts, link: { readonly path: string; readonly id: ObjectId }): Resolved {
+export function follow(
+  tree: Tree,
+  textOf: TextOf,
+  link: { readonly path: string; readonly id: ObjectId },
+  skill?: string,
+): Resolved {
   let path = link.path
   let id = link.id
   for (let hop = 0; hop < MAX_HOPS; hop += 1) {
-    const text = texts.get(id)
-    if (text === undefined) return refused('it leads to a link that is not looked at')
+    const text = textOf(id)
+    if (text === undefined) return refused('its text is no path')
     const target = targetOf(path, text)
     if (target === undefined) return refused(`its target "${shown(text)}" lies outside of the repository`)
+    // Not even a look at what lies there: the skill is judged again only when something in its own folder changed.
+    if (skill !== undefined && !isBelow(target, skill)) return refused('it leads out of the skill')
     const entry = entryAt(tree, target)
     if (entry === undefined) return refused(`its target "${shown(text)}" does not exist`)
     if (entry.kind === 'submodule') return refused(`its target "${shown(text)}" is a submodule`)
@@ -33,11 +40,6 @@ export function follow(tree: Tree, texts: LinkTexts, link: { readonly path: stri
     id = entry.id
   }
   return refused(`it leads through more than ${MAX_HOPS} links`)
-}
-
-/** Where a resolved target lies inside a skill's folder, or undefined if it does not. Both from the repository's root. */
-export function insideOf(folder: string, target: string): string | undefined {
-  return isBelow(target, folder) ? relativeTo(folder, target) : undefined
 }
 
 /** The path a link text names from where the link lies; undefined for an absolute one and for one that climbs out. */

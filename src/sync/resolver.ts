@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { candidateAt, documentOf } from './find-skills.ts'
-import type { Candidate, Found, FoundLink } from './find-skills.ts'
-import { follow, holdsItself, insideOf } from './links.ts'
-import type { LinkTexts } from './links.ts'
+import type { Candidate, FoundLink } from './find-skills.ts'
+import { follow, holdsItself } from './links.ts'
+import type { TextOf } from './links.ts'
 import type { Finding } from './model/finding.ts'
 import { utf8 } from './model/frontmatter.ts'
 import { joinPath } from './model/paths.ts'
@@ -13,30 +13,39 @@ import type { ResolvedCandidate, ResolvedFile } from './read-skill.ts'
 /** A link's text is a path; git itself allows no longer one. */
 const LINK_BYTES = 4096
 
-/** Takes the texts of all links that were found. Most commits have none, and then nothing is asked for. */
-export async function linkTexts(tree: Tree, found: Found, signal: AbortSignal): Promise<LinkTexts> {
-  const links = [...found.links, ...found.candidates.flatMap((candidate) => candidate.links)]
-  const documents = found.candidates.map(({ document }) => document).filter(({ kind }) => kind === 'link')
-  const ids = new Set([...links, ...documents].map(({ id }) => id))
-  const texts = new Map<ObjectId, string>()
-  if (ids.size === 0) return texts
-  for (const [id, taken] of await tree.take(ids, signal)) {
-    const text = taken.kind === 'blob' && taken.size <= LINK_BYTES ? utf8(await readFile(taken.file)) : undefined
-    if (text !== undefined) texts.set(id, text)
+/** The texts of the links of a commit, taken when somebody has asked for them: most commits have none. */
+export class LinkTexts {
+  readonly #texts = new Map<ObjectId, string | undefined>()
+  readonly #missing = new Set<ObjectId>()
+
+  /** Undefined too where the text is still to be taken: whoever got that asks again. */
+  textOf(link: ObjectId): string | undefined {
+    if (!this.#texts.has(link)) this.#missing.add(link)
+    return this.#texts.get(link)
   }
-  return texts
+
+  /** Takes all that was asked for in vain. Whether there was any. */
+  async takeMissing(tree: Tree, signal: AbortSignal): Promise<boolean> {
+    if (this.#missing.size === 0) return false
+    for (const [id, taken] of await tree.take(this.#missing, signal)) {
+      const isText = taken.kind === 'blob' && taken.size <= LINK_BYTES
+      this.#texts.set(id, isText ? utf8(await readFile(taken.file)) : undefined)
+    }
+    this.#missing.clear()
+    return true
+  }
 }
 
 /** Decides what the links of a commit stand for. */
 export class Resolver {
   readonly #tree: Tree
-  readonly #texts: LinkTexts
+  readonly #textOf: TextOf
   readonly #root: string
   readonly #maxFiles: number
 
-  constructor(tree: Tree, texts: LinkTexts, root: string, maxFiles: number) {
+  constructor(tree: Tree, textOf: TextOf, root: string, maxFiles: number) {
     this.#tree = tree
-    this.#texts = texts
+    this.#textOf = textOf
     this.#root = root
     this.#maxFiles = maxFiles
   }
@@ -45,7 +54,7 @@ export class Resolver {
   linkedSkills(links: readonly FoundLink[]): Candidate[] {
     return links.flatMap((link) => {
       const path = joinPath(this.#root, link.path)
-      const target = follow(this.#tree, this.#texts, { path, id: link.id })
+      const target = follow(this.#tree, this.#textOf, { path, id: link.id })
       if (target.kind === 'refused' || target.entry.kind !== 'folder') return []
       const document = documentOf(this.#tree.list(target.entry.id))
       if (document === undefined || holdsItself(path, target.path)) return []
@@ -73,7 +82,7 @@ export class Resolver {
   #document(candidate: Candidate): Document {
     const { name, kind, id } = candidate.document
     if (kind !== 'link') return { id }
-    const target = follow(this.#tree, this.#texts, { path: joinPath(this.#folderOf(candidate), name), id })
+    const target = follow(this.#tree, this.#textOf, { path: joinPath(this.#folderOf(candidate), name), id })
     if (target.kind === 'refused') return { refused: target.why }
     if (target.entry.kind === 'folder') return { refused: 'it leads to a folder' }
     const executable = target.entry.kind === 'executable'
@@ -83,9 +92,8 @@ export class Resolver {
   /** The file that a link among a skill's files stands for, or why it is refused. */
   #linkInside(candidate: Candidate, link: FoundLink): Omit<ResolvedFile, 'path'> | string {
     const folder = this.#folderOf(candidate)
-    const target = follow(this.#tree, this.#texts, { path: joinPath(folder, link.path), id: link.id })
+    const target = follow(this.#tree, this.#textOf, { path: joinPath(folder, link.path), id: link.id }, folder)
     if (target.kind === 'refused') return target.why
-    if (insideOf(folder, target.path) === undefined) return 'it leads out of the skill'
     if (target.entry.kind === 'folder') return 'it leads to a folder'
     return { executable: target.entry.kind === 'executable', id: target.entry.id, link: true }
   }

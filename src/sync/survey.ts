@@ -4,6 +4,8 @@ import { setImmediate } from 'node:timers/promises'
 import picomatch from 'picomatch'
 import { decidedByTheirId, findSkills } from './find-skills.ts'
 import type { Candidate, Found } from './find-skills.ts'
+import type { TextOf } from './links.ts'
+import { inPathOrder } from './model/digest.ts'
 import { joinPath } from './model/paths.ts'
 import { decidedByNeighbours, place } from './model/placement.ts'
 import type { ObjectId } from './model/revision.ts'
@@ -14,7 +16,7 @@ import { SyncError } from './model/sync-error.ts'
 import type { Taken, Tree } from './model/tree.ts'
 import { readSkill, unreadableSkill } from './read-skill.ts'
 import type { Content, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
-import { Resolver, linkTexts, submoduleFinding } from './resolver.ts'
+import { LinkTexts, Resolver, submoduleFinding } from './resolver.ts'
 import { NOTHING_KNOWN } from './upstream/upstream.ts'
 import type { KnownTrees } from './upstream/upstream.ts'
 
@@ -93,19 +95,28 @@ class Surveyor {
 
   async survey(): Promise<Omit<Survey, 'rules'>> {
     const found = findSkills(this.#tree, this.#selection.root, this.#earlier?.snapshot, this.#limits.skill.files)
-    const texts = await linkTexts(this.#tree, found, this.#signal)
-    const resolver = new Resolver(this.#tree, texts, this.#selection.root, this.#limits.skill.files)
-    const linked = resolver.linkedSkills(found.links)
-    const isSelected = selector(this.#selection)
-    const candidates = [...found.candidates, ...linked].filter((candidate) => isSelected(candidate.path))
-    const resolved = candidates.map((candidate) => resolver.resolve(candidate))
+    const { linked, resolved } = await this.#resolve(found)
     await this.#take(resolved.flatMap(blobsOf))
     const fresh = await this.#readAll(resolved)
     const isUnlisted = matcher(this.#selection.unlisted)
     const skills = place([...found.kept.skills, ...fresh], { names: this.#selection.names, isUnlisted })
-    const findings = [...found.kept.findings, ...found.submodules.map(submoduleFinding)]
+    const findings = inPathOrder([...found.kept.findings, ...found.submodules.map(submoduleFinding)])
     const folders = decidedByTheirId(found.folders, leaningOnLinks(found, linked), decidedByNeighbours(skills))
     return { skills, findings, folders, taken: this.#taken }
+  }
+
+  /** Follows the links again with the texts they lacked, until none is lacking: each time they get a link further. */
+  async #resolve(found: Found): Promise<{ linked: Candidate[]; resolved: ResolvedCandidate[] }> {
+    const texts = new LinkTexts()
+    const textOf: TextOf = (link) => texts.textOf(link)
+    const resolver = new Resolver(this.#tree, textOf, this.#selection.root, this.#limits.skill.files)
+    const isSelected = selector(this.#selection)
+    for (;;) {
+      const linked = resolver.linkedSkills(found.links)
+      const candidates = [...found.candidates, ...linked].filter((candidate) => isSelected(candidate.path))
+      const resolved = candidates.map((candidate) => resolver.resolve(candidate))
+      if (!(await texts.takeMissing(this.#tree, this.#signal))) return { linked, resolved }
+    }
   }
 
   #remember(skill: Skill): void {

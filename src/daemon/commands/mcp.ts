@@ -1,14 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { serveStream } from '../../serve/mcp/stdio.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
 import { Follower } from '../follower.ts'
 import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
+import { agreeWithDaemon } from '../requests.ts'
 import { Writer } from '../writer.ts'
 import { configOf, logOf } from './command.ts'
 import type { Command, Context } from './command.ts'
 
 /** The first answer of a state folder that holds nothing yet waits so long for the first pull. */
-const FIRST_PULL_MS = 15_000
+const FIRST_PULL_MS = 5_000
 
 /** How often a follower looks whether anybody writes. */
 const TAKE_OVER_MS = 10_000
@@ -18,13 +20,14 @@ export const mcp: Command = {
   summary: 'Serve one MCP client over stdio',
   async run(context) {
     const config = await configOf(context)
+    await agreeWithDaemon(config, context.environment, context.signal)
     const log = logOf(context)
     const ended = new AbortController()
     const signal = AbortSignal.any([context.signal, ended.signal])
     await using follower = await Follower.open(config, log)
     const keeping = keepWriting(context, config, log, follower, signal)
     try {
-      if (follower.registry.catalog.generation === 0) await follower.changed(FIRST_PULL_MS, signal)
+      await follower.hasGeneration(FIRST_PULL_MS, signal)
       await serveStream(follower.serving, context.streams.stdin, context.streams.stdout, context.signal)
     } finally {
       ended.abort()
@@ -43,25 +46,37 @@ async function keepWriting(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    const handedOver = Promise.withResolvers<void>()
-    const handlers = {
-      handover: async (): Promise<null> => {
-        handedOver.resolve()
-        return null
-      },
-    }
-    const { environment, redactor } = context
-    const writer = await Writer.open({ config, environment, log, redactor, command: 'mcp', handlers })
-    if ('heldBy' in writer) {
-      log.debug('following', { pid: writer.heldBy.pid })
-    } else {
-      await using _writer = writer
-      using _seen = writer.daemon.registry.listen(() => follower.look())
-      writer.daemon.poll()
-      await Promise.race([handedOver.promise, aborted(signal)])
-    }
+    await write(context, config, log, follower, signal).catch((error: unknown) => {
+      // A folder that cannot be written can be read all the same.
+      if (!(error instanceof SyncError)) throw error
+      log.failure('warn', 'cannot-write', { source: '', code: error.code, message: error.message })
+    })
     await delay(TAKE_OVER_MS, undefined, { signal }).catch(ignoreAbort)
   }
+}
+
+/** Pulls on schedule until the end or a handover. Ends at once where somebody else writes. */
+async function write(
+  context: Context,
+  config: Config,
+  log: Log,
+  follower: Follower,
+  signal: AbortSignal,
+): Promise<void> {
+  const { environment, redactor } = context
+  const handedOver = Promise.withResolvers<void>()
+  const handlers = {
+    handover: async (): Promise<null> => {
+      handedOver.resolve()
+      return null
+    },
+  }
+  const writer = await Writer.open({ config, environment, log, redactor, command: 'mcp', handlers })
+  if ('heldBy' in writer) return
+  await using _writer = writer
+  using _listening = writer.daemon.registry.listen(() => follower.look())
+  writer.daemon.poll()
+  await Promise.race([handedOver.promise, aborted(signal)])
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

@@ -35,6 +35,7 @@ export const start: Command = {
     }).catch((error: unknown) => {
       throw listenError(listen, error)
     })
+    writer.daemon.isServedBy(() => ({ url: http.url, ...http.counts() }))
     streams.stdout.write(`${http.url}/mcp\n`)
     logStart(log, config, writer.daemon.registry.catalog.listed.length)
     writer.daemon.poll()

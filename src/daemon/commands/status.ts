@@ -39,6 +39,7 @@ async function statusNow({ environment, signal }: Context, config: Config): Prom
     recordOf: (id) => records.get(id),
     nextPolls: new Map<SourceId, Date>(),
     startedAt: undefined,
+    http: undefined,
   })
 }
 
@@ -56,7 +57,13 @@ function linesOf(now: Status, all: boolean): string[] {
   const daemon =
     now.daemon === undefined ? 'no daemon runs' : `daemon ${now.daemon.pid}, up since ${now.daemon.startedAt}`
   const head = `skillsyncd ${now.version}: ${daemon}; generation ${now.generation}, ${now.skills} skills served`
-  return [head, `state ${now.state}`, ...now.sources.flatMap((source) => ['', ...sourceLines(source, all)])]
+  const clients = now.http && `${now.http.url}/mcp: ${now.http.sessions} sessions, ${now.http.streams} streams`
+  return [
+    head,
+    `state ${now.state}`,
+    ...(clients === undefined ? [] : [clients]),
+    ...now.sources.flatMap((source) => ['', ...sourceLines(source, all)]),
+  ]
 }
 
 function sourceLines(source: SourceStatus, all: boolean): string[] {

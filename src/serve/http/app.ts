@@ -59,7 +59,10 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   )
   const routes: Routes = { '/mcp': (request, response) => endpoint.answer(request, response) }
 
-  const server = createServer((request, response) => void dispatch(routes, request, response, options.onError))
+  const server = createServer(
+    { connectionsCheckingInterval: DEADLINE_CHECK_MS },
+    (request, response) => void dispatch(routes, request, response, options.onError),
+  )
   setLimits(server, options.limits)
   await listening(server, options)
   const telling = serving.registry.listen((changes) => hub.tell(eventsOf(changes)))
@@ -108,6 +111,9 @@ async function dispatch(
 function isAborted(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNRESET'
 }
+
+/** Node looks at its deadlines every 30 seconds unless told otherwise: 10 seconds for the headers would be up to 40. */
+const DEADLINE_CHECK_MS = 1_000
 
 /** Node's own limits are too loose for a server that strangers can reach, and its keep-alive too short for pooled clients. */
 function setLimits(server: Server, limits: HttpLimits): void {

@@ -32,7 +32,7 @@ export function describeFolder(folder: FolderChild): object {
 
 /** `resources/list`: the SKILL.md of every listed skill. */
 export function listResources(catalog: Catalog, cursor: unknown, limits: PageLimits): object {
-  const documents = catalog.listed.flatMap((skill) => skill.files.slice(0, 1))
+  const documents = catalog.listed.flatMap((skill) => catalog.files.get(skill.uri) ?? [])
   const listing = { catalog, of: 'resources/list' }
   const { items, nextCursor } = pageOf(documents, listing, cursor, limits, sizeOfDocument)
   return { resources: items.map(describeFile), ...(nextCursor !== undefined && { nextCursor }) }

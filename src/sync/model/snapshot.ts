@@ -14,7 +14,7 @@ export interface Snapshot {
   readonly rules: string
   /** Sorted by `path`. */
   readonly skills: readonly Skill[]
-  /** Findings that belong to no skill. */
+  /** Findings that belong to no skill, sorted by `path`. */
   readonly findings: readonly Finding[]
   /**
    * Folders (relative to the root; the root is the empty path) to tree ids, for those whose tree id alone decides what was

@@ -1,0 +1,223 @@
+import type { GitHttpResponse, HttpClient } from 'isomorphic-git'
+import { SyncError } from '../model/sync-error.ts'
+import { connectionFailure, failureOf } from './http-failure.ts'
+import { guarded } from './pkt-line.ts'
+import type { FetchLimits } from './upstream.ts'
+
+/** What one exchange with a host may use up. `bytes` is shared by all of its requests, and counted down. */
+export interface HttpAllowance {
+  readonly limits: Pick<FetchLimits, 'connectMs' | 'idleMs' | 'totalMs'>
+  readonly bytes: ByteBudget
+  readonly authorization: string | undefined
+  readonly signal: AbortSignal
+}
+
+export interface ByteBudget {
+  /** As the message names it to the operator. */
+  readonly limit: string
+  left: number
+}
+
+/** A request in isomorphic-git's words. A body may also be given whole. */
+export interface HttpCall {
+  readonly url: string
+  readonly method?: string | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly body?: AsyncIterable<Uint8Array> | Iterable<Uint8Array> | undefined
+}
+
+/**
+ * The way to one repository over http(s), as isomorphic-git's `http` wants it. Bounded in time and bytes; an answer that
+ * is no answer of git, is cut, or reports a failure throws a `SyncError`. The credential goes to no other origin.
+ */
+export class GitHttp implements HttpClient {
+  readonly #url: string
+  readonly #allowance: HttpAllowance
+  #base: string
+
+  constructor(url: string, allowance: HttpAllowance) {
+    this.#url = url
+    this.#allowance = allowance
+    this.#base = url
+  }
+
+  /** Where the repository turned out to be, after the redirects of the first GET. */
+  get base(): string {
+    return this.#base
+  }
+
+  async request(call: HttpCall): Promise<GitHttpResponse> {
+    const what = `Cannot reach "${this.#url}"`
+    const watch = new Watch(what, this.#allowance)
+    try {
+      const method = call.method ?? 'GET'
+      const answer = await this.#ask(method, call, watch)
+      watch.heard()
+      const failure = failureOf(answer, what, this.#allowance.authorization !== undefined)
+      if (failure !== undefined) throw failure
+      expectGit(answer, method, what)
+      return {
+        url: answer.url,
+        method,
+        statusCode: answer.status,
+        statusMessage: answer.statusText,
+        headers: Object.fromEntries(answer.headers),
+        body: guarded(this.#read(answer, watch), what),
+      }
+    } catch (cause) {
+      watch.stop()
+      throw watch.explain(cause)
+    }
+  }
+
+  async #ask(method: string, call: HttpCall, watch: Watch): Promise<Response> {
+    const headers = this.#headers(call)
+    if (method !== 'GET') {
+      const body = await joined(call.body ?? [])
+      const answer = await fetch(call.url, { method, headers, body, redirect: 'manual', signal: watch.signal })
+      if (isRedirect(answer)) throw refusedRedirect(answer, this.#url, `it answers a ${method}`)
+      return answer
+    }
+    let url = new URL(call.url)
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
+      const answer = await fetch(url.href, { headers, redirect: 'manual', signal: watch.signal })
+      if (!isRedirect(answer)) {
+        this.#base = baseOf(url)
+        return answer
+      }
+      const next = URL.parse(answer.headers.get('location') ?? '', url.href)
+      if (next === null) throw refusedRedirect(answer, this.#url, 'it names no address')
+      if (next.origin !== url.origin) throw refusedRedirect(answer, this.#url, `it leads to "${next.origin}"`)
+      await answer.body?.cancel()
+      url = next
+    }
+    throw new SyncError('source-unreachable', `Cannot reach "${this.#url}": more than ${MAX_REDIRECTS} redirects`)
+  }
+
+  #headers(call: HttpCall): Headers {
+    const headers = new Headers(call.headers)
+    // A packed answer would make the cap on bytes a cap on something else.
+    headers.set('accept-encoding', 'identity')
+    headers.set('user-agent', USER_AGENT)
+    const { authorization } = this.#allowance
+    if (authorization !== undefined && new URL(call.url).origin === new URL(this.#url).origin) {
+      setCredential(headers, authorization, this.#url)
+    }
+    return headers
+  }
+
+  async *#read(answer: Response, watch: Watch): AsyncGenerator<Uint8Array> {
+    const { bytes } = this.#allowance
+    try {
+      for await (const chunk of answer.body ?? []) {
+        watch.heard()
+        bytes.left -= chunk.length
+        if (bytes.left < 0) {
+          throw new SyncError('limit-exceeded', `Cannot read "${this.#url}": it sends more than ${bytes.limit}`)
+        }
+        yield chunk
+      }
+    } catch (cause) {
+      throw watch.explain(cause)
+    } finally {
+      watch.stop()
+    }
+  }
+}
+
+/** Hosts treat clients by this: GitHub answers an agent that names git with git's protocol alone. */
+const USER_AGENT = 'git/skillsyncd'
+const MAX_REDIRECTS = 5
+
+/** The clocks of one request: until the first byte, between two, and in all. */
+class Watch {
+  readonly #what: string
+  readonly #allowance: HttpAllowance
+  readonly #controller = new AbortController()
+  readonly #total: NodeJS.Timeout
+  #pause: NodeJS.Timeout
+  #isOverdue: SyncError | undefined
+
+  constructor(what: string, allowance: HttpAllowance) {
+    const { limits, signal } = allowance
+    signal.throwIfAborted()
+    signal.addEventListener('abort', this.#abort)
+    this.#what = what
+    this.#allowance = allowance
+    this.#total = this.#alarm(limits.totalMs, `not done after ${limits.totalMs} ms`)
+    this.#pause = this.#alarm(limits.connectMs, `no answer within ${limits.connectMs} ms`)
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  heard(): void {
+    const { idleMs } = this.#allowance.limits
+    clearTimeout(this.#pause)
+    this.#pause = this.#alarm(idleMs, `nothing more came within ${idleMs} ms`)
+  }
+
+  stop(): void {
+    clearTimeout(this.#total)
+    clearTimeout(this.#pause)
+    this.#allowance.signal.removeEventListener('abort', this.#abort)
+    // Whatever is still on its way is not waited for.
+    this.#controller.abort()
+  }
+
+  /** What an error of this request really is: the caller's own abort, one of the clocks, or the connection's. */
+  explain(cause: unknown): unknown {
+    this.#allowance.signal.throwIfAborted()
+    if (this.#isOverdue !== undefined) return this.#isOverdue
+    return cause instanceof SyncError ? cause : connectionFailure(cause, this.#what)
+  }
+
+  #alarm(ms: number, message: string): NodeJS.Timeout {
+    return setTimeout(() => {
+      this.#isOverdue = new SyncError('source-unreachable', `${this.#what}: ${message}`)
+      this.#controller.abort()
+    }, ms)
+  }
+
+  readonly #abort = () => this.#controller.abort()
+}
+
+function setCredential(headers: Headers, value: string, url: string): void {
+  try {
+    headers.set('authorization', value)
+  } catch {
+    // Without the cause: it has the value in it.
+    throw new SyncError(
+      'credentials-rejected',
+      `Cannot reach "${url}": the credential is no text that a header can hold`,
+    )
+  }
+}
+
+function expectGit(answer: Response, method: string, what: string): void {
+  const expected = `application/x-git-upload-pack-${method === 'GET' ? 'advertisement' : 'result'}`
+  const type = (answer.headers.get('content-type') ?? '').split(';')[0]?.trim()
+  if (type === expected) return
+  throw new SyncError('unsupported', `${what}: it does not speak git's smart HTTP protocol`)
+}
+
+function isRedirect(answer: Response): boolean {
+  return answer.status >= 300 && answer.status < 400 && answer.status !== 304
+}
+
+function refusedRedirect(answer: Response, url: string, why: string): SyncError {
+  const message = `Cannot reach "${url}": its redirect (${answer.status}) is refused, ${why}`
+  return new SyncError('source-unreachable', message)
+}
+
+/** The repository's address in that of its listing. */
+function baseOf(url: URL): string {
+  return url.href.replace(/\/info\/refs(?:\?.*)?$/, '')
+}
+
+async function joined(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Buffer<ArrayBuffer>> {
+  const parts: Uint8Array[] = []
+  for await (const part of body) parts.push(part)
+  return Buffer.concat(parts)
+}

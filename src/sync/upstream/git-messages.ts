@@ -1,0 +1,60 @@
+import type { ObjectId, Revision } from '../model/revision.ts'
+import { SyncError, type SyncErrorCode } from '../model/sync-error.ts'
+import type { Taken } from '../model/tree.ts'
+import type { Server } from './git-remote.ts'
+import type { FetchLimits, KnownTrees } from './upstream.ts'
+
+/** Where a repository's objects are. */
+export type Place =
+  | { readonly kind: 'remote'; readonly url: string; readonly server: Server }
+  | { readonly kind: 'disk'; readonly folder: string }
+
+/** What a worker is started with. `scratch` is a folder that it alone writes to. */
+export interface WorkerTask {
+  readonly place: Place
+  readonly scratch: string
+  readonly limits: FetchLimits
+}
+
+/** What a worker is asked, one thing after another. */
+export type WorkerRequest =
+  | {
+      readonly kind: 'open'
+      readonly revision: Revision
+      readonly known: KnownTrees
+      readonly authorization: string | undefined
+    }
+  | { readonly kind: 'take'; readonly blobs: readonly ObjectId[]; readonly authorization: string | undefined }
+  | { readonly kind: 'peel'; readonly id: ObjectId }
+
+export type WorkerAnswer =
+  | OpenedTree
+  | { readonly kind: 'taken'; readonly blobs: ReadonlyMap<ObjectId, Taken> }
+  | { readonly kind: 'peeled'; readonly commit: ObjectId | undefined }
+  | { readonly kind: 'failed'; readonly failure: Failure }
+
+/** The trees of a commit, behind one another in `bytes`; `ends` says where each of them ends. */
+export interface OpenedTree {
+  readonly kind: 'opened'
+  readonly root: ObjectId
+  readonly commit: Uint8Array
+  readonly tag: Uint8Array | undefined
+  readonly ids: readonly ObjectId[]
+  readonly ends: readonly number[]
+  readonly bytes: Uint8Array<ArrayBuffer>
+}
+
+/** A `SyncError` on its way between threads, which would strip it to a plain Error. */
+export interface Failure {
+  readonly code: SyncErrorCode
+  readonly message: string
+  readonly retryAfterMs: number | undefined
+}
+
+export function failureFrom({ code, message, retryAfterMs }: SyncError): Failure {
+  return { code, message, retryAfterMs }
+}
+
+export function errorOf({ code, message, retryAfterMs }: Failure): SyncError {
+  return new SyncError(code, message, retryAfterMs === undefined ? {} : { retryAfterMs })
+}

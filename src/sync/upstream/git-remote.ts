@@ -1,0 +1,90 @@
+import { isObjectId, type ObjectId } from '../model/revision.ts'
+import { SyncError } from '../model/sync-error.ts'
+import type { GitHttp } from './git-http.ts'
+import { DELIMITER, FLUSH, packet, packets } from './pkt-line.ts'
+import type { Ref } from './ref-rules.ts'
+
+/** What a server said about one repository. Plain data: it is handed to the worker. */
+export interface Server {
+  /** The address after redirects. */
+  readonly base: string
+  readonly version: 1 | 2
+  /** It can leave out file contents. */
+  readonly filters: boolean
+  /** Version 1 lists all refs each time, asked or not. */
+  readonly refs: readonly Ref[]
+}
+
+/** The refs whose names start with one of the prefixes: one request, or none where the server told them already. */
+export async function listRefs(http: GitHttp, server: Server, prefixes: readonly string[]): Promise<readonly Ref[]> {
+  if (server.version === 1) return server.refs
+  const refs: Ref[] = []
+  const lines = ['peel\n', 'symrefs\n', ...prefixes.map((prefix) => `ref-prefix ${prefix}\n`)]
+  for await (const line of ask(http, server, 'command=ls-refs\n', lines)) {
+    if (typeof line !== 'string') refs.push(refOf(Buffer.from(line).toString('utf8').trimEnd(), server))
+  }
+  return refs
+}
+
+/** What is wanted of a server. With `depth` a commit comes with all that it holds; without, each id comes alone. */
+export interface Wanted {
+  readonly ids: readonly ObjectId[]
+  readonly depth?: 1
+}
+
+/** The bytes of a pack that has the wanted objects. */
+export async function* requestPack(http: GitHttp, server: Server, wanted: Wanted): AsyncGenerator<Uint8Array> {
+  let isPack = server.version === 1
+  for await (const line of server.version === 1 ? askVersion1(http, server, wanted) : askPack(http, server, wanted)) {
+    if (typeof line === 'string') continue
+    // Band 2 is progress; band 3 never gets past the guard.
+    if (isPack && line[0] === 1) yield line.subarray(1)
+    else if (!isPack) isPack = Buffer.from(line).toString('latin1').trimEnd() === 'packfile'
+  }
+}
+
+function askPack(http: GitHttp, server: Server, { ids, depth }: Wanted) {
+  const wants = ids.map((id) => `want ${id}\n`)
+  const bounds = depth === undefined ? [] : [`deepen ${depth}\n`, ...(server.filters ? ['filter blob:none\n'] : [])]
+  return ask(http, server, 'command=fetch\n', ['ofs-delta\n', 'no-progress\n', ...wants, ...bounds, 'done\n'])
+}
+
+function ask(http: GitHttp, server: Server, command: string, lines: readonly string[]) {
+  return post(http, server, [packet(command), DELIMITER, ...lines.map(packet), FLUSH])
+}
+
+function askVersion1(http: GitHttp, server: Server, { ids, depth }: Wanted) {
+  const wants = ids.map((id, index) => `want ${id}${index === 0 ? ' side-band-64k ofs-delta no-progress' : ''}\n`)
+  const bounds = depth === undefined ? [] : [`deepen ${depth}\n`]
+  return post(http, server, [...[...wants, ...bounds].map(packet), FLUSH, packet('done\n')])
+}
+
+async function* post(http: GitHttp, server: Server, body: readonly Uint8Array[]) {
+  const headers = {
+    'content-type': 'application/x-git-upload-pack-request',
+    accept: 'application/x-git-upload-pack-result',
+    ...(server.version === 2 ? { 'git-protocol': 'version=2' } : {}),
+  }
+  const answer = await http.request({ url: `${server.base}/git-upload-pack`, method: 'POST', headers, body })
+  if (answer.body !== undefined) yield* packets(answer.body)
+}
+
+/** `<id> <name>` and then attributes, separated by spaces. */
+function refOf(line: string, server: Server): Ref {
+  const [id = '', name = '', ...attributes] = line.split(' ')
+  if (!isObjectId(id) || name === '') {
+    throw new SyncError('source-unreachable', `Cannot list the refs of "${server.base}": the answer is no list of refs`)
+  }
+  const target = attributeOf(attributes, 'symref-target:')
+  const peeled = attributeOf(attributes, 'peeled:')
+  return {
+    name,
+    id,
+    ...(target === undefined ? {} : { target }),
+    ...(peeled !== undefined && isObjectId(peeled) ? { peeled } : {}),
+  }
+}
+
+function attributeOf(attributes: readonly string[], key: string): string | undefined {
+  return attributes.find((attribute) => attribute.startsWith(key))?.slice(key.length)
+}

@@ -1,0 +1,110 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ObjectId, Revision } from '../model/revision.ts'
+import { SyncError } from '../model/sync-error.ts'
+import { TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../model/tree.ts'
+import type { OpenedTree, Place } from './git-messages.ts'
+import { ObjectWorker } from './object-worker.ts'
+import { parseTree } from './tree-object.ts'
+import type { KnownTrees, Reach } from './upstream.ts'
+
+/** Fetches a commit into a folder and a thread of its own, both gone when the tree is disposed. */
+export async function openGitTree(
+  place: Place,
+  revision: Revision,
+  known: KnownTrees,
+  reach: Reach,
+  signal: AbortSignal,
+): Promise<Tree> {
+  const fetch = await openFetch(place, reach)
+  try {
+    const authorization = await reach.authorization()
+    const opened = await fetch.worker.ask({ kind: 'open', revision, known, authorization }, fetch.within(signal))
+    return new GitTree(revision, opened, fetch, reach)
+  } catch (cause) {
+    await fetch[Symbol.asyncDispose]()
+    throw cause
+  }
+}
+
+/** The commit of a repository that an object leads to, if it is a commit or a tag of one. */
+export async function peelObject(place: Place, id: ObjectId, reach: Reach, signal: AbortSignal) {
+  await using fetch = await openFetch(place, reach)
+  return (await fetch.worker.ask({ kind: 'peel', id }, fetch.within(signal))).commit
+}
+
+class GitTree implements Tree {
+  readonly revision: Revision
+  readonly root: ObjectId
+  readonly proof: Proof
+  readonly #trees: ReadonlyMap<ObjectId, Uint8Array>
+  readonly #fetch: Fetch
+  readonly #reach: Reach
+
+  constructor(revision: Revision, opened: OpenedTree, fetch: Fetch, reach: Reach) {
+    const { root, commit, tag } = opened
+    this.revision = revision
+    this.root = root
+    this.proof = tag === undefined ? { commit } : { commit, tag }
+    this.#trees = treesOf(opened)
+    this.#fetch = fetch
+    this.#reach = reach
+  }
+
+  list(tree: ObjectId): readonly TreeEntry[] {
+    const bytes = this.#trees.get(tree)
+    if (bytes === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it was not fetched`)
+    return parseTree(bytes)
+  }
+
+  async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {
+    const wanted = [...new Set(blobs)]
+    const taken = new Map<ObjectId, Taken>()
+    const within = this.#fetch.within(signal)
+    for (let from = 0; from < wanted.length; from += LOT) {
+      const lot = wanted.slice(from, from + LOT)
+      const authorization = await this.#reach.authorization()
+      const answer = await this.#fetch.worker.ask({ kind: 'take', blobs: lot, authorization }, within)
+      for (const [id, blob] of answer.blobs) taken.set(id, blob)
+    }
+    return taken
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#fetch[Symbol.asyncDispose]()
+  }
+}
+
+/** Blobs asked for at once: a request of some 50 KB, and a message that the main thread reads in passing. */
+const LOT = 1000
+
+interface Fetch extends AsyncDisposable {
+  readonly worker: ObjectWorker
+  /** The signal, or the time of the whole fetch being over. */
+  within(signal: AbortSignal): AbortSignal
+}
+
+async function openFetch(place: Place, { scratch, limits }: Reach): Promise<Fetch> {
+  const folder = await mkdtemp(join(scratch, 'git-')).catch((cause: unknown) => {
+    throw new SyncError('store-failed', `Cannot make a folder in "${scratch}"`, { cause })
+  })
+  const worker = new ObjectWorker({ place, scratch: folder, limits })
+  const overdue = new AbortController()
+  const clock = setTimeout(() => {
+    const message = `Cannot fetch: not done after ${limits.totalMs} ms (the limit "totalMs")`
+    overdue.abort(new SyncError('source-unreachable', message))
+  }, limits.totalMs)
+  return {
+    worker,
+    within: (signal) => AbortSignal.any([signal, overdue.signal]),
+    [Symbol.asyncDispose]: async () => {
+      clearTimeout(clock)
+      await worker[Symbol.asyncDispose]()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function treesOf({ ids, ends, bytes }: OpenedTree): ReadonlyMap<ObjectId, Uint8Array> {
+  return new Map(ids.map((id, index) => [id, bytes.subarray(ends[index - 1] ?? 0, ends[index])]))
+}

@@ -1,0 +1,143 @@
+import { hash } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parentPort, workerData } from 'node:worker_threads'
+import type { ObjectId, Revision } from '../model/revision.ts'
+import { SyncError } from '../model/sync-error.ts'
+import type { Taken } from '../model/tree.ts'
+import {
+  failureFrom,
+  type OpenedTree,
+  type Place,
+  type WorkerAnswer,
+  type WorkerRequest,
+  type WorkerTask,
+} from './git-messages.ts'
+import { treeOfCommit, targetOfTag, type GitObject } from './git-object.ts'
+import type { Objects } from './objects.ts'
+import { inScratch } from './pack-spool.ts'
+import { RemoteObjects } from './remote-objects.ts'
+import { shown } from './tree-object.ts'
+import { walkTrees } from './tree-walk.ts'
+import type { KnownTrees } from './upstream.ts'
+
+// The thread of one fetch: all that inflates, hashes and walks. It ends when it is terminated, whatever it is doing.
+
+async function answer(request: WorkerRequest): Promise<WorkerAnswer> {
+  switch (request.kind) {
+    case 'open':
+      await objects.open(request.revision, request.authorization)
+      return openTree(request.revision, request.known)
+    case 'take':
+      return { kind: 'taken', blobs: await objects.take(request.blobs, keepBlob, request.authorization) }
+    case 'peel':
+      return { kind: 'peeled', commit: await peel(request.id) }
+    default:
+      return request satisfies never
+  }
+}
+
+async function openTree(revision: Revision, known: KnownTrees): Promise<OpenedTree> {
+  const commit = await readCommit(revision.commit)
+  const root = treeOfCommit(commit.bytes)
+  if (root === undefined) throw new SyncError('content-refused', `Cannot take ${revision.commit}: it names no tree`)
+  const tag = revision.tag === undefined ? undefined : await readTag(revision.tag, revision.commit)
+  const trees = await walkTrees(root, known, task.limits, readTree)
+  const parts = [...trees.values()]
+  let end = 0
+  return {
+    kind: 'opened',
+    root,
+    commit: Uint8Array.from(commit.bytes),
+    tag: tag === undefined ? undefined : Uint8Array.from(tag.bytes),
+    ids: [...trees.keys()],
+    ends: parts.map((part) => (end += part.length)),
+    bytes: joined(parts),
+  }
+}
+
+async function readCommit(id: ObjectId): Promise<GitObject> {
+  const object = await objects.read(id)
+  if (object?.type === 'commit') return object
+  const why = object === undefined ? 'the repository does not have it' : `it is a ${object.type}`
+  throw new SyncError('ref-not-found', `Cannot take commit ${id}: ${why}`)
+}
+
+/** The tag object, which has to lead to the commit that the listing of refs claimed. */
+async function readTag(id: ObjectId, commit: ObjectId): Promise<GitObject> {
+  const tag = await objects.read(id)
+  if (tag?.type !== 'tag' || (await peel(id)) !== commit) {
+    throw new SyncError('content-refused', `Cannot take tag ${id}: it does not lead to commit ${commit}`)
+  }
+  return tag
+}
+
+/** The commit that a tag, or a tag of a tag, leads to. A commit leads to itself. */
+async function peel(id: ObjectId): Promise<ObjectId | undefined> {
+  let at: ObjectId | undefined = id
+  for (let depth = 0; at !== undefined && depth < MAX_TAGS; depth += 1) {
+    const object = await objects.read(at)
+    if (object?.type === 'commit') return at
+    at = object?.type === 'tag' ? targetOfTag(object.bytes) : undefined
+  }
+  return undefined
+}
+
+async function readTree(id: ObjectId, path: string): Promise<Uint8Array> {
+  const object = await objects.read(id)
+  if (object?.type === 'tree') return object.bytes
+  throw new SyncError('content-refused', `Cannot take ${shown(path)}: the repository lacks its tree ${id}`)
+}
+
+function keepBlob(id: ObjectId, bytes: Uint8Array): Taken {
+  const { blobBytes, packBytes } = task.limits
+  if (bytes.length > blobBytes) return { kind: 'refused', reason: 'too-large' }
+  kept += bytes.length
+  // What few bytes unfold to lies on the disk from here on, so it is bounded like what comes over the wire.
+  if (kept > packBytes)
+    throw new SyncError('limit-exceeded', `Cannot keep the files: over the limit "packBytes" (${packBytes})`)
+  const file = join(task.scratch, id)
+  inScratch(() => writeFileSync(file, bytes, { mode: 0o644 }))
+  return { kind: 'blob', size: bytes.length, sha256: hash('sha256', bytes), file }
+}
+
+async function objectsAt(place: Place): Promise<Objects> {
+  if (place.kind === 'remote') return new RemoteObjects(place, task)
+  // Loading isomorphic-git takes longer than a small fetch, which does without it.
+  const { DiskObjects } = await import('./disk-objects.ts')
+  return new DiskObjects(place.folder)
+}
+
+/** In memory of its own, so that it can be handed over instead of copied. */
+function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    bytes.set(part, at)
+    at += part.length
+  }
+  return bytes
+}
+
+function send(message: WorkerAnswer): void {
+  parentPort?.postMessage(message, message.kind === 'opened' ? [message.bytes.buffer] : [])
+}
+
+/** A tag of a tag is rare; a longer chain is nobody's honest work. */
+const MAX_TAGS = 8
+
+const task: WorkerTask = workerData
+let kept = 0
+const objects = await objectsAt(task.place)
+
+let queue = Promise.resolve()
+parentPort?.on('message', (request: WorkerRequest) => {
+  queue = queue
+    .then(() => answer(request))
+    .catch((error: unknown): WorkerAnswer => {
+      // Anything else is a fault of this program: it ends the thread, and the other side hears of it.
+      if (!(error instanceof SyncError)) throw error
+      return { kind: 'failed', failure: failureFrom(error) }
+    })
+    .then(send)
+})

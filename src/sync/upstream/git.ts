@@ -1,0 +1,54 @@
+import type { Revision } from '../model/revision.ts'
+import type { GitSource } from '../model/source.ts'
+import type { Tree } from '../model/tree.ts'
+import type { Place } from './git-messages.ts'
+import { openGitTree } from './git-tree.ts'
+import { candidatesOf, chooseRef, refNotFound, revisionOfCommit, type Ref } from './ref-rules.ts'
+import type { KnownTrees, Reach, Upstream } from './upstream.ts'
+
+/** How a git repository is reached. It knows no rule about refs, and keeps nothing of the repository. */
+export interface GitTransport {
+  /** Those of the refs that exist, in full names; others may be in the answer. */
+  list(names: readonly string[], signal: AbortSignal): Promise<readonly Ref[]>
+  /** Whether there is no branch and no tag at all. */
+  isEmpty(signal: AbortSignal): Promise<boolean>
+  /** Where a worker finds the objects. */
+  locate(signal: AbortSignal): Promise<Place>
+  /** A fetch failed: what was remembered of the other side may be why. */
+  forget(): void
+}
+
+/** A git repository as a source. */
+export class GitUpstream implements Upstream {
+  readonly #source: GitSource
+  readonly #reach: Reach
+  readonly #transport: GitTransport
+
+  constructor(source: GitSource, reach: Reach, transport: GitTransport) {
+    this.#source = source
+    this.#reach = reach
+    this.#transport = transport
+  }
+
+  async resolve(signal: AbortSignal): Promise<Revision> {
+    signal.throwIfAborted()
+    const { ref, id } = this.#source
+    const commit = revisionOfCommit(ref)
+    if (commit !== undefined) return commit
+    const listing = await this.#transport.list(candidatesOf(ref), signal)
+    const revision = chooseRef(ref, listing, id)
+    if (revision !== undefined) return revision
+    throw refNotFound(ref, id, await this.#transport.isEmpty(signal))
+  }
+
+  async fetch(revision: Revision, known: KnownTrees, signal: AbortSignal): Promise<Tree> {
+    signal.throwIfAborted()
+    try {
+      const place = await this.#transport.locate(signal)
+      return await openGitTree(place, revision, known, this.#reach, signal)
+    } catch (cause) {
+      this.#transport.forget()
+      throw cause
+    }
+  }
+}

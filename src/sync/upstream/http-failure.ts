@@ -1,0 +1,61 @@
+import { SyncError } from '../model/sync-error.ts'
+
+/** Why an answer cannot be used, as far as its status and headers tell; undefined for one that can. */
+export function failureOf(answer: Response, what: string, sentCredentials: boolean): SyncError | undefined {
+  const { status } = answer
+  const retryAfterMs = retryAfterOf(answer.headers)
+  const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
+  if (status === 429 || (status === 403 && retryAfterMs !== undefined)) {
+    return new SyncError('rate-limited', `${what}: the host answers ${status} and asks for a pause`, wait)
+  }
+  if (status === 401 || status === 403) {
+    const sent = sentCredentials ? 'to the credential that was sent' : 'and no credential was sent'
+    return new SyncError('credentials-rejected', `${what}: the host answers ${status} ${sent}`)
+  }
+  if (status === 404 || status === 410) {
+    return new SyncError('repository-not-found', `${what}: the host answers ${status}`)
+  }
+  if (isWebPage(answer)) {
+    return new SyncError('repository-not-found', `${what}: the address answers with a web page, not a git repository`)
+  }
+  if (status !== 200) return new SyncError('source-unreachable', `${what}: the host answers ${status}`, wait)
+  return undefined
+}
+
+/** An error of the connection in our words. Node tells names, certificates and sockets apart by the code of the cause. */
+export function connectionFailure(cause: unknown, what: string): SyncError {
+  const code = codeOf(cause) ?? 'no reason given'
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EAI_FAIL') {
+    return new SyncError('dns-failed', `${what}: the host name does not resolve (${code})`, { cause })
+  }
+  if (TLS_CODES.test(code)) {
+    return new SyncError('tls-failed', `${what}: no trusted connection (${code})`, { cause })
+  }
+  return new SyncError('source-unreachable', `${what}: the connection failed (${code})`, { cause })
+}
+
+const TLS_CODES = /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|.*SELF_SIGNED_CERT|UNABLE_TO_)/
+
+function isWebPage(answer: Response): boolean {
+  const isFound = answer.status === 200 || answer.status === 203
+  return isFound && (answer.headers.get('content-type') ?? '').toLowerCase().startsWith('text/html')
+}
+
+/** Seconds, or a date; the date is read against the host's own clock, which need not be ours. */
+function retryAfterOf(headers: Headers): number | undefined {
+  const value = headers.get('retry-after')
+  if (value === null) return undefined
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
+  const waitMs = Date.parse(value) - Date.parse(headers.get('date') ?? '')
+  return Number.isNaN(waitMs) ? undefined : Math.max(waitMs, 0)
+}
+
+/** `fetch` wraps the error that tells why, once or twice; a name with several addresses gives one error for all. */
+function codeOf(error: unknown): string | undefined {
+  let at = error
+  for (let depth = 0; depth < 4 && at instanceof Error; depth += 1) {
+    if ('code' in at && typeof at.code === 'string') return at.code
+    at = at instanceof AggregateError ? at.errors[0] : at.cause
+  }
+  return undefined
+}

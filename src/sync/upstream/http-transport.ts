@@ -1,0 +1,67 @@
+import { GitHttp } from './git-http.ts'
+import type { GitTransport } from './git.ts'
+import type { Place } from './git-messages.ts'
+import { discover } from './git-discover.ts'
+import { listRefs, type Server } from './git-remote.ts'
+import type { Ref } from './ref-rules.ts'
+import type { Reach } from './upstream.ts'
+
+/** A repository behind http(s). */
+export class HttpTransport implements GitTransport {
+  readonly #url: string
+  readonly #reach: Reach
+
+  constructor(url: string, reach: Reach) {
+    this.#url = url.replace(/\/+$/, '')
+    this.#reach = reach
+  }
+
+  async list(names: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
+    try {
+      const http = await this.#open(signal)
+      return await listRefs(http, await this.#server(http, signal), names)
+    } catch (cause) {
+      this.forget()
+      throw cause
+    }
+  }
+
+  async isEmpty(signal: AbortSignal): Promise<boolean> {
+    return (await this.list(['refs/heads/', 'refs/tags/'], signal)).length === 0
+  }
+
+  async locate(signal: AbortSignal): Promise<Place> {
+    const server = SERVERS.get(this.#url) ?? (await this.#server(await this.#open(signal), signal))
+    return { kind: 'remote', url: this.#url, server }
+  }
+
+  forget(): void {
+    SERVERS.delete(this.#url)
+  }
+
+  async #open(signal: AbortSignal): Promise<GitHttp> {
+    const bytes = { limit: `${LISTING_BYTES} bytes of refs`, left: LISTING_BYTES }
+    const authorization = await this.#reach.authorization()
+    return new GitHttp(this.#url, { limits: this.#reach.limits, bytes, authorization, signal })
+  }
+
+  async #server(http: GitHttp, signal: AbortSignal): Promise<Server> {
+    const remembered = SERVERS.get(this.#url)
+    if (remembered !== undefined) return remembered
+    const server = await discover(http, this.#url, signal)
+    // Version 1 tells its refs together with what it can do, so there is nothing to remember.
+    if (server.version === 2) {
+      if (SERVERS.size >= MOST_SERVERS) SERVERS.clear()
+      SERVERS.set(this.#url, server)
+    }
+    return server
+  }
+}
+
+/** What servers can do, by repository, for this process: it makes a poll one request. Forgotten at the first failure. */
+const SERVERS = new Map<string, Server>()
+
+const MOST_SERVERS = 1000
+
+/** Some 200,000 refs. The largest repositories list by prefix far less, and version 1 lists all. */
+const LISTING_BYTES = 2 ** 24

@@ -1,0 +1,80 @@
+import { Worker } from 'node:worker_threads'
+import { SyncError } from '../model/sync-error.ts'
+import { errorOf, type WorkerAnswer, type WorkerRequest, type WorkerTask } from './git-messages.ts'
+
+type AnswerTo<Kind extends WorkerRequest['kind']> = Extract<WorkerAnswer, { kind: (typeof ANSWERS)[Kind] }>
+
+/** The thread of one fetch, seen from outside. It answers one request after another; an abort ends it at once. */
+export class ObjectWorker implements AsyncDisposable {
+  readonly #worker: Worker
+  /** Those that wait, oldest first: answers come in the order of the requests. */
+  readonly #waiting: PromiseWithResolvers<WorkerAnswer>[] = []
+  #isEnded = false
+
+  constructor(task: WorkerTask) {
+    this.#worker = new Worker(new URL('./git-worker.js', import.meta.url), {
+      workerData: task,
+      name: 'git',
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+    })
+    this.#worker.on('message', (answer: WorkerAnswer) => this.#waiting.shift()?.resolve(answer))
+    this.#worker.on('error', (cause) => this.#fail(explained(cause)))
+    this.#worker.on('exit', () => this.#fail(new Error('The worker of a fetch has ended')))
+  }
+
+  async ask<Kind extends WorkerRequest['kind']>(
+    request: Extract<WorkerRequest, { kind: Kind }>,
+    signal: AbortSignal,
+  ): Promise<AnswerTo<Kind>> {
+    if (this.#isEnded) throw new Error('The worker of a fetch has ended')
+    const waiting = Promise.withResolvers<WorkerAnswer>()
+    const abort = () => waiting.reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      signal.throwIfAborted()
+      this.#waiting.push(waiting)
+      this.#worker.postMessage(request, [])
+      return expected(request.kind, await waiting.promise)
+    } catch (cause) {
+      // What it is in the middle of cannot be taken up again.
+      if (signal.aborted) await this[Symbol.asyncDispose]()
+      throw cause
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isEnded = true
+    await this.#worker.terminate()
+  }
+
+  #fail(cause: Error): void {
+    this.#isEnded = true
+    for (const waiting of this.#waiting.splice(0)) waiting.reject(cause)
+  }
+}
+
+const ANSWERS = { open: 'opened', take: 'taken', peel: 'peeled' } as const
+
+/** Of what JavaScript holds: names and tables. Packs and files lie outside of it, and are bounded by their reader. */
+const HEAP_MB = 512
+
+function expected<Kind extends WorkerRequest['kind']>(kind: Kind, answer: WorkerAnswer): AnswerTo<Kind> {
+  if (answer.kind === 'failed') throw errorOf(answer.failure)
+  if (isAnswerTo(kind, answer)) return answer
+  throw new TypeError(`The worker answers "${kind}" with "${answer.kind}"`)
+}
+
+function isAnswerTo<Kind extends WorkerRequest['kind']>(kind: Kind, answer: WorkerAnswer): answer is AnswerTo<Kind> {
+  return answer.kind === ANSWERS[kind]
+}
+
+function explained(cause: unknown): Error {
+  if (cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY') {
+    return new SyncError('limit-exceeded', `Cannot read what was sent: it takes more than ${HEAP_MB} MB of memory`, {
+      cause,
+    })
+  }
+  return cause instanceof Error ? cause : new Error(String(cause))
+}

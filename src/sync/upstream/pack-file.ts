@@ -1,0 +1,166 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { createInflate, inflateSync } from 'node:zlib'
+import { isObjectId, type ObjectId } from '../model/revision.ts'
+import type { ObjectType } from './git-object.ts'
+import { CHECKSUM_BYTES } from './pack-spool.ts'
+
+/** The start of one object in a pack: how it is stored, how large it is inflated, and where its packed bytes begin. */
+export interface PackHeader {
+  readonly stored: Stored
+  readonly size: number
+  readonly at: number
+}
+
+/** Whole, or as a difference to a base that lies earlier in the pack or is named by its id. */
+export type Stored =
+  | { readonly kind: 'whole'; readonly type: ObjectType }
+  | { readonly kind: 'delta'; readonly base: number | ObjectId }
+
+/** A pack on disk, read through a window. Sizes are checked before anything is inflated; a bad pack throws RangeError. */
+export class PackFile implements Disposable {
+  /** How many objects it says it has. */
+  readonly count: number
+  /** Where the objects end. */
+  readonly end: number
+  readonly #handle: number
+  #window: Buffer = Buffer.alloc(0)
+  #windowAt = 0
+
+  constructor(path: string) {
+    this.#handle = openSync(path, 'r')
+    this.end = fstatSync(this.#handle).size - CHECKSUM_BYTES
+    if (this.end < HEADER_BYTES) throw new RangeError('the pack is too short')
+    const head = this.#bytes(0, HEADER_BYTES)
+    if (head.toString('latin1', 0, 4) !== 'PACK' || head.readUInt32BE(4) !== 2)
+      throw new RangeError('no pack of version 2')
+    this.count = head.readUInt32BE(8)
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#handle)
+  }
+
+  /** Where the first object begins. */
+  get start(): number {
+    return HEADER_BYTES
+  }
+
+  header(offset: number): PackHeader {
+    const bytes = this.#bytes(offset, Math.min(OBJECT_HEADER_BYTES, this.end - offset))
+    const first = bytes.readUInt8(0)
+    let at = 1
+    let size = first & 15
+    for (let byte = first, scale = 16; byte > 127; scale *= 128) {
+      if (scale > MAX_SCALE) throw new RangeError('an object names a size beyond reason')
+      byte = bytes.readUInt8(at++)
+      size += (byte & 127) * scale
+    }
+    const type = (first >> 4) & 7
+    if (type === REF_DELTA) {
+      const base = bytes.toString('hex', at, at + 20)
+      if (!isObjectId(base)) throw new RangeError('a delta names no base')
+      return { stored: { kind: 'delta', base }, size, at: offset + at + 20 }
+    }
+    if (type === OFS_DELTA) {
+      const { distance, next } = distanceAt(bytes, at)
+      if (offset - distance < HEADER_BYTES) throw new RangeError('a delta has its base outside of the pack')
+      return { stored: { kind: 'delta', base: offset - distance }, size, at: offset + next }
+    }
+    const name = TYPES[type]
+    if (name === undefined) throw new RangeError('an object is of no known type')
+    return { stored: { kind: 'whole', type: name }, size, at: offset + at }
+  }
+
+  /** The bytes that begin packed at `at`, and where they end. Only for sizes that fit into memory. */
+  inflate({ at, size }: PackHeader): { readonly bytes: Buffer; readonly next: number } {
+    const most = 2 * size + SLACK_BYTES
+    for (let need = size + (size >> 8) + 1024; ; need = Math.min(need * 2, most)) {
+      const packed = this.#bytes(at, Math.min(need, this.end - at))
+      const result = inflated(packed, size)
+      if (result !== undefined) return { bytes: result.bytes, next: at + result.used }
+      if (need >= most || need >= this.end - at) throw new RangeError('an object ends early')
+    }
+  }
+
+  /** Inflates what is too large for memory, piece by piece. Returns where it ends. */
+  async pour({ at, size }: PackHeader, take: (piece: Uint8Array) => void): Promise<number> {
+    const inflate = createInflate()
+    let total = 0
+    inflate.on('data', (piece: Buffer) => {
+      total += piece.length
+      if (total > size) inflate.destroy(new RangeError('an object is larger than it says'))
+      else take(piece)
+    })
+    const ended = new Promise<void>((resolve, reject) => {
+      inflate.once('end', resolve).once('error', reject)
+    })
+    for (let from = at; from < this.end && !inflate.readableEnded; from += PIECE_BYTES) {
+      const written = new Promise<void>((resolve) => inflate.write(this.#copy(from), () => resolve()))
+      await Promise.race([written, ended])
+    }
+    inflate.end()
+    await ended
+    if (total !== size) throw new RangeError('an object is smaller than it says')
+    return at + inflate.bytesWritten
+  }
+
+  #copy(from: number): Buffer {
+    const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, this.end - from))
+    readSync(this.#handle, piece, 0, piece.length, from)
+    return piece
+  }
+
+  /** At least `length` bytes from `offset` on, as a view that lasts until the next call. */
+  #bytes(offset: number, length: number): Buffer {
+    if (length <= 0 || offset + length > this.end) throw new RangeError('an object lies beyond the end')
+    if (offset < this.#windowAt || offset + length > this.#windowAt + this.#window.length) {
+      this.#window = Buffer.allocUnsafe(Math.min(Math.max(WINDOW_BYTES, length), this.end - offset))
+      this.#windowAt = offset
+      readSync(this.#handle, this.#window, 0, this.#window.length, offset)
+    }
+    return this.#window.subarray(offset - this.#windowAt)
+  }
+}
+
+const HEADER_BYTES = 12
+/** Type and size take 10 bytes at most, the base 20. */
+const OBJECT_HEADER_BYTES = 40
+const WINDOW_BYTES = 2 ** 20
+const PIECE_BYTES = 2 ** 16
+/** Deflate adds five bytes to a block that it cannot shrink; blocks with nothing in them are nobody's honest work. */
+const SLACK_BYTES = 2 ** 16
+const MAX_SCALE = 2 ** 42
+const TYPES: readonly (ObjectType | undefined)[] = [undefined, 'commit', 'tree', 'blob', 'tag']
+const OFS_DELTA = 6
+const REF_DELTA = 7
+
+/** Seven bits a byte, highest first, each byte but the last adding one. */
+function distanceAt(bytes: Buffer, from: number): { readonly distance: number; readonly next: number } {
+  let next = from
+  let byte = bytes.readUInt8(next++)
+  let distance = byte & 127
+  while (byte > 127) {
+    byte = bytes.readUInt8(next++)
+    distance = (distance + 1) * 128 + (byte & 127)
+  }
+  return { distance, next }
+}
+
+/** Undefined if the packed bytes go on beyond those given. */
+function inflated(packed: Buffer, size: number): { readonly bytes: Buffer; readonly used: number } | undefined {
+  const options = { info: true, chunkSize: Math.max(size + 1, 64), maxOutputLength: Math.max(size, 1) }
+  try {
+    const result: unknown = inflateSync(packed, options)
+    if (!isInflated(result) || result.buffer.length !== size)
+      throw new RangeError('an object has another size than it says')
+    return { bytes: result.buffer, used: result.engine.bytesWritten }
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'Z_BUF_ERROR') return undefined
+    throw error
+  }
+}
+
+/** What `info: true` makes of the result, which the types of Node do not know. */
+function isInflated(value: unknown): value is { buffer: Buffer; engine: { bytesWritten: number } } {
+  return typeof value === 'object' && value !== null && 'buffer' in value && 'engine' in value
+}

@@ -1,0 +1,185 @@
+import type { ObjectId } from '../model/revision.ts'
+import { SyncError } from '../model/sync-error.ts'
+import { applyDelta } from './delta.ts'
+import { createObjectHash, idOf, type GitObject } from './git-object.ts'
+import { ObjectCache } from './object-cache.ts'
+import { PackFile, type PackHeader } from './pack-file.ts'
+
+/** Bounds of one pack: how many objects it may have, and how many bytes of one are held in memory. */
+export interface PackLimits {
+  readonly objects: number
+  readonly objectBytes: number
+}
+
+/** Told of each object that fits into memory. */
+export type Found = (id: ObjectId, object: GitObject) => void
+
+/** Reads a pack in bounded memory. Every id that it knows is the hash of the bytes, not a server's word. */
+export class PackReader implements Disposable {
+  readonly #file: PackFile
+  readonly #limits: PackLimits
+  readonly #offsets = new Map<ObjectId, number>()
+  readonly #tooLarge = new Set<ObjectId>()
+  readonly #cache = new ObjectCache(CACHE_BYTES)
+  /** Something was too large, and what its id is cannot be told without holding it. */
+  #hasUnknown = false
+
+  private constructor(file: PackFile, limits: PackLimits) {
+    this.#file = file
+    this.#limits = limits
+  }
+
+  /** Goes through the whole pack once. */
+  static async open(path: string, limits: PackLimits, found: Found = () => {}): Promise<PackReader> {
+    const file = sound(() => new PackFile(path))
+    try {
+      const reader = new PackReader(file, limits)
+      await reader.#scan(found)
+      return reader
+    } catch (cause) {
+      file[Symbol.dispose]()
+      throw damaged(cause)
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#file[Symbol.dispose]()
+  }
+
+  read(id: ObjectId): GitObject | undefined {
+    const offset = this.#offsets.get(id)
+    return offset === undefined ? undefined : sound(() => this.#resolve(offset))
+  }
+
+  /** Whether the pack has the object as one that is too large for memory, or may have it so. */
+  isTooLarge(id: ObjectId): boolean {
+    return this.#tooLarge.has(id) || (this.#hasUnknown && !this.#offsets.has(id))
+  }
+
+  async #scan(found: Found): Promise<void> {
+    const { count, start, end } = this.#file
+    if (count > this.#limits.objects) {
+      throw new SyncError(
+        'limit-exceeded',
+        `Cannot read the pack that was sent: ${count} objects, over the limit "files"`,
+      )
+    }
+    const waiting: number[] = []
+    let at = start
+    for (let index = 0; index < count; index += 1) {
+      const header = this.#file.header(at)
+      if (header.size > this.#limits.objectBytes) {
+        at = await this.#pass(header)
+        continue
+      }
+      const { bytes, next } = this.#file.inflate(header)
+      if (!this.#enter(at, header, bytes, found)) waiting.push(at)
+      at = next
+    }
+    if (at !== end) throw new RangeError('something follows the last object')
+    this.#enterLate(waiting, found)
+  }
+
+  /** Takes an object in; false if its base is named by an id that has not come yet. */
+  #enter(offset: number, { stored }: PackHeader, bytes: Buffer, found: Found): boolean {
+    const base = stored.kind === 'delta' ? this.#offsetOf(stored.base) : undefined
+    if (stored.kind === 'delta' && base === undefined) return false
+    const object = stored.kind === 'whole' ? { type: stored.type, bytes } : this.#onto(base, bytes)
+    if (object === undefined) {
+      this.#hasUnknown = true
+      return true
+    }
+    this.#cache.set(offset, object)
+    const id = idOf(object)
+    this.#offsets.set(id, offset)
+    found(id, object)
+    return true
+  }
+
+  #enterLate(waiting: readonly number[], found: Found): void {
+    for (let left = waiting; left.length > 0;) {
+      const still = left.filter((offset) => {
+        const header = this.#file.header(offset)
+        return !this.#enter(offset, header, this.#file.inflate(header).bytes, found)
+      })
+      if (still.length === left.length) {
+        // Only what was too large to be held can have the base.
+        if (this.#tooLarge.size === 0 && !this.#hasUnknown) throw new RangeError('a delta has no base')
+        this.#hasUnknown = true
+        return
+      }
+      left = still
+    }
+  }
+
+  /** Skips an object that is too large for memory. Returns where the next begins. */
+  async #pass(header: PackHeader): Promise<number> {
+    if (header.stored.kind === 'delta') {
+      this.#hasUnknown = true
+      return this.#file.pour(header, () => {})
+    }
+    const hash = createObjectHash(header.stored.type, header.size)
+    const next = await this.#file.pour(header, (piece) => void hash.update(piece))
+    this.#tooLarge.add(hash.objectId())
+    return next
+  }
+
+  /** The object at an offset, built up from its base; undefined if it or a base is too large. */
+  #resolve(offset: number): GitObject | undefined {
+    const chain: { readonly offset: number; readonly header: PackHeader }[] = []
+    let at = offset
+    let object = this.#cache.get(at)
+    while (object === undefined) {
+      const header = this.#file.header(at)
+      if (header.size > this.#limits.objectBytes) return undefined
+      if (header.stored.kind === 'whole') {
+        object = { type: header.stored.type, bytes: this.#file.inflate(header).bytes }
+        this.#cache.set(at, object)
+        break
+      }
+      chain.push({ offset: at, header })
+      const base = this.#offsetOf(header.stored.base)
+      if (base === undefined || chain.length > MAX_CHAIN) throw new RangeError('a delta has no base within reach')
+      at = base
+      object = this.#cache.get(at)
+    }
+    for (const step of chain.toReversed()) {
+      object = applied(this.#file.inflate(step.header).bytes, object, this.#limits.objectBytes)
+      if (object === undefined) return undefined
+      this.#cache.set(step.offset, object)
+    }
+    return object
+  }
+
+  #onto(base: number | undefined, delta: Buffer): GitObject | undefined {
+    const object = base === undefined ? undefined : this.#resolve(base)
+    return object === undefined ? undefined : applied(delta, object, this.#limits.objectBytes)
+  }
+
+  #offsetOf(base: number | ObjectId): number | undefined {
+    return typeof base === 'number' ? base : this.#offsets.get(base)
+  }
+}
+
+const CACHE_BYTES = 2 ** 25
+/** The longest chain that git can be told to write. */
+const MAX_CHAIN = 4096
+
+function applied(delta: Buffer, base: GitObject, limit: number): GitObject | undefined {
+  const bytes = applyDelta(delta, base.bytes, limit)
+  return bytes === undefined ? undefined : { type: base.type, bytes }
+}
+
+function sound<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    throw damaged(cause)
+  }
+}
+
+/** Whatever goes wrong inside of a pack, zlib's complaints too, is the fault of those who sent it. */
+function damaged(cause: unknown): SyncError {
+  if (cause instanceof SyncError) return cause
+  return new SyncError('source-unreachable', 'Cannot read the pack that was sent: it is damaged', { cause })
+}

@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto'
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { SyncError } from '../model/sync-error.ts'
+
+/** Writes a pack to a file while it comes, and checks it against the checksum it ends with. */
+export async function spoolPack(chunks: AsyncIterable<Uint8Array>, file: string): Promise<void> {
+  const hash = createHash('sha1')
+  let tail: Buffer = Buffer.alloc(0)
+  const handle = inScratch(() => openSync(file, 'wx', 0o600))
+  try {
+    for await (const chunk of chunks) {
+      inScratch(() => writeAll(handle, chunk))
+      const bytes = Buffer.concat([tail, chunk])
+      // The last bytes so far may be the checksum, which does not cover itself.
+      const body = Math.max(bytes.length - CHECKSUM_BYTES, 0)
+      hash.update(bytes.subarray(0, body))
+      tail = bytes.subarray(body)
+    }
+  } finally {
+    closeSync(handle)
+  }
+  if (!hash.digest().equals(tail)) {
+    throw new SyncError('source-unreachable', 'Cannot read the pack that was sent: its checksum is another')
+  }
+}
+
+/** SHA-1, at the end of each pack. */
+export const CHECKSUM_BYTES = 20
+
+/** Does what writes to scratch. A disk that is full is no fault of the source. */
+export function inScratch<T>(write: () => T): T {
+  try {
+    return write()
+  } catch (cause) {
+    throw new SyncError('store-failed', 'Cannot write to the scratch folder', { cause })
+  }
+}
+
+function writeAll(handle: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length;) at += writeSync(handle, bytes, at)
+}

@@ -1,0 +1,117 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ObjectId, Revision } from '../model/revision.ts'
+import { SyncError } from '../model/sync-error.ts'
+import type { Taken } from '../model/tree.ts'
+import { GitHttp, type ByteBudget } from './git-http.ts'
+import type { Place, WorkerTask } from './git-messages.ts'
+import type { GitObject } from './git-object.ts'
+import { requestPack, type Wanted } from './git-remote.ts'
+import type { KeepBlob, Objects } from './objects.ts'
+import { PackReader, type Found, type PackLimits } from './pack-reader.ts'
+import { spoolPack } from './pack-spool.ts'
+import { ServerRefusal } from './pkt-line.ts'
+
+/**
+ * The objects of a repository behind http(s): one pack with the commit and its trees (and all blobs, from a server that
+ * cannot leave them out), then a pack for each lot of blobs.
+ */
+export class RemoteObjects implements Objects {
+  readonly #place: Extract<Place, { kind: 'remote' }>
+  readonly #task: WorkerTask
+  readonly #bytes: ByteBudget
+  readonly #packLimits: PackLimits
+  #snapshot: PackReader | undefined
+  #packs = 0
+  #refusals = 0
+
+  constructor(place: Extract<Place, { kind: 'remote' }>, task: WorkerTask) {
+    const { packBytes, blobBytes, files } = task.limits
+    this.#place = place
+    this.#task = task
+    this.#bytes = { limit: `the limit "packBytes" (${packBytes})`, left: packBytes }
+    // Each object of a snapshot is an entry of a tree, but for the few that lead to the root. Twice that many,
+    // because the entries of known trees are not counted.
+    this.#packLimits = { objects: 2 * files + 16, objectBytes: Math.max(blobBytes, LEAST_OBJECT_BYTES) }
+  }
+
+  async open(revision: Revision, authorization: string | undefined): Promise<void> {
+    const ids = [revision.commit, ...(revision.tag === undefined ? [] : [revision.tag])]
+    this.#snapshot = await this.#fetch({ ids, depth: 1 }, authorization).catch((cause: unknown) => {
+      // Servers word it in their own ways, but name what they do not have.
+      if (!(cause instanceof ServerRefusal) || !ids.some((id) => cause.said.includes(id))) throw cause
+      const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": the server says "${cause.said}"`
+      throw new SyncError('ref-not-found', message, { cause })
+    })
+  }
+
+  async read(id: ObjectId): Promise<GitObject | undefined> {
+    return this.#snapshot?.read(id)
+  }
+
+  async take(blobs: readonly ObjectId[], keep: KeepBlob, authorization: string | undefined) {
+    const taken = new Map<ObjectId, Taken>()
+    for (const id of blobs) {
+      const object = this.#snapshot?.read(id)
+      if (object?.type === 'blob') taken.set(id, keep(id, object.bytes))
+      else if (this.#snapshot?.isTooLarge(id) ?? false) taken.set(id, TOO_LARGE)
+    }
+    const missing = blobs.filter((id) => !taken.has(id))
+    if (this.#place.server.filters) await this.#takeLot(missing, keep, taken, authorization)
+    return new Map(blobs.map((id) => [id, taken.get(id) ?? ABSENT]))
+  }
+
+  /** One blob that the server lacks makes it refuse the whole lot. It mostly says which; else the lot is halved. */
+  async #takeLot(
+    lot: readonly ObjectId[],
+    keep: KeepBlob,
+    taken: Map<ObjectId, Taken>,
+    authorization: string | undefined,
+  ): Promise<void> {
+    if (lot.length === 0) return
+    const wanted = new Set(lot)
+    const found: Found = (id, { type, bytes }) => {
+      if (type === 'blob' && wanted.has(id)) taken.set(id, keep(id, bytes))
+    }
+    try {
+      using pack = await this.#fetch({ ids: lot }, authorization, found)
+      for (const id of lot) if (!taken.has(id) && pack.isTooLarge(id)) taken.set(id, TOO_LARGE)
+    } catch (cause) {
+      this.#refusals += 1
+      if (!(cause instanceof ServerRefusal) || this.#refusals > MAX_REFUSALS) throw cause
+      for (const smaller of without(lot, cause.said)) await this.#takeLot(smaller, keep, taken, authorization)
+    }
+  }
+
+  async #fetch(wanted: Wanted, authorization: string | undefined, found?: Found): Promise<PackReader> {
+    const { server, url } = this.#place
+    const { limits, scratch } = this.#task
+    const http = new GitHttp(url, { limits, bytes: this.#bytes, authorization, signal: NEVER })
+    const file = join(scratch, `${(this.#packs += 1)}.pack`)
+    try {
+      await spoolPack(requestPack(http, server, wanted), file)
+      return await PackReader.open(file, this.#packLimits, found)
+    } finally {
+      // The reader holds it open; its name is not needed any more.
+      rmSync(file, { force: true })
+    }
+  }
+}
+
+const TOO_LARGE: Taken = { kind: 'refused', reason: 'too-large' }
+const ABSENT: Taken = { kind: 'refused', reason: 'absent' }
+/** Commits and trees are read whole even where files have to be small. */
+const LEAST_OBJECT_BYTES = 2 ** 24
+/** Lots tried again in one fetch. A repository with more blobs missing than that is broken. */
+const MAX_REFUSALS = 64
+/** The worker is not told to stop: it is ended. */
+const NEVER = new AbortController().signal
+
+/** What to ask for instead of a lot that was refused. */
+function without(lot: readonly ObjectId[], said: string): readonly (readonly ObjectId[])[] {
+  const left = lot.filter((id) => !said.includes(id))
+  if (left.length < lot.length) return [left]
+  if (lot.length === 1) return []
+  const half = Math.ceil(lot.length / 2)
+  return [lot.slice(0, half), lot.slice(half)]
+}

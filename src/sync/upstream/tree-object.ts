@@ -1,0 +1,81 @@
+import { isUtf8 } from 'node:buffer'
+import { isObjectId } from '../model/revision.ts'
+import { SyncError } from '../model/sync-error.ts'
+import type { TreeEntry } from '../model/tree.ts'
+
+/**
+ * The entries of a raw tree object. A name that could reach outside of its folder, or into a `.git`, is
+ * `content-refused`; one that is only unusual is not judged here. `path` is where the tree stands, for the message.
+ */
+export function parseTree(tree: Uint8Array, path = ''): readonly TreeEntry[] {
+  const bytes = Buffer.from(tree.buffer, tree.byteOffset, tree.byteLength)
+  const entries: TreeEntry[] = []
+  const names = new Set<string>()
+  for (let at = 0; at < bytes.length;) {
+    const space = bytes.indexOf(' ', at)
+    const end = bytes.indexOf(0, space)
+    if (space < at || end < space || end + ID_BYTES >= bytes.length) throw refused(path, 'its tree object is malformed')
+    const name = nameOf(bytes.subarray(space + 1, end), path)
+    if (names.has(name)) throw refused(pathTo(path, name), 'the name is there twice')
+    names.add(name)
+    const kind = kindOf(bytes.toString('latin1', at, space))
+    const id = bytes.toString('hex', end + 1, end + 1 + ID_BYTES)
+    if (kind === undefined || !isObjectId(id)) throw refused(pathTo(path, name), 'its mode is none of git')
+    entries.push({ name, kind, id })
+    at = end + 1 + ID_BYTES
+  }
+  return entries
+}
+
+/** A path made longer by a name. */
+export function pathTo(folder: string, name: string): string {
+  return folder === '' ? name : `${folder}/${name}`
+}
+
+/** A path as a message shows it: bounded, each character visible. */
+export function shown(path: string): string {
+  const bounded = path.length > SHOWN_LENGTH ? `${path.slice(0, SHOWN_LENGTH)}…` : path
+  return JSON.stringify(bounded).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{fffd}')
+}
+
+const ID_BYTES = 20
+const SHOWN_LENGTH = 300
+
+function nameOf(bytes: Buffer, path: string): string {
+  if (!isUtf8(bytes)) throw refused(pathTo(path, bytes.toString('latin1')), 'the name is not UTF-8')
+  const name = bytes.toString('utf8')
+  if (name === '') throw refused(path, 'an entry has no name')
+  if (name === '.' || name === '..' || name.includes('/') || isDotGit(name)) {
+    throw refused(pathTo(path, name), 'the name could lead elsewhere')
+  }
+  return name
+}
+
+/** Whether some file system takes the name for `.git`: case, an 8.3 alias, a stream, trailing dots, ignored characters. */
+function isDotGit(name: string): boolean {
+  const plain = name.replaceAll(IGNORED_BY_HFS, '')
+  return /^(?:\.git|git~1)[ .]*(?::.*)?$/is.test(plain)
+}
+
+const IGNORED_BY_HFS = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
+
+function kindOf(mode: string): TreeEntry['kind'] | undefined {
+  if (!/^[0-7]{5,6}$/.test(mode)) return undefined
+  const bits = Number.parseInt(mode, 8)
+  switch (bits & 0o170000) {
+    case 0o100000:
+      return (bits & 0o100) === 0 ? 'file' : 'executable'
+    case 0o120000:
+      return 'link'
+    case 0o040000:
+      return 'folder'
+    case 0o160000:
+      return 'submodule'
+    default:
+      return undefined
+  }
+}
+
+function refused(path: string, why: string): SyncError {
+  return new SyncError('content-refused', `Cannot take ${shown(path)}: ${why}`)
+}

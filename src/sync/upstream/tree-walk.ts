@@ -1,0 +1,99 @@
+import type { ObjectId } from '../model/revision.ts'
+import { SyncError } from '../model/sync-error.ts'
+import type { TreeEntry } from '../model/tree.ts'
+import { parseTree, pathTo, shown } from './tree-object.ts'
+import type { FetchLimits, KnownTrees } from './upstream.ts'
+
+export type TreeLimits = Pick<FetchLimits, 'files' | 'segmentBytes' | 'pathBytes' | 'depth'>
+
+/** The bytes of a tree object, hashed against its id. */
+export type ReadTree = (id: ObjectId, path: string) => Promise<Uint8Array>
+
+/**
+ * All trees below a root, each once, but those known and what lies below them. Eight small trees can name a hundred
+ * million files, so the limits are reckoned from the sums of each tree, not by walking every path.
+ */
+export async function walkTrees(root: ObjectId, known: KnownTrees, limits: TreeLimits, read: ReadTree) {
+  const walk = new Walk(known, limits, read)
+  await walk.visit(root, '', 0)
+  return walk.trees
+}
+
+/** What lies below one tree, from the tree's own place. */
+interface Extent {
+  readonly entries: number
+  readonly depth: number
+  readonly pathBytes: number
+}
+
+class Walk {
+  readonly trees = new Map<ObjectId, Uint8Array>()
+  readonly #known: KnownTrees
+  readonly #aboveKnown: ReadonlySet<string>
+  readonly #limits: TreeLimits
+  readonly #read: ReadTree
+  readonly #extents = new Map<ObjectId, Extent>()
+  /** Entries of the trees taken, each tree once: bounds what is held. */
+  #held = 0
+
+  constructor(known: KnownTrees, limits: TreeLimits, read: ReadTree) {
+    this.#known = known
+    this.#aboveKnown = new Set([...known.byPath.keys()].flatMap(foldersAbove))
+    this.#limits = limits
+    this.#read = read
+  }
+
+  async visit(id: ObjectId, path: string, depth: number): Promise<Extent> {
+    if (this.#known.byPath.get(path) === id) return NOTHING
+    // Below this path the same tree may be left out that is taken elsewhere.
+    const isItsOwn = this.#aboveKnown.has(path)
+    const extent = (isItsOwn ? undefined : this.#extents.get(id)) ?? (await this.#measure(id, path, depth))
+    if (!isItsOwn) this.#extents.set(id, extent)
+    this.#check('files', extent.entries, path)
+    this.#check('depth', depth + extent.depth, path)
+    // The extent counts a slash before each name, and the first one has none.
+    this.#check('pathBytes', Buffer.byteLength(path) + extent.pathBytes - (path === '' ? 1 : 0), path)
+    return extent
+  }
+
+  async #measure(id: ObjectId, path: string, depth: number): Promise<Extent> {
+    this.#check('depth', depth, path)
+    let extent = NOTHING
+    for (const entry of await this.#take(id, path)) {
+      const place = pathTo(path, entry.name)
+      const nameBytes = Buffer.byteLength(entry.name)
+      this.#check('segmentBytes', nameBytes, place)
+      const below = entry.kind === 'folder' ? await this.visit(entry.id, place, depth + 1) : NOTHING
+      extent = {
+        entries: extent.entries + below.entries + 1,
+        depth: Math.max(extent.depth, below.depth + 1),
+        pathBytes: Math.max(extent.pathBytes, nameBytes + 1 + below.pathBytes),
+      }
+    }
+    return extent
+  }
+
+  async #take(id: ObjectId, path: string): Promise<readonly TreeEntry[]> {
+    const held = this.trees.get(id)
+    if (held !== undefined) return parseTree(held, path)
+    const bytes = await this.#read(id, path)
+    const entries = parseTree(bytes, path)
+    this.#held += entries.length
+    this.#check('files', this.#held, path)
+    this.trees.set(id, bytes)
+    return entries
+  }
+
+  #check(limit: keyof TreeLimits, value: number, path: string): void {
+    if (value <= this.#limits[limit]) return
+    const message = `Cannot take ${shown(path)}: ${value} is over the limit "${limit}" (${this.#limits[limit]})`
+    throw new SyncError('limit-exceeded', message)
+  }
+}
+
+const NOTHING: Extent = { entries: 0, depth: 0, pathBytes: 0 }
+
+function foldersAbove(path: string): string[] {
+  const segments = path.split('/')
+  return path === '' ? [] : segments.map((_, index) => segments.slice(0, index).join('/'))
+}

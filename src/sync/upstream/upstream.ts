@@ -1,0 +1,64 @@
+import type { ObjectId, Revision } from '../model/revision.ts'
+import type { Tree } from '../model/tree.ts'
+
+/**
+ * One source as it can be reached: transport only. It keeps no state between calls, and whatever it writes lies in the
+ * scratch folder it was opened with. Every failure is a `SyncError`; every object was hashed against its id.
+ */
+export interface Upstream {
+  /** Where the ref points now: one listing of refs, no object is read. */
+  resolve(signal: AbortSignal): Promise<Revision>
+  /** The commit of the revision, with all of its trees but those the caller knows; no file content yet. */
+  fetch(revision: Revision, known: KnownTrees, signal: AbortSignal): Promise<Tree>
+}
+
+/**
+ * Trees that the caller will not ask for, by their path from the repository's root (the root is the empty path): what lies
+ * below them was found in an earlier commit. Only a tree with this id at this path is known; elsewhere it is asked for.
+ */
+export interface KnownTrees {
+  readonly byPath: ReadonlyMap<string, ObjectId>
+}
+
+export const NOTHING_KNOWN: KnownTrees = { byPath: new Map() }
+
+/** Bounds on what an upstream can make us do. A number over its bound is `limit-exceeded`, a wait over it `source-unreachable`. */
+export interface FetchLimits {
+  /** To connect and hear the first byte. */
+  readonly connectMs: number
+  /** Without a byte. */
+  readonly idleMs: number
+  /** For one fetch, all in all. */
+  readonly totalMs: number
+  /** Bytes of one fetch, as they come over the wire. */
+  readonly packBytes: number
+  /** Entries of the trees, all in all. */
+  readonly files: number
+  /** Bytes of one blob. A larger one is refused alone; the rest is taken. */
+  readonly blobBytes: number
+  readonly segmentBytes: number
+  readonly pathBytes: number
+  readonly depth: number
+}
+
+/** The defaults of `design` section 9. */
+export const FETCH_LIMITS: FetchLimits = {
+  connectMs: 10_000,
+  idleMs: 30_000,
+  totalMs: 600_000,
+  packBytes: 2 ** 31,
+  files: 100_000,
+  blobBytes: 2 ** 24,
+  segmentBytes: 200,
+  pathBytes: 1024,
+  depth: 64,
+}
+
+/** What an upstream is given to work with. */
+export interface Reach {
+  /** An existing, empty folder of its own for one pull; its owner removes it. */
+  readonly scratch: string
+  readonly limits: FetchLimits
+  /** The value of the Authorization header, read anew before each use; undefined for none. Goes to the source's own host only. */
+  readonly authorization: () => Promise<string | undefined>
+}

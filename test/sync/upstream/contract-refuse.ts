@@ -1,0 +1,108 @@
+import { expect, test } from 'vitest'
+import { Repository } from '../../support/repository.ts'
+import { linesOf, reach, type Open } from './reached.ts'
+
+/** Commits that are taken from nobody. */
+export function refuses(open: Open): void {
+  test.each(['..', '.', '.git', '.GIT', '.git ', '.git::$DATA', 'git~1', 'a/b', '.g\u200cit', Buffer.from([0xff])])(
+    'a commit with the name %j is refused',
+    async (name) => {
+      await using repository = await Repository.create()
+      const id = await repository.blob('x')
+      const inner = await repository.rawTree([{ mode: '100644', name, id }])
+      await repository.commitTree(await repository.rawTree([{ mode: '40000', name: 'folder', id: inner }]))
+      await using opened = await open(repository)
+      await using reached = await reach(opened.url)
+
+      const failure = reached.tree()
+
+      await expect(failure).rejects.toMatchObject({
+        code: 'content-refused',
+        message: expect.stringContaining('folder'),
+      })
+      expect(await reached.scratch()).toEqual([])
+    },
+  )
+
+  test('a name that is there twice is refused', async () => {
+    await using repository = await Repository.create()
+    const entry = { mode: '100644', name: 'twice', id: await repository.blob('x') }
+    await repository.commitTree(await repository.rawTree([entry, entry]))
+    await using opened = await open(repository)
+    await using reached = await reach(opened.url)
+
+    await expect(reached.tree()).rejects.toMatchObject({ code: 'content-refused' })
+  })
+
+  test('names that are only unusual are passed on', async () => {
+    const names = ['a\nb', 'a\\b', 'c:', 'con', '-rf', '__proto__', '.gitignore', 'git~2', 'ä', '\u202e', '\u0001']
+    await using repository = await Repository.create()
+    const id = await repository.blob('x')
+    const entries = names.map((name) => ({ mode: '100644', name, id }))
+    await repository.commitTree(await repository.rawTree(entries))
+    await using opened = await open(repository)
+    await using reached = await reach(opened.url)
+
+    await using tree = await reached.tree()
+
+    expect(tree.list(tree.root).map(({ name }) => name)).toEqual(names)
+  })
+
+  test.each([
+    ['files', { files: 3 }],
+    ['depth', { depth: 2 }],
+    ['segmentBytes', { segmentBytes: 4 }],
+    ['pathBytes', { pathBytes: 8 }],
+  ])('more than the limit "%s" is refused, and just as much is not', async (limit, limits) => {
+    await using over = await Repository.create()
+    await over.commit({ 'a/bb/ccccc': '', 'a/bb/d': '' })
+    await using within = await Repository.create()
+    await within.commit({ 'abcd/efg': '', x: '' })
+    await using openedOver = await open(over)
+    await using openedWithin = await open(within)
+    await using reachedOver = await reach(openedOver.url, { limits })
+    await using reachedWithin = await reach(openedWithin.url, { limits })
+
+    await using tree = await reachedWithin.tree()
+    const failure = reachedOver.tree()
+
+    await expect(failure).rejects.toMatchObject({
+      code: 'limit-exceeded',
+      message: expect.stringContaining(`"${limit}"`),
+    })
+    expect(linesOf(tree)).toHaveLength(2)
+  })
+
+  test('eight trees that name a hundred million files are refused', async () => {
+    await using repository = await Repository.create()
+    let id = await repository.blob('x')
+    for (let level = 0; level < 8; level += 1) {
+      const mode = level === 0 ? '100644' : '40000'
+      id = await repository.rawTree(Array.from({ length: 10 }, (_, index) => ({ mode, name: `n${index}`, id })))
+    }
+    await repository.commitTree(id)
+    await using opened = await open(repository)
+    await using reached = await reach(opened.url)
+
+    await expect(reached.tree()).rejects.toMatchObject({ code: 'limit-exceeded' })
+  })
+
+  test('a commit id that is the id of something else is refused', async () => {
+    await using repository = await Repository.create()
+    await repository.commit({ 'a.md': 'a' })
+    await using opened = await open(repository)
+    await using reached = await reach(opened.url, { ref: await repository.git('rev-parse', 'main:a.md') })
+
+    await expect(reached.tree()).rejects.toMatchObject({ code: 'ref-not-found' })
+  })
+
+  test('a commit that the repository does not have is not found', async () => {
+    await using repository = await Repository.create()
+    await repository.commit({ 'a.md': 'a' })
+    await using opened = await open(repository)
+    await using reached = await reach(opened.url, { ref: '0123456789012345678901234567890123456789' })
+
+    await expect(reached.tree()).rejects.toMatchObject({ code: 'ref-not-found' })
+    expect(await reached.scratch()).toEqual([])
+  })
+}

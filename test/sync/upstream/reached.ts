@@ -1,0 +1,88 @@
+import { readdir } from 'node:fs/promises'
+import { isObjectId, type ObjectId } from '../../../src/sync/model/revision.ts'
+import { isSourceId } from '../../../src/sync/model/source-id.ts'
+import type { GitSource } from '../../../src/sync/model/source.ts'
+import type { Tree } from '../../../src/sync/model/tree.ts'
+import { openUpstream } from '../../../src/sync/upstream/open.ts'
+import { FETCH_LIMITS, NOTHING_KNOWN, type FetchLimits, type Upstream } from '../../../src/sync/upstream/upstream.ts'
+import type { Repository } from '../../support/repository.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+
+interface Options {
+  readonly ref?: string
+  readonly limits?: Partial<FetchLimits>
+  readonly authorization?: string
+}
+
+/** How a kind of upstream gets at a repository that a test has made. */
+export type Open = (repository: Repository) => Promise<Opened>
+
+export interface Opened extends AsyncDisposable {
+  readonly url: string
+}
+
+/** An upstream with a scratch folder of its own. */
+export interface Reached extends AsyncDisposable {
+  readonly upstream: Upstream
+  /** Resolves and fetches, knowing nothing. */
+  tree(): Promise<Tree>
+  /** What lies in scratch. */
+  scratch(): Promise<readonly string[]>
+}
+
+export const STEADY = new AbortController().signal
+
+export async function reach(url: string, options: Options = {}): Promise<Reached> {
+  const folder = await temporaryFolder()
+  const upstream = openUpstream(sourceAt(url, options.ref), {
+    scratch: folder.path,
+    limits: { ...FETCH_LIMITS, ...options.limits },
+    authorization: async () => options.authorization,
+  })
+  return {
+    upstream,
+    tree: async () => upstream.fetch(await upstream.resolve(STEADY), NOTHING_KNOWN, STEADY),
+    scratch: () => readdir(folder.path),
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  }
+}
+
+/** One line for each entry that is no folder, as `git ls-tree -r -z` has it. */
+export function linesOf(tree: Tree, id: ObjectId = tree.root, path = ''): string[] {
+  return tree.list(id).flatMap((entry) => {
+    const at = path + entry.name
+    if (entry.kind === 'folder') return linesOf(tree, entry.id, `${at}/`)
+    return [`${MODES[entry.kind]} ${entry.kind === 'submodule' ? 'commit' : 'blob'} ${entry.id}\t${at}`]
+  })
+}
+
+/** The ids of all files. */
+export function blobsOf(tree: Tree, id: ObjectId = tree.root): ObjectId[] {
+  return tree.list(id).flatMap((entry) => {
+    if (entry.kind === 'folder') return blobsOf(tree, entry.id)
+    return entry.kind === 'submodule' ? [] : [entry.id]
+  })
+}
+
+/** The worker threads of this process. */
+export function workers(): number {
+  const report: object = process.report.getReport()
+  if (!('workers' in report) || !Array.isArray(report.workers)) throw new Error('The report names no workers')
+  return report.workers.length
+}
+
+/** A text that is known to be an object id. */
+export function objectId(text: string | undefined): ObjectId {
+  if (text === undefined || !isObjectId(text)) throw new Error(`"${text}" is no object id`)
+  return text
+}
+
+const MODES = { file: '100644', executable: '100755', link: '120000', submodule: '160000' } as const
+
+function sourceAt(url: string, ref: string | undefined): GitSource {
+  const id = 'team'
+  if (!isSourceId(id)) throw new Error(`"${id}" is no source id`)
+  const selection = { root: '', include: ['**'], exclude: [], unlisted: [] }
+  const rest = { names: 'remap', strict: false, lfs: 'withhold', required: false } as const
+  return { kind: 'git', id, url, ref, schedule: { kind: 'every', periodMs: 1000 }, ...selection, ...rest }
+}
