@@ -35,6 +35,11 @@ export interface Config {
   readonly limits: Limits
 }
 
+/** The ids of the sources, in the order of the file. */
+export function idsOf({ sources }: Config): SourceId[] {
+  return sources.map(({ source }) => source.id)
+}
+
 export interface ConfiguredSource {
   readonly source: Source
   readonly access: Access

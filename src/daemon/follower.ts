@@ -9,6 +9,7 @@ import { SyncError } from '../sync/model/sync-error.ts'
 import { currentCatalog } from '../sync/publisher.ts'
 import { storedSkill } from '../sync/pull.ts'
 import { Store } from '../sync/store/store.ts'
+import { idsOf } from './config.ts'
 import type { Config } from './config.ts'
 import type { Log } from './log.ts'
 
@@ -25,7 +26,7 @@ export class Follower implements AsyncDisposable {
   /** Raised when the first generation is served. */
   readonly #first = new AbortController()
   readonly #watching: Promise<void>
-  readonly #watcher: FSWatcher
+  readonly #watcher: FSWatcher | undefined
   #seen: string | undefined
   #looking: Promise<void> | undefined
   #lookAgain = false
@@ -34,9 +35,7 @@ export class Follower implements AsyncDisposable {
     this.#config = config
     this.#store = store
     this.#log = log
-    this.#watcher = watch(config.state, (_, name) => (name === 'current' ? this.look() : undefined))
-    // Looking at the clock goes on without it.
-    this.#watcher.on('error', () => {})
+    this.#watcher = watched(config.state, (name) => (name === 'current' ? this.look() : undefined))
     this.#watching = this.#lookNowAndThen()
   }
 
@@ -73,7 +72,7 @@ export class Follower implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
-    this.#watcher.close()
+    this.#watcher?.close()
     await this.#watching
     await this.#looking
   }
@@ -84,7 +83,7 @@ export class Follower implements AsyncDisposable {
       const mark = await markOf(join(this.#config.state, 'current'))
       if (mark === undefined || mark === this.#seen) continue
       try {
-        this.registry.publish(await currentCatalog(this.#store))
+        this.registry.publish(await currentCatalog(this.#store, idsOf(this.#config)))
         this.#seen = mark
         this.#first.abort()
       } catch (error) {
@@ -103,6 +102,17 @@ export class Follower implements AsyncDisposable {
       })
       if (!signal.aborted) this.look()
     }
+  }
+}
+
+/** Undefined where the system has no watch left to give. Looking now and then goes on without it, and when it breaks. */
+function watched(folder: string, onChange: (name: string | null) => void): FSWatcher | undefined {
+  try {
+    return watch(folder, (_, name) => onChange(name)).on('error', () => {})
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EMFILE'))
+      return undefined
+    throw error
   }
 }
 

@@ -2,20 +2,23 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { isSourceId } from '../sync/model/source-id.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
+import { idsOf } from './config.ts'
 import type { Config } from './config.ts'
 import { askDaemon, ControlError } from './control-client.ts'
 import type { ControlHandlers } from './control.ts'
-import { socketPathOf } from './control.ts'
-import type { Environment } from './config/environment.ts'
+import { holderOf } from './daemon-lock.ts'
 import type { Daemon } from './daemon.ts'
+import { withoutFindings } from './status.ts'
 import { syncEndOf } from './sync-end.ts'
 
 /** What a running daemon can be asked over its socket. Each request names the configuration of the one who asks. */
 export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers {
   const checked = (params: unknown): Request => {
-    const request = REQUEST.parse(params)
-    if (request.config !== identityOf(config)) throw otherConfig(config)
-    return request
+    const { data, success } = REQUEST.safeParse(params)
+    // Whoever is not of this version may ask anything: that is no reason to end.
+    if (!success) throw new ControlError('bad-request', 'The request does not name its configuration, or its sources')
+    if (data.config !== identityOf(config)) throw otherConfig(config)
+    return data
   }
   return {
     async hello(params) {
@@ -24,7 +27,7 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     },
     async status(params) {
       checked(params)
-      return daemon.status()
+      return withoutFindings(daemon.status())
     },
     async sync(params, send) {
       const ids = sourcesOf(checked(params).sources, config)
@@ -43,7 +46,7 @@ type Request = z.infer<typeof REQUEST>
 
 /** The ids that were named, or all. One that is not configured is a mistake of the one who asks. */
 export function sourcesOf(named: readonly string[] | undefined, config: Config): SourceId[] {
-  const configured = config.sources.map(({ source }) => source.id)
+  const configured = idsOf(config)
   if (named === undefined || named.length === 0) return configured
   return named.map((id) => {
     if (isSourceId(id) && configured.includes(id)) return id
@@ -54,15 +57,16 @@ export function sourcesOf(named: readonly string[] | undefined, config: Config):
 /** Asks the daemon of the configuration's state folder. Undefined where none runs. */
 export async function request(
   config: Config,
-  environment: Environment,
   method: string,
   params: object,
   waiting: { readonly onEvent?: (event: unknown) => void; readonly signal: AbortSignal; readonly timeoutMs?: number },
 ): Promise<{ readonly result: unknown } | undefined> {
-  const socket = socketPathOf(config.state, environment.runtime)
+  // Where it listens it has said itself: its runtime folder need not be that of the one who asks.
+  const holder = await holderOf(config.state)
+  if (holder === undefined) return undefined
   const { onEvent = () => {}, signal, timeoutMs = ANSWER_MS } = waiting
   const answer = await askDaemon(
-    socket,
+    holder.socket,
     method,
     { ...params, config: identityOf(config) },
     { onEvent, signal, timeoutMs },
@@ -73,8 +77,8 @@ export async function request(
 const ANSWER_MS = 10_000
 
 /** Throws where a daemon runs for the state folder with another configuration: what it has is not what was asked about. */
-export async function agreeWithDaemon(config: Config, environment: Environment, signal: AbortSignal): Promise<void> {
-  await request(config, environment, 'hello', {}, { signal })
+export async function agreeWithDaemon(config: Config, signal: AbortSignal): Promise<void> {
+  await request(config, 'hello', {}, { signal })
 }
 
 /** Equal for two processes that were given the same configuration. */

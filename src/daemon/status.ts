@@ -102,6 +102,19 @@ function sourceStatus(source: Config['sources'][number]['source'], input: Status
   }
 }
 
+/** A repository can have more findings than a line of the socket takes. Who asks reads them from the state folder. */
+export function withoutFindings(status: Status): Status {
+  return { ...status, sources: status.sources.map((source) => ({ ...source, findings: [] })) }
+}
+
+export function withFindings(status: Status, catalog: Catalog): Status {
+  const sources = status.sources.map((source) => {
+    const snapshot = catalog.snapshots.find((candidate) => candidate.source === source.id)
+    return { ...source, findings: snapshot === undefined ? [] : findingsOf(snapshot) }
+  })
+  return { ...status, sources }
+}
+
 const ORDER: readonly SourceFinding['standing'][] = ['withheld', 'tools', 'source', 'served', 'unlisted']
 
 function findingsOf(snapshot: Catalog['snapshots'][number]): SourceFinding[] {

@@ -4,6 +4,7 @@ import { Store } from '../../src/sync/store/store.ts'
 import { systemClock } from '../../src/daemon/clock.ts'
 import { processEnvironment, readConfig } from '../../src/daemon/config.ts'
 import type { Config } from '../../src/daemon/config.ts'
+import { acquireLock } from '../../src/daemon/daemon-lock.ts'
 import { Daemon } from '../../src/daemon/daemon.ts'
 import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
@@ -64,6 +65,8 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     redactor,
   })
   const store = await Store.open(config.state)
+  // With the lock taken, `skillsyncd mcp` of the same state only follows; else it would write beside the daemon here.
+  await acquireLock(config.state, { pid: process.pid, socket: join(config.state, 'none'), command: 'start' })
   const daemon = await Daemon.start(config, {
     store,
     clock: systemClock,

@@ -20,7 +20,7 @@ export const mcp: Command = {
   summary: 'Serve one MCP client over stdio',
   async run(context) {
     const config = await configOf(context)
-    await agreeWithDaemon(config, context.environment, context.signal)
+    await agreeWithDaemon(config, context.signal)
     const log = logOf(context)
     const ended = new AbortController()
     const signal = AbortSignal.any([context.signal, ended.signal])

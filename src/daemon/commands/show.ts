@@ -1,5 +1,6 @@
 import { currentCatalog } from '../../sync/publisher.ts'
 import { Store } from '../../sync/store/store.ts'
+import { idsOf } from '../config.ts'
 import { ControlError } from '../control-client.ts'
 import { printable } from '../log-line.ts'
 import { agreeWithDaemon } from '../requests.ts'
@@ -20,8 +21,11 @@ export const show: Command = {
     if (asked === undefined)
       throw new UsageError('"show" wants the URI, path or name of a skill; skillsyncd list shows them')
     const config = await configOf(context)
-    await agreeWithDaemon(config, context.environment, context.signal)
-    const row = onlyOne(matching(rowsOf(await currentCatalog(await Store.open(config.state))), asked), asked)
+    await agreeWithDaemon(config, context.signal)
+    const row = onlyOne(
+      matching(rowsOf(await currentCatalog(await Store.open(config.state), idsOf(config))), asked),
+      asked,
+    )
     if (context.json) printJson(context, row)
     else printLines(context, linesOf(row))
     return 0

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { serveHttp } from '../../serve/http/app.ts'
 import { SESSION_LIMITS } from '../../serve/http/sessions.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
+import { ControlError } from '../control-client.ts'
 import type { Log } from '../log.ts'
 import { isLoopback } from '../config/later.ts'
 import { becomeWriter } from '../writer.ts'
@@ -48,14 +48,19 @@ export const start: Command = {
 function listenOn({ values }: Context, config: Config): Config['serve']['http'] {
   const { host: configuredHost, port: configuredPort } = config.serve.http
   const host = typeof values['host'] === 'string' ? values['host'] : configuredHost
-  const port = typeof values['port'] === 'string' ? Number(values['port']) : configuredPort
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new UsageError('--port is a number from 0 to 65535')
+  const port = typeof values['port'] === 'string' ? portOf(values['port']) : configuredPort
+  if (port === undefined || port > 65_535) throw new UsageError('--port is a number from 0 to 65535')
   if (!isLoopback(host)) {
     throw new UsageError(
       `Cannot listen on "${host}": HTTP off loopback needs a token, which is not in this version yet`,
     )
   }
   return { host, port }
+}
+
+/** Undefined for what is no decimal number: `Number` takes the empty text for 0, and so for any free port. */
+function portOf(text: string): number | undefined {
+  return /^\d{1,5}$/.test(text) ? Number(text) : undefined
 }
 
 function httpLimits(config: Config): Parameters<typeof serveHttp>[1]['limits'] {
@@ -66,7 +71,7 @@ function httpLimits(config: Config): Parameters<typeof serveHttp>[1]['limits'] {
 function listenError({ host, port }: Config['serve']['http'], error: unknown): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error
   const why = error.code === 'EADDRINUSE' ? 'another program listens there; try --port 0' : error.message
-  return new SyncError('source-unreachable', `Cannot listen on ${host}:${port}: ${why}`, { cause: error })
+  return new ControlError('cannot-listen', `Cannot listen on ${host}:${port}: ${why}`, { cause: error })
 }
 
 function logStart(log: Log, config: Config, skills: number): void {

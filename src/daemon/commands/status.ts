@@ -1,12 +1,13 @@
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { currentCatalog } from '../../sync/publisher.ts'
 import { Store } from '../../sync/store/store.ts'
+import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
 import { VERSION } from '../../serve/version.ts'
 import { ControlError } from '../control-client.ts'
 import { printable } from '../log-line.ts'
 import { request } from '../requests.ts'
-import { statusOf } from '../status.ts'
+import { statusOf, withFindings } from '../status.ts'
 import type { SourceStatus, Status } from '../status.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
@@ -27,15 +28,16 @@ export const status: Command = {
   },
 }
 
-async function statusNow({ environment, signal }: Context, config: Config): Promise<Status> {
-  const answer = await request(config, environment, 'status', {}, { signal })
-  if (answer !== undefined) return ofThisVersion(answer.result)
+async function statusNow({ signal }: Context, config: Config): Promise<Status> {
+  const answer = await request(config, 'status', {}, { signal })
   const store = await Store.open(config.state)
-  const ids = config.sources.map(({ source }) => source.id)
+  const ids = idsOf(config)
+  const catalog = await currentCatalog(store, ids)
+  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog)
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store.records.read(id)] as const)))
   return statusOf({
     config,
-    catalog: await currentCatalog(store),
+    catalog,
     recordOf: (id) => records.get(id),
     nextPolls: new Map<SourceId, Date>(),
     startedAt: undefined,

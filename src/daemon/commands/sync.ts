@@ -36,14 +36,14 @@ export const sync: Command = {
 type OnEnd = (end: SyncEnd) => void
 
 async function byDaemon(
-  { environment, signal }: Context,
+  { signal }: Context,
   config: Config,
   sources: readonly string[],
   onEnd: OnEnd,
 ): Promise<boolean> {
   const onEvent = (event: unknown): void => onEnd(SYNC_END.parse(event))
   const waiting = { onEvent, signal, timeoutMs: SYNC_ANSWER_MS }
-  return (await request(config, environment, 'sync', { sources }, waiting)) !== undefined
+  return (await request(config, 'sync', { sources }, waiting)) !== undefined
 }
 
 async function byOurselves(

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 const MAX_PENDING_BYTES = 2 ** 20
 
 /**
- * A stream of server-sent events. While the client does not read, equal frames are held once: a notification says no more
+ * A stream of server-sent events. While the client does not read, equal messages are held once: a notification says no more
  * than "look again", so one that waits stands for all that follow.
  */
 export class EventStream implements Disposable {
@@ -27,12 +27,19 @@ export class EventStream implements Disposable {
 
   /** Sends one JSON-RPC message, already serialised. */
   send(json: string): void {
-    this.#write(`event: message\ndata: ${json}\n\n`)
+    if (this.#response.writableEnded) return
+    if (this.#response.writableNeedDrain || this.#response.destroyed) this.#hold(json)
+    else this.#response.write(frameOf(json))
+  }
+
+  /** What a client that did not read was not sent. */
+  get unsent(): Iterable<string> {
+    return this.#pending
   }
 
   /** A comment: it keeps proxies from closing an idle stream, and finds out a peer that is gone. */
   keepAlive(): void {
-    if (!this.#response.writableNeedDrain) this.#response.write(': keep-alive\n\n')
+    if (!this.#response.destroyed && !this.#response.writableNeedDrain) this.#response.write(': keep-alive\n\n')
   }
 
   onClose(callback: () => void): void {
@@ -48,23 +55,29 @@ export class EventStream implements Disposable {
     this.end()
   }
 
-  #write(frame: string): void {
-    if (this.#response.destroyed || this.#response.writableEnded) return
-    if (!this.#response.writableNeedDrain) {
-      this.#response.write(frame)
-      return
-    }
-    if (this.#pending.has(frame)) return
-    this.#pending.add(frame)
-    this.#pendingBytes += frame.length
+  #hold(json: string): void {
+    if (this.#pending.has(json)) return
+    const wasWithin = this.#pendingBytes <= MAX_PENDING_BYTES
+    this.#pending.add(json)
+    this.#pendingBytes += json.length
+    // What is told at one moment may be more than that: a client that reads has taken it a turn later.
+    if (wasWithin && this.#pendingBytes > MAX_PENDING_BYTES) setImmediate(() => this.#dropIfStuck())
+  }
+
+  #dropIfStuck(): void {
     if (this.#pendingBytes > MAX_PENDING_BYTES) this.#response.destroy()
   }
 
   #flush(): void {
-    for (const frame of this.#pending) this.#response.write(frame)
+    if (this.#response.destroyed) return
+    for (const json of this.#pending) this.#response.write(frameOf(json))
     this.#pending.clear()
     this.#pendingBytes = 0
   }
+}
+
+function frameOf(json: string): string {
+  return `event: message\ndata: ${json}\n\n`
 }
 
 /** Every open stream of the server: counted, kept alive by one timer, closed together. */

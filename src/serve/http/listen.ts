@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
-import { SERVER_INFO_META_KEY, SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
+import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Hub, Subscriber } from '../mcp/hub.ts'
-import { lookup } from '../mcp/lookup.ts'
+import { listenResult } from '../mcp/listen.ts'
+import { servedAmong } from '../mcp/lookup.ts'
 import { invalidParams } from '../mcp/rpc-error.ts'
-import { VERSION } from '../version.ts'
 import { EventStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 
@@ -36,7 +36,7 @@ export function listen(
 ): void {
   const parsed = PARAMS.safeParse(request.params)
   if (!parsed.success) throw invalidParams('`notifications` is required, and is a filter of notifications')
-  const wanted = known(parsed.data.notifications.resourceSubscriptions ?? [], catalog)
+  const wanted = servedAmong(catalog, parsed.data.notifications.resourceSubscriptions ?? [])
   const honoured: Honoured = {
     ...(wanted.size > 0 && { resourceSubscriptions: [...wanted.keys()] }),
     ...(parsed.data.notifications.resourcesListChanged === true && { resourcesListChanged: true }),
@@ -52,15 +52,6 @@ export function listen(
     hub.unsubscribeFromLists(listener)
     for (const [asked, canonical] of wanted) hub.unsubscribe(listener, asked, canonical)
   })
-}
-
-function known(asked: readonly string[], catalog: Catalog): ReadonlyMap<string, string> {
-  const wanted = new Map<string, string>()
-  for (const uri of asked) {
-    const found = lookup(catalog, uri)
-    if (found.kind !== 'nothing') wanted.set(uri, found.uri)
-  }
-  return wanted
 }
 
 class StreamSubscriber implements Subscriber {
@@ -85,11 +76,7 @@ class StreamSubscriber implements Subscriber {
   }
 
   sendResult(): void {
-    const meta = {
-      [SUBSCRIPTION_ID_META_KEY]: this.#id,
-      [SERVER_INFO_META_KEY]: { name: 'skillsyncd', version: VERSION },
-    }
-    this.#stream.send(JSON.stringify({ jsonrpc: '2.0', id: this.#id, result: { resultType: 'complete', _meta: meta } }))
+    this.#stream.send(JSON.stringify(listenResult(this.#id)))
   }
 
   finish(): void {

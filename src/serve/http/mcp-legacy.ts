@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { SUPPORTED_PROTOCOL_VERSIONS, isInitializeRequest, isJSONRPCRequest } from '@modelcontextprotocol/server'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import type { Multiplexer, Response } from '../mcp/multiplexer.ts'
+import { INVALID_PARAMS } from '../mcp/rpc-error.ts'
 import { disconnected } from './disconnected.ts'
 import { EventStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
@@ -26,7 +27,7 @@ export class LegacyEdge {
   }
 
   async answer(body: unknown, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (isInitializeRequest(body) && isJSONRPCRequest(body)) return this.#initialize(body, response)
+    if (isJSONRPCRequest(body) && body.method === 'initialize') return this.#initialize(body, response)
     const session = this.#sessionOf(request, response)
     if (session === undefined) return
     const messages = Array.isArray(body) ? body : [body]
@@ -62,13 +63,23 @@ export class LegacyEdge {
   }
 
   async #initialize(message: JSONRPCRequest, response: ServerResponse): Promise<void> {
+    if (!isInitializeRequest(message)) {
+      const why = '`initialize` names a protocolVersion, capabilities and clientInfo'
+      return sendError(response, 400, INVALID_PARAMS, why, { id: message.id })
+    }
     const session = this.#sessions.open()
     if (session === undefined) {
       return sendError(response, 503, -32000, 'Too many sessions', { id: message.id, headers: { 'retry-after': '30' } })
     }
-    const answer = await this.#serve(message, session, disconnected(response))
-    if ('error' in answer) this.#sessions.close(session)
-    sendJson(response, 200, answer, 'error' in answer ? {} : { [SESSION_HEADER]: session.id })
+    let isOpen = false
+    try {
+      const answer = await this.#serve(message, session, disconnected(response))
+      isOpen = 'result' in answer
+      sendJson(response, 200, answer, isOpen ? { [SESSION_HEADER]: session.id } : {})
+    } finally {
+      // A client that was refused, or that left meanwhile, never learns the id.
+      if (!isOpen) this.#sessions.close(session)
+    }
   }
 
   async #serve(message: JSONRPCRequest, session: Session, signal: AbortSignal): Promise<Response> {

@@ -40,7 +40,9 @@ export class Session implements Subscriber, Subscriptions {
   listenOn(stream: EventStream): void {
     this.#stream = stream
     stream.onClose(() => {
-      if (this.#stream === stream) this.#stream = undefined
+      if (this.#stream !== stream) return
+      this.#stream = undefined
+      for (const json of stream.unsent) this.#missed.add(json)
     })
     for (const json of this.#missed) stream.send(json)
     this.#missed.clear()

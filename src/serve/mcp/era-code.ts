@@ -3,12 +3,17 @@ import { INVALID_PARAMS, RESOURCE_NOT_FOUND } from './rpc-error.ts'
 
 const OF_RESOURCES: ReadonlySet<string> = new Set(['resources/read', 'resources/subscribe'])
 
+/** Whether an error of the method depends on the era. */
+export function hasEraCode(method: string): boolean {
+  return OF_RESOURCES.has(method)
+}
+
 /**
  * Gives an unknown resource the code of its era. The SDK writes the modern one in both; revisions up to 2025-11-25 say
  * -32002. Such an error carries the URI, which no other error of these methods does.
  */
 export function withEraCode<Message extends object>(message: Message, era: Era, method: string): Message {
-  if (era !== 'legacy' || !OF_RESOURCES.has(method) || !('error' in message)) return message
+  if (era !== 'legacy' || !hasEraCode(method) || !('error' in message)) return message
   const { error } = message
   if (typeof error !== 'object' || error === null || !('code' in error) || error.code !== INVALID_PARAMS) return message
   if (!('data' in error) || typeof error.data !== 'object' || error.data === null || !('uri' in error.data))

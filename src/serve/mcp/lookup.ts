@@ -18,6 +18,16 @@ export function lookup(catalog: Catalog, raw: string): Found {
   return { kind: 'nothing', why: whyWithheld(catalog, uri.canonical) ?? 'nothing of that URI is served' }
 }
 
+/** Those of the URIs that are served, each with its canonical form. */
+export function servedAmong(catalog: Catalog, uris: readonly string[]): ReadonlyMap<string, string> {
+  const served = new Map<string, string>()
+  for (const raw of uris) {
+    const found = lookup(catalog, raw)
+    if (found.kind !== 'nothing') served.set(raw, found.uri)
+  }
+  return served
+}
+
 /** The skill whose SKILL.md the URI names, or why there is none. */
 export function lookupSkill(catalog: Catalog, raw: string): CatalogSkill | { readonly why: string } {
   const found = lookup(catalog, raw)

@@ -3,9 +3,10 @@ import type { JSONRPCMessage, RequestId, Server, Transport } from '@modelcontext
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Caller, Era, Subscriptions } from './caller.ts'
 import { buildServer } from './core.ts'
-import { withEraCode } from './era-code.ts'
+import { hasEraCode, withEraCode } from './era-code.ts'
 import { eventsOf } from './events.ts'
 import type { Events } from './events.ts'
+import { idleListenOf, listenResult, narrowed } from './listen.ts'
 import type { Serving } from './methods.ts'
 
 /** One message of a client; a read of many files is many messages. */
@@ -19,10 +20,11 @@ export async function serveStream(
   signal: AbortSignal,
 ): Promise<void> {
   const wire = new StdioServerTransport(input, output, { maxBufferSize: MAX_MESSAGE_BYTES })
-  const transport = new EraTransport(wire)
+  const wanted = new WantedUris()
+  const transport = new EraTransport(wire, (message) => narrowed(message, serving.registry.catalog, wanted))
   const ended = Promise.withResolvers<void>()
   transport.onended = () => ended.resolve()
-  const handle = serveStdio(({ era }) => connectionServer(serving, era, transport), { transport })
+  const handle = serveStdio(({ era }) => connectionServer(serving, era, transport, wanted), { transport })
   const stop = (): void => void handle.close()
   signal.addEventListener('abort', stop, { once: true })
   try {
@@ -33,12 +35,11 @@ export async function serveStream(
   }
 }
 
-function connectionServer(serving: Serving, era: Era, transport: EraTransport): Server {
+function connectionServer(serving: Serving, era: Era, transport: EraTransport, wanted: WantedUris): Server {
   transport.era = era
-  const wanted = new WantedUris()
   const caller: Caller = era === 'legacy' ? { era, subscriptions: wanted } : { era }
   const server = buildServer(serving, era, () => caller)
-  const listening = serving.registry.listen((changes) => tell(server, wanted.among(eventsOf(changes), era)))
+  const listening = serving.registry.listen((changes) => tell(server, wanted.among(eventsOf(changes))))
   server.onclose = () => listening[Symbol.dispose]()
   return server
 }
@@ -50,7 +51,7 @@ function tell(server: Server, events: Events): void {
   if (events.listChanged) void server.sendResourceListChanged().catch(ignore)
 }
 
-/** The subscriptions of a 2025-era client. Those of the modern era are kept, and filtered by, the SDK's own entry. */
+/** What the client subscribed or listens to. Which listen request a URI is for, the SDK's own entry knows. */
 class WantedUris implements Subscriptions {
   readonly #byAsked = new Map<string, string>()
 
@@ -62,14 +63,13 @@ class WantedUris implements Subscriptions {
     this.#byAsked.delete(asked)
   }
 
-  among(events: Events, era: Era): Events {
-    if (era === 'modern') return events
+  among(events: Events): Events {
     const updated = [...this.#byAsked].filter(([, canonical]) => events.updated.has(canonical)).map(([asked]) => asked)
     return { ...events, updated: new Set(updated) }
   }
 }
 
-/** Writes the error codes of the era; the SDK has one set for both. */
+/** Writes the error codes of the era, of which the SDK has one set for both, and ends listen requests that hear of nothing. */
 class EraTransport implements Transport {
   onmessage?: NonNullable<Transport['onmessage']>
   onclose?: () => void
@@ -77,16 +77,20 @@ class EraTransport implements Transport {
   onended: () => void = () => {}
   era: Era = 'legacy'
   readonly #wire: StdioServerTransport
+  readonly #admit: (message: JSONRPCMessage) => JSONRPCMessage
   readonly #methods = new Map<RequestId, string>()
 
-  constructor(wire: StdioServerTransport) {
+  constructor(wire: StdioServerTransport, admit: (message: JSONRPCMessage) => JSONRPCMessage) {
     this.#wire = wire
+    this.#admit = admit
   }
 
   async start(): Promise<void> {
     this.#wire.onmessage = (message) => {
-      if ('method' in message && 'id' in message) this.#methods.set(message.id, message.method)
-      this.onmessage?.(message)
+      if ('method' in message && 'id' in message && hasEraCode(message.method)) {
+        this.#methods.set(message.id, message.method)
+      }
+      this.onmessage?.(this.#admit(message))
     }
     this.#wire.onerror = (error) => this.onerror?.(error)
     this.#wire.onclose = () => {
@@ -98,6 +102,11 @@ class EraTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     await this.#wire.send(this.#coded(message))
+    const idle = idleListenOf(message)
+    if (idle === undefined) return
+    // The SDK's entry keeps it open over stdio: it is to forget it, and the client is to have its answer.
+    this.onmessage?.({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: idle } })
+    await this.#wire.send(listenResult(idle))
   }
 
   async close(): Promise<void> {

@@ -6,6 +6,7 @@ import { TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from 
 import type { OpenedTree, Place } from './git-messages.ts'
 import { ObjectWorker } from './object-worker.ts'
 import { parseTree } from './tree-object.ts'
+import { namedLimit } from './upstream.ts'
 import type { KnownTrees, Reach } from './upstream.ts'
 
 /** Fetches a commit into a folder and a thread of its own, both gone when the tree is disposed. */
@@ -91,7 +92,7 @@ async function openFetch(place: Place, { scratch, limits }: Reach): Promise<Fetc
   const worker = new ObjectWorker({ place, scratch: folder, limits })
   const overdue = new AbortController()
   const clock = setTimeout(() => {
-    const message = `Cannot fetch: not done after ${limits.totalMs} ms (the limit "totalMs")`
+    const message = `Cannot fetch: not done within ${namedLimit('totalMs', limits)}`
     overdue.abort(new SyncError('source-unreachable', message))
   }, limits.totalMs)
   return {

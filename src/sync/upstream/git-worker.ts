@@ -19,6 +19,7 @@ import { inScratch } from './pack-spool.ts'
 import { RemoteObjects } from './remote-objects.ts'
 import { shown } from './tree-object.ts'
 import { walkTrees } from './tree-walk.ts'
+import { namedLimit } from './upstream.ts'
 import type { KnownTrees } from './upstream.ts'
 
 // The thread of one fetch: all that inflates, hashes and walks. It ends when it is terminated, whatever it is doing.
@@ -95,7 +96,7 @@ function keepBlob(id: ObjectId, bytes: Uint8Array): Taken {
   kept += bytes.length
   // What few bytes unfold to lies on the disk from here on, so it is bounded like what comes over the wire.
   if (kept > packBytes)
-    throw new SyncError('limit-exceeded', `Cannot keep the files: over the limit "packBytes" (${packBytes})`)
+    throw new SyncError('limit-exceeded', `Cannot keep the files: over ${namedLimit('packBytes', task.limits)}`)
   const file = join(task.scratch, id)
   inScratch(() => writeFileSync(file, bytes, { mode: 0o644 }))
   return { kind: 'blob', size: bytes.length, sha256: hash('sha256', bytes), file }

@@ -61,7 +61,7 @@ export class PackReader implements Disposable {
     if (count > this.#limits.objects) {
       throw new SyncError(
         'limit-exceeded',
-        `Cannot read the pack that was sent: ${count} objects, over the limit "files"`,
+        `Cannot read the pack that was sent: ${count} objects, over what limits.repository.files allows`,
       )
     }
     const waiting: number[] = []

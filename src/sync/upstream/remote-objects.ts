@@ -11,6 +11,7 @@ import type { KeepBlob, Objects } from './objects.ts'
 import { PackReader, type Found, type PackLimits } from './pack-reader.ts'
 import { spoolPack } from './pack-spool.ts'
 import { ServerRefusal } from './pkt-line.ts'
+import { namedLimit } from './upstream.ts'
 
 /**
  * The objects of a repository behind http(s): one pack with the commit and its trees (and all blobs, from a server that
@@ -29,7 +30,7 @@ export class RemoteObjects implements Objects {
     const { packBytes, blobBytes, files } = task.limits
     this.#place = place
     this.#task = task
-    this.#bytes = { limit: `the limit "packBytes" (${packBytes})`, left: packBytes }
+    this.#bytes = { limit: namedLimit('packBytes', task.limits), left: packBytes }
     // Each object of a snapshot is an entry of a tree, but for the few that lead to the root. Twice that many,
     // because the entries of known trees are not counted.
     this.#packLimits = { objects: 2 * files + 16, objectBytes: Math.max(blobBytes, LEAST_OBJECT_BYTES) }
@@ -61,7 +62,7 @@ export class RemoteObjects implements Objects {
     return new Map(blobs.map((id) => [id, taken.get(id) ?? ABSENT]))
   }
 
-  /** One blob that the server lacks makes it refuse the whole lot. It mostly says which; else the lot is halved. */
+  /** One blob that the server lacks makes it refuse the whole lot, and say which: the rest is asked for again. */
   async #takeLot(
     lot: readonly ObjectId[],
     keep: KeepBlob,
@@ -78,8 +79,10 @@ export class RemoteObjects implements Objects {
       for (const id of lot) if (!taken.has(id) && pack.isTooLarge(id)) taken.set(id, TOO_LARGE)
     } catch (cause) {
       this.#refusals += 1
-      if (!(cause instanceof ServerRefusal) || this.#refusals > MAX_REFUSALS) throw cause
-      for (const smaller of without(lot, cause.said)) await this.#takeLot(smaller, keep, taken, authorization)
+      const rest = cause instanceof ServerRefusal ? lot.filter((id) => !cause.said.includes(id)) : lot
+      // A server in trouble refuses as well. Only one that names an id says that it does not have it.
+      if (rest.length === lot.length || this.#refusals > MAX_REFUSALS) throw cause
+      await this.#takeLot(rest, keep, taken, authorization)
     }
   }
 
@@ -106,12 +109,3 @@ const LEAST_OBJECT_BYTES = 2 ** 24
 const MAX_REFUSALS = 64
 /** The worker is not told to stop: it is ended. */
 const NEVER = new AbortController().signal
-
-/** What to ask for instead of a lot that was refused. */
-function without(lot: readonly ObjectId[], said: string): readonly (readonly ObjectId[])[] {
-  const left = lot.filter((id) => !said.includes(id))
-  if (left.length < lot.length) return [left]
-  if (lot.length === 1) return []
-  const half = Math.ceil(lot.length / 2)
-  return [lot.slice(0, half), lot.slice(half)]
-}

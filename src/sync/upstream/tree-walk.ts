@@ -1,7 +1,9 @@
+import { foldersAbove } from '../model/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { TreeEntry } from '../model/tree.ts'
 import { parseTree, pathTo, shown } from './tree-object.ts'
+import { namedLimit } from './upstream.ts'
 import type { FetchLimits, KnownTrees } from './upstream.ts'
 
 export type TreeLimits = Pick<FetchLimits, 'files' | 'segmentBytes' | 'pathBytes' | 'depth'>
@@ -38,7 +40,7 @@ class Walk {
 
   constructor(known: KnownTrees, limits: TreeLimits, read: ReadTree) {
     this.#known = known
-    this.#aboveKnown = new Set([...known.byPath.keys()].flatMap(foldersAbove))
+    this.#aboveKnown = new Set([...known.byPath.keys()].flatMap((path) => Array.from(foldersAbove(path))))
     this.#limits = limits
     this.#read = read
   }
@@ -86,14 +88,9 @@ class Walk {
 
   #check(limit: keyof TreeLimits, value: number, path: string): void {
     if (value <= this.#limits[limit]) return
-    const message = `Cannot take ${shown(path)}: ${value} is over the limit "${limit}" (${this.#limits[limit]})`
+    const message = `Cannot take ${shown(path)}: ${value} is over ${namedLimit(limit, this.#limits)}`
     throw new SyncError('limit-exceeded', message)
   }
 }
 
 const NOTHING: Extent = { entries: 0, depth: 0, pathBytes: 0 }
-
-function foldersAbove(path: string): string[] {
-  const segments = path.split('/')
-  return path === '' ? [] : segments.map((_, index) => segments.slice(0, index).join('/'))
-}

@@ -54,6 +54,23 @@ export const FETCH_LIMITS: FetchLimits = {
   depth: 64,
 }
 
+/** A limit as a message names it: with the key under which it can be raised, and its figure. */
+export function namedLimit<Limit extends keyof FetchLimits>(limit: Limit, limits: Pick<FetchLimits, Limit>): string {
+  return `${LIMIT_KEYS[limit]} (${limits[limit]})`
+}
+
+const LIMIT_KEYS: Readonly<Record<keyof FetchLimits, string>> = {
+  connectMs: 'limits.fetch.connect_timeout',
+  idleMs: 'limits.fetch.idle_timeout',
+  totalMs: 'limits.fetch.total_timeout',
+  packBytes: 'limits.repository.bytes',
+  files: 'limits.repository.files',
+  blobBytes: 'limits.skill.bytes',
+  segmentBytes: 'limits.repository.segment_bytes',
+  pathBytes: 'limits.repository.path_bytes',
+  depth: 'limits.repository.depth',
+}
+
 /** What an upstream is given to work with. */
 export interface Reach {
   /** An existing, empty folder of its own for one pull; its owner removes it. */

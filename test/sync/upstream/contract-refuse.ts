@@ -49,11 +49,11 @@ export function refuses(open: Open): void {
   })
 
   test.each([
-    ['files', { files: 3 }],
-    ['depth', { depth: 2 }],
-    ['segmentBytes', { segmentBytes: 4 }],
-    ['pathBytes', { pathBytes: 8 }],
-  ])('more than the limit "%s" is refused, and just as much is not', async (limit, limits) => {
+    ['limits.repository.files (3)', { files: 3 }],
+    ['limits.repository.depth (2)', { depth: 2 }],
+    ['limits.repository.segment_bytes (4)', { segmentBytes: 4 }],
+    ['limits.repository.path_bytes (8)', { pathBytes: 8 }],
+  ])('more than %s is refused, and just as much is not', async (limit, limits) => {
     await using over = await Repository.create()
     await over.commit({ 'a/bb/ccccc': '', 'a/bb/d': '' })
     await using within = await Repository.create()
@@ -68,7 +68,7 @@ export function refuses(open: Open): void {
 
     await expect(failure).rejects.toMatchObject({
       code: 'limit-exceeded',
-      message: expect.stringContaining(`"${limit}"`),
+      message: expect.stringContaining(limit),
     })
     expect(linesOf(tree)).toHaveLength(2)
   })

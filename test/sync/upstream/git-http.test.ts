@@ -95,15 +95,18 @@ test('a poll asks for the refs that can be meant, and for no other', async () =>
   expect(asked.match(/ref-prefix \S+/g)).toEqual(['ref-prefix refs/heads/main', 'ref-prefix refs/tags/main'])
 })
 
-test('more bytes than the limit "packBytes" are refused', async () => {
+test('more bytes than limits.repository.bytes are refused', async () => {
   await using served = await serve({ limits: { packBytes: 200 } })
 
   const failure = await failureOf(served.reached.tree())
 
-  expect(failure).toMatchObject({ code: 'limit-exceeded', message: expect.stringContaining('"packBytes" (200)') })
+  expect(failure).toMatchObject({
+    code: 'limit-exceeded',
+    message: expect.stringContaining('limits.repository.bytes (200)'),
+  })
 })
 
-test('the limit "packBytes" counts all requests of a fetch together', async () => {
+test('limits.repository.bytes counts all requests of a fetch together', async () => {
   await using served = await serve({ limits: { packBytes: 900 } })
   await served.repository.commit({ random: createHash('sha512').update('x').digest() })
   await using tree = await served.reached.tree()
@@ -114,7 +117,7 @@ test('the limit "packBytes" counts all requests of a fetch together', async () =
   expect(failure).toMatchObject({ code: 'limit-exceeded' })
 })
 
-test('what little bytes unfold to on the disk counts against the limit "packBytes"', async () => {
+test('what little bytes unfold to on the disk counts against limits.repository.bytes', async () => {
   await using served = await serve({ limits: { packBytes: 100_000 } })
   const zeros = ['a', 'b', 'c'].map((name) => [name, `${name}${'0'.repeat(60_000)}`] as const)
   await served.repository.commit(Object.fromEntries(zeros))
@@ -131,7 +134,10 @@ test('a fetch that is not done in time is given up', async () => {
 
   const failure = await failureOf(served.reached.tree())
 
-  expect(failure).toMatchObject({ code: 'source-unreachable', message: expect.stringContaining('500 ms') })
+  expect(failure).toMatchObject({
+    code: 'source-unreachable',
+    message: expect.stringContaining('limits.fetch.total_timeout (500)'),
+  })
   expect(workers()).toBe(0)
 })
 

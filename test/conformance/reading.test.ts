@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { KINDS, contentOf, openScene, resultOf } from './peers.ts'
+import type { Scene } from './peers.ts'
+
+const READ = 'resources/read'
+
+/** `nf` of the cases. */
+const NOT_FOUND = { modern: -32602, legacy: -32002 } as const
+
+let scene: Scene
+
+beforeAll(async () => {
+  scene = await openScene()
+})
+
+afterAll(() => scene[Symbol.asyncDispose]())
+
+test.each(KINDS)(
+  'C089: an unknown file of a known skill and a file of an unknown skill are not found (%s)',
+  async (kind) => {
+    const peer = scene.of(kind)
+    const unknown = [scene.uri('pdf-processing', 'nowhere.md'), scene.uri('nowhere')]
+
+    for (const uri of unknown) {
+      const reply = await peer.call(READ, { uri })
+
+      expect(reply.error).toMatchObject({ code: NOT_FOUND[peer.era], data: { uri } })
+      expect(reply).not.toHaveProperty('result')
+    }
+  },
+)
+
+test.each(KINDS)('C090: the content of a file carries caching hints on the modern era alone (%s)', async (kind) => {
+  const peer = scene.of(kind)
+
+  const result = resultOf(await peer.call(READ, { uri: scene.uri('pdf-processing', 'crlf.md') }))
+
+  const { ttlMs, cacheScope } = result
+  const hints = { ttlMs: expect.any(Number), cacheScope: expect.stringMatching(/^(public|private)$/) }
+  expect({ ttlMs, cacheScope }).toEqual(peer.era === 'modern' ? hints : {})
+})
+
+test.each(KINDS)('C091: a directory cannot be read as a file (%s)', async (kind) => {
+  const peer = scene.of(kind)
+  const folders = [scene.root('pdf-processing'), scene.uri('pdf-processing', 'notes'), scene.root('acme')]
+
+  for (const uri of folders) {
+    const reply = await peer.call(READ, { uri })
+
+    expect(reply.error).toMatchObject({ code: NOT_FOUND[peer.era], data: { uri } })
+    expect(reply).not.toHaveProperty('result')
+  }
+})
+
+test.each(KINDS)('C092: the content names the URI that was asked for, and its media type (%s)', async (kind) => {
+  const peer = scene.of(kind)
+  const asked = [
+    ...scene.entry('pdf-processing').resources.map(({ uri }) => uri),
+    `${scene.root('pdf-processing')}/notes/setup guide.md`,
+    `${scene.root('pdf-processing')}/notes/%c3%bcn%c3%af.md`,
+  ]
+
+  for (const uri of asked) {
+    const { item } = contentOf(await peer.call(READ, { uri }))
+
+    expect(item.uri).toBe(uri)
+    expect(item.mimeType).toMatch(/^[a-z]+\/[\w.+-]+/)
+  }
+})

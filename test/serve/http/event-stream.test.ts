@@ -1,0 +1,231 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { ServerResponse } from 'node:http'
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { EventStream, EventStreams } from '../../../src/serve/http/event-stream.ts'
+import { Session } from '../../../src/serve/http/sessions.ts'
+import { Hub } from '../../../src/serve/mcp/hub.ts'
+
+const MIB = 2 ** 20
+
+test('the head of a stream comes before its first event, and forbids to hold events back', async () => {
+  await using pair = await openPair()
+
+  const [head] = await once(pair.client, 'data')
+
+  expect(String(head)).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+  expect(String(head)).toMatch(/\r\ncontent-type: text\/event-stream\r\n/i)
+  expect(String(head)).toMatch(/\r\ncache-control: no-cache, no-transform\r\n/i)
+  expect(String(head)).toMatch(/\r\nx-accel-buffering: no\r\n/i)
+})
+
+test('a client that reads gets every message, in order', async () => {
+  await using pair = await openPair()
+  const messages = numbered(100)
+
+  for (const message of messages) pair.stream.send(message)
+  pair.stream.end()
+
+  expect(messagesOf(await text(pair.client))).toEqual(messages)
+})
+
+test('while a client does not read, equal messages are held once', async () => {
+  await using pair = await openPair()
+  const filler = await fill(pair)
+
+  for (let count = 0; count < 50_000; count += 1) pair.stream.send('{"again":"and again"}')
+  pair.stream.end()
+
+  expect(pair.response.destroyed).toBe(false)
+  expect(messagesOf(await text(pair.client))).toEqual([...filler, '{"again":"and again"}'])
+})
+
+test('a message that was held is sent again once the client has read it', async () => {
+  await using pair = await openPair()
+  const filler = await fill(pair)
+  pair.stream.send('{"same":true}')
+  const drained = once(pair.response, 'drain')
+  const received = text(pair.client)
+  await drained
+
+  pair.stream.send('{"same":true}')
+  pair.stream.end()
+
+  expect(messagesOf(await received)).toEqual([...filler, '{"same":true}', '{"same":true}'])
+})
+
+test('a client that does not read is dropped when more than 1 MiB waits for it', async () => {
+  await using pair = await openPair()
+  await fill(pair)
+  const gone = once(pair.response, 'close')
+  const message = (number: number): string => JSON.stringify({ number, padding: 'p'.repeat(1000) })
+
+  let waiting = 0
+  for (let number = 0; !pair.response.destroyed && waiting < 2 * MIB; number += 1) {
+    pair.stream.send(message(number))
+    waiting += message(number).length
+    await turn()
+  }
+  await gone
+
+  expect(waiting).toBeGreaterThan(MIB)
+  expect(waiting).toBeLessThan(MIB + 2 * message(1000).length)
+})
+
+test('a client that reads gets every message of a burst, however large', async () => {
+  await using pair = await openPair()
+  const messages = numbered(40_000)
+  const received = text(pair.client)
+
+  for (const message of messages) pair.stream.send(message)
+  await turn()
+  pair.stream.end()
+
+  expect(messages.join('').length).toBeGreaterThan(4 * MIB)
+  expect(messagesOf(await received)).toEqual(messages)
+})
+
+test('what a session was not sent when its stream was dropped is sent on its next one', async () => {
+  await using dropped = await openPair()
+  await using next = await openPair()
+  const hub = new Hub()
+  const session = new Session('session', hub, 10)
+  session.subscribe('skill://fx/alpha', 'skill://fx/alpha')
+  session.listenOn(dropped.stream)
+  await fill(dropped)
+
+  hub.tell({ updated: new Set(['skill://fx/alpha']), listChanged: false })
+  const gone = once(dropped.response, 'close')
+  dropped.response.destroy()
+  hub.tell({ updated: new Set(['skill://fx/alpha']), listChanged: true })
+  await gone
+  session.listenOn(next.stream)
+  session.end()
+
+  const methods = messagesOf(await text(next.client)).map((message) => JSON.parse(message).method)
+  expect(methods).toEqual(['notifications/resources/updated', 'notifications/resources/list_changed'])
+})
+
+test('a message for a client that is gone is dropped', async () => {
+  await using pair = await openPair()
+  const gone = once(pair.response, 'close')
+  pair.client.destroy()
+  await gone
+
+  pair.stream.send('{"late":true}')
+
+  expect(pair.response.writableLength).toBe(0)
+})
+
+test('every stream is counted while it is open, and full is as many as were allowed', async () => {
+  await using first = await openPair()
+  await using second = await openPair()
+  using streams = new EventStreams({ streams: 2, keepAliveMs: 60_000 })
+
+  streams.add(first.stream, () => {})
+  const withOne = { size: streams.size, isFull: streams.isFull }
+  streams.add(second.stream, () => {})
+  const withTwo = { size: streams.size, isFull: streams.isFull }
+  const gone = once(first.response, 'close')
+  first.client.destroy()
+  await gone
+
+  expect(withOne).toEqual({ size: 1, isFull: false })
+  expect(withTwo).toEqual({ size: 2, isFull: true })
+  expect(streams.size).toBe(1)
+})
+
+test('an idle stream carries comments, which are no events', async () => {
+  await using pair = await openPair()
+  using streams = new EventStreams({ streams: 1, keepAliveMs: 5 })
+  streams.add(pair.stream, () => {})
+
+  let received = ''
+  for await (const chunk of pair.client) {
+    received += String(chunk)
+    if (received.split(': keep-alive\n\n').length > 2) break
+  }
+
+  expect(messagesOf(received)).toEqual([])
+})
+
+test('when all streams are closed each says its farewell last', async () => {
+  await using pair = await openPair()
+  const streams = new EventStreams({ streams: 1, keepAliveMs: 60_000 })
+  streams.add(pair.stream, () => pair.stream.send('{"farewell":true}'))
+  pair.stream.send('{"first":true}')
+
+  streams[Symbol.dispose]()
+
+  expect(messagesOf(await text(pair.client))).toEqual(['{"first":true}', '{"farewell":true}'])
+  expect(streams.size).toBe(0)
+})
+
+/** A stream to a client that reads nothing until it is told to. */
+interface Pair extends AsyncDisposable {
+  readonly stream: EventStream
+  readonly response: ServerResponse
+  readonly client: Socket
+}
+
+async function openPair(): Promise<Pair> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  const client = connect(typeof address === 'object' && address !== null ? address.port : 0, '127.0.0.1')
+  client.write('GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+  const [, response] = await once(server, 'request')
+  // A socket that broke is what some tests are about.
+  client.on('error', () => {})
+  return {
+    stream: new EventStream(response),
+    response,
+    client,
+    async [Symbol.asyncDispose]() {
+      client.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Sends messages until the machine's buffers are full and the client would have to read. Returns the messages. */
+async function fill({ stream, response }: Pair): Promise<string[]> {
+  const sent: string[] = []
+  for (let idle = 0; idle < 10; idle = response.writableNeedDrain ? idle + 1 : 0) {
+    while (!response.writableNeedDrain) {
+      const message = JSON.stringify({ filler: sent.length, padding: 'f'.repeat(16_000) })
+      sent.push(message)
+      stream.send(message)
+    }
+    await turn()
+  }
+  return sent
+}
+
+function numbered(count: number): string[] {
+  return Array.from({ length: count }, (_, number) => JSON.stringify({ number, padding: 'n'.repeat(100) }))
+}
+
+/** The messages of a response as it came over the socket, in chunks. */
+function messagesOf(received: string): string[] {
+  const [, ...chunks] = received.split('\r\n\r\n')
+  const body = unchunked(chunks.join('\r\n\r\n'))
+  return [...body.matchAll(/^data: (.*)$/gm)].map(([, message = '']) => message)
+}
+
+function unchunked(body: string): string {
+  let plain = ''
+  for (let at = 0; at < body.length;) {
+    const lineEnd = body.indexOf('\r\n', at)
+    const length = Number.parseInt(body.slice(at, lineEnd), 16)
+    plain += body.slice(lineEnd + 2, lineEnd + 2 + length)
+    at = lineEnd + 2 + length + 2
+  }
+  return plain
+}
