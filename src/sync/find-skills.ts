@@ -1,4 +1,4 @@
-import { foldersAbove, isBelow, joinPath } from './model/paths.ts'
+import { foldersAbove, joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Skill } from './model/skill.ts'
 import type { Finding } from './model/finding.ts'
@@ -27,10 +27,12 @@ export interface Candidate {
   readonly folder?: string
   /** The entry that made it one; not always called `SKILL.md` to the letter, not always a file. */
   readonly document: TreeEntry
-  /** Relative to the folder, files of folders below included. Cut short at one over the limit. */
+  /** Relative to the folder, files of folders below included. */
   readonly files: readonly FoundFile[]
   readonly links: readonly FoundLink[]
   readonly submodules: readonly string[]
+  /** There is more than a skill may hold, and the rest was not looked at. */
+  readonly isCut: boolean
 }
 
 export interface FoundFile {
@@ -45,24 +47,10 @@ export interface FoundLink {
 }
 
 /** Walks the tree below `root`. A folder that has the id it had in `held` is not entered: its skills are taken from there. */
-export function findSkills(tree: Tree, root: string, held: Snapshot | undefined, maxFiles: number): Found {
-  const walk = new Walk(tree, held, maxFiles)
+export function findSkills(tree: Tree, root: string, held: Snapshot | undefined, gatherer: Gatherer): Found {
+  const walk = new Walk(tree, held, gatherer)
   walk.enter('', rootFolder(tree, root), false)
   return walk
-}
-
-/** Everything in a folder, as the files of a skill: at most one over `maxFiles`, which says all there is to say. */
-export function candidateAt(
-  tree: Tree,
-  path: string,
-  folder: ObjectId,
-  document: TreeEntry,
-  maxFiles: number,
-): Candidate {
-  const content: Content = { files: [], links: [], submodules: [], room: maxFiles + 1 }
-  gather(tree, folder, '', content)
-  const { files, links, submodules } = content
-  return { path, document, files, links, submodules }
 }
 
 /** The entry that makes a folder a skill: `SKILL.md`, else one that only differs in case. */
@@ -78,22 +66,22 @@ class Walk implements Found {
   readonly kept: { skills: Skill[]; findings: Finding[] } = { skills: [], findings: [] }
   readonly folders = new Map<string, ObjectId>()
   readonly #tree: Tree
-  readonly #held: Snapshot | undefined
-  readonly #maxFiles: number
+  readonly #held: HeldFolders | undefined
+  readonly #gatherer: Gatherer
 
-  constructor(tree: Tree, held: Snapshot | undefined, maxFiles: number) {
+  constructor(tree: Tree, held: Snapshot | undefined, gatherer: Gatherer) {
     this.#tree = tree
-    this.#held = held
-    this.#maxFiles = maxFiles
+    this.#held = held && new HeldFolders(held)
+    this.#gatherer = gatherer
   }
 
   enter(path: string, id: ObjectId, insideSkill: boolean): void {
     // A folder inside of a skill is read whenever the skill is, so what is known of it alone helps nobody.
     if (!insideSkill) this.folders.set(path, id)
-    if (!insideSkill && this.#held?.folders[path] === id) return this.#keep(this.#held, path)
+    if (!insideSkill && this.#held?.idOf(path) === id) return this.#keep(this.#held, path)
     const entries = this.#tree.list(id)
     const document = documentOf(entries)
-    if (document !== undefined) this.candidates.push(candidateAt(this.#tree, path, id, document, this.#maxFiles))
+    if (document !== undefined) this.candidates.push(this.#gatherer.candidateAt(path, id, document))
     const inside = insideSkill || document !== undefined
     for (const entry of entries) this.#visit(joinPath(path, entry.name), entry, inside)
   }
@@ -105,12 +93,46 @@ class Walk implements Found {
     else if (entry.kind === 'submodule') this.submodules.push(path)
   }
 
-  #keep(held: Snapshot, path: string): void {
-    const within = (other: string): boolean => other === path || isBelow(other, path)
-    this.kept.skills.push(...held.skills.filter((skill) => within(skill.path)))
-    this.kept.findings.push(...held.findings.filter((finding) => within(finding.path)))
-    for (const [folder, id] of Object.entries(held.folders)) if (within(folder)) this.folders.set(folder, id)
+  #keep(held: HeldFolders, path: string): void {
+    for (const skill of held.skills.get(path) ?? []) this.kept.skills.push(skill)
+    for (const finding of held.findings.get(path) ?? []) this.kept.findings.push(finding)
+    for (const [folder, id] of held.folders.get(path) ?? []) this.folders.set(folder, id)
   }
+}
+
+/** What an earlier snapshot has in each folder. Looked up and not searched: most commits leave thousands of folders alone. */
+class HeldFolders {
+  readonly #ids: Snapshot['folders']
+  readonly skills: Inside<Skill>
+  readonly findings: Inside<Finding>
+  readonly folders: Inside<readonly [string, ObjectId]>
+
+  constructor({ skills, findings, folders }: Snapshot) {
+    this.#ids = folders
+    this.skills = byFolder(skills, ({ path }) => path)
+    this.findings = byFolder(findings, ({ path }) => path)
+    this.folders = byFolder(Object.entries(folders), ([path]) => path)
+  }
+
+  idOf(path: string): ObjectId | undefined {
+    return Object.hasOwn(this.#ids, path) ? this.#ids[path] : undefined
+  }
+}
+
+/** By folder, what is at it and below it. */
+type Inside<Item> = ReadonlyMap<string, readonly Item[]>
+
+function byFolder<Item>(items: readonly Item[], pathOf: (item: Item) => string): Inside<Item> {
+  const inside = new Map<string, Item[]>()
+  for (const item of items) {
+    const path = pathOf(item)
+    for (const folder of [path, ...foldersAbove(path)]) {
+      const met = inside.get(folder)
+      if (met === undefined) inside.set(folder, [item])
+      else met.push(item)
+    }
+  }
+  return inside
 }
 
 function rootFolder(tree: Tree, root: string): ObjectId {
@@ -128,27 +150,61 @@ function rootFolder(tree: Tree, root: string): ObjectId {
   return id
 }
 
+/** Gathers what lies in the folders of skills. One for a commit: what it may come to is counted over all of them. */
+export class Gatherer {
+  readonly #tree: Tree
+  readonly #maxFiles: number
+  #left = MAX_GATHERED
+
+  constructor(tree: Tree, maxFiles: number) {
+    this.#tree = tree
+    this.#maxFiles = maxFiles
+  }
+
+  /** Everything in a folder, as the files of a skill. */
+  candidateAt(path: string, folder: ObjectId, document: TreeEntry): Candidate {
+    const content: Content = { files: [], links: [], submodules: [], room: ENTRIES_PER_FILE * (this.#maxFiles + 1) }
+    const isCut = !this.#gather(folder, '', content)
+    const { files, links, submodules } = content
+    return { path, document, files, links, submodules, isCut }
+  }
+
+  /** False when there was more than there is room for. */
+  #gather(folder: ObjectId, path: string, content: Content): boolean {
+    for (const entry of this.#tree.list(folder)) {
+      if (content.room === 0 || content.files.length > this.#maxFiles) return false
+      content.room -= 1
+      this.#count()
+      const at = joinPath(path, entry.name)
+      if (entry.kind === 'link') content.links.push({ path: at, id: entry.id })
+      else if (entry.kind === 'submodule') content.submodules.push(at)
+      else if (entry.kind !== 'folder')
+        content.files.push({ path: at, executable: entry.kind === 'executable', id: entry.id })
+      else if (!this.#gather(entry.id, at, content)) return false
+    }
+    return true
+  }
+
+  #count(): void {
+    this.#left -= 1
+    if (this.#left >= 0) return
+    const message = `Cannot take the commit: its skills name more than ${MAX_GATHERED} files and folders, each counted in every skill that it lies in`
+    throw new SyncError('limit-exceeded', message)
+  }
+}
+
+/** A nest of skills names each file once per level, and each link to a skill's folder all of it again. */
+const MAX_GATHERED = 250_000
+
+/** How many folders, links and submodules a skill may hold for each file that it may. */
+const ENTRIES_PER_FILE = 16
+
 interface Content {
   readonly files: FoundFile[]
   readonly links: FoundLink[]
   readonly submodules: string[]
-  /** How many more files and links are taken. */
+  /** How many more entries of any kind are looked at. */
   room: number
-}
-
-function gather(tree: Tree, folder: ObjectId, path: string, content: Content): void {
-  for (const entry of tree.list(folder)) {
-    // A deep nest of skills is walked once per level; without an end to each walk that would be a bomb.
-    if (content.room === 0) return
-    const at = joinPath(path, entry.name)
-    if (entry.kind === 'folder') gather(tree, entry.id, at, content)
-    else if (entry.kind === 'submodule') content.submodules.push(at)
-    else {
-      content.room -= 1
-      if (entry.kind === 'link') content.links.push({ path: at, id: entry.id })
-      else content.files.push({ path: at, executable: entry.kind === 'executable', id: entry.id })
-    }
-  }
 }
 
 function isFileLike(entry: TreeEntry): boolean {

@@ -18,7 +18,7 @@ const MAX_HOPS = 8
  * through: a folder that is a link itself is refused, so no way out can be built of two links.
  */
 export function follow(
-  tree: Tree,
+  places: Places,
   textOf: TextOf,
   link: { readonly path: string; readonly id: ObjectId },
   skill?: string,
@@ -32,7 +32,7 @@ export function follow(
     if (target === undefined) return refused(`its target "${shown(text)}" lies outside of the repository`)
     // Not even a look at what lies there: the skill is judged again only when something in its own folder changed.
     if (skill !== undefined && !isBelow(target, skill)) return refused('it leads out of the skill')
-    const entry = entryAt(tree, target)
+    const entry = places.entryAt(target)
     if (entry === undefined) return refused(`its target "${shown(text)}" does not exist`)
     if (entry.kind === 'submodule') return refused(`its target "${shown(text)}" is a submodule`)
     if (entry.kind !== 'link') return { kind: 'entry', path: target, entry }
@@ -54,14 +54,32 @@ function targetOf(link: string, text: string): string | undefined {
   return segments.join('/')
 }
 
-/** The entry at a path from the repository's root, the root itself included, through real folders only. */
-export function entryAt(tree: Tree, path: string): TreeEntry | undefined {
-  let entry: TreeEntry | undefined = { name: '', kind: 'folder', id: tree.root }
-  for (const name of path === '' ? [] : path.split('/')) {
-    if (entry?.kind !== 'folder') return undefined
-    entry = tree.list(entry.id).find((candidate) => candidate.name === name)
+/** The folders that links lead through. Each is read once: thousands of links may lead through one with thousands of names. */
+export class Places {
+  readonly #tree: Tree
+  readonly #byName = new Map<ObjectId, ReadonlyMap<string, TreeEntry>>()
+
+  constructor(tree: Tree) {
+    this.#tree = tree
   }
-  return entry
+
+  /** The entry at a path from the repository's root, the root itself included, through real folders only. */
+  entryAt(path: string): TreeEntry | undefined {
+    let entry: TreeEntry | undefined = { name: '', kind: 'folder', id: this.#tree.root }
+    for (const name of path === '' ? [] : path.split('/')) {
+      if (entry?.kind !== 'folder') return undefined
+      entry = this.#namesIn(entry.id).get(name)
+    }
+    return entry
+  }
+
+  #namesIn(folder: ObjectId): ReadonlyMap<string, TreeEntry> {
+    const known = this.#byName.get(folder)
+    if (known !== undefined) return known
+    const byName = new Map(this.#tree.list(folder).map((entry) => [entry.name, entry]))
+    this.#byName.set(folder, byName)
+    return byName
+  }
 }
 
 function refused(why: string): Resolved {

@@ -21,16 +21,9 @@ export class Publisher {
 
   /** Starts from the generation that the store has. What it holds of sources that are no longer configured is left out. */
   static async open(store: Store, order: readonly SourceId[]): Promise<{ publisher: Publisher; catalog: Catalog }> {
-    const loaded = await load(store)
-    if (loaded === undefined) return { publisher: new Publisher(store, order, new Map()), catalog: EMPTY_CATALOG }
-    const wanted = loaded.held.filter(({ held }) => order.includes(held.source))
-    const current = new Map(wanted.map((entry) => [entry.held.source, entry]))
-    const generation = { ...loaded.generation, sources: wanted.map(({ held }) => held) }
-    const catalog = buildCatalog(
-      generation,
-      wanted.map(({ snapshot }) => snapshot),
-    )
-    return { publisher: new Publisher(store, order, current), catalog }
+    const loaded = await load(store, order)
+    const current = new Map(loaded?.held.map((entry) => [entry.held.source, entry]))
+    return { publisher: new Publisher(store, order, current), catalog: catalogOf(loaded) }
   }
 
   currentOf(source: SourceId): Current | undefined {
@@ -64,9 +57,12 @@ export class Publisher {
   }
 }
 
-/** The catalog of the generation that the store has now: what a process that only reads it serves. */
-export async function currentCatalog(store: Store): Promise<Catalog> {
-  const loaded = await load(store)
+/** The catalog of what the store has of these sources now: what a process that only reads it serves. */
+export async function currentCatalog(store: Store, sources: readonly SourceId[]): Promise<Catalog> {
+  return catalogOf(await load(store, sources))
+}
+
+function catalogOf(loaded: Loaded | undefined): Catalog {
   if (loaded === undefined) return EMPTY_CATALOG
   return buildCatalog(
     loaded.generation,
@@ -79,11 +75,13 @@ interface Loaded {
   readonly held: readonly Current[]
 }
 
-async function load(store: Store): Promise<Loaded | undefined> {
+/** What the store has of the sources, in their order: what it holds of others is left out. */
+async function load(store: Store, order: readonly SourceId[]): Promise<Loaded | undefined> {
   const generation = await store.generations.current()
   if (generation === undefined) return undefined
+  const sources = order.flatMap((id) => generation.sources.find(({ source }) => source === id) ?? [])
   const held = await Promise.all(
-    generation.sources.map(async (held) => ({ held, snapshot: await store.snapshots.read(held.snapshot) })),
+    sources.map(async (held) => ({ held, snapshot: await store.snapshots.read(held.snapshot) })),
   )
-  return { generation, held }
+  return { generation: { ...generation, sources }, held }
 }

@@ -22,7 +22,7 @@ export interface Pulling {
   readonly store: Store
   /** Opens the way to the source, with a scratch folder of the store's. */
   readonly open: (source: Source, reach: Reach) => Upstream
-  readonly limits: { readonly fetch: Reach['limits'] } & SurveyLimits
+  readonly limits: { readonly fetch: Reach['limits']; readonly disk: { readonly bytes: number } } & SurveyLimits
   readonly authorization: Reach['authorization']
   /** Told of a revision that is not the one held, before anything of it is fetched. */
   readonly onResolved?: (revision: Revision) => void
@@ -55,6 +55,7 @@ export async function pull(
     const revision = await upstream.resolve(signal)
     if (isHeld(source, revision, current, rules)) return { kind: 'unchanged', revision }
     io.onResolved?.(revision)
+    expectRoom(io)
     const taking = { source, rules, earlier: current?.snapshot, store: io.store, signal }
     const snapshot = await take(revision, upstream, taking)
     const digest = await io.store.snapshots.keep(snapshot)
@@ -63,6 +64,13 @@ export async function pull(
     if (error instanceof SyncError) return { kind: 'failed', error }
     throw error
   }
+}
+
+/** What a fetch brings is bounded by itself; that there is no end of fetches is seen to here. */
+function expectRoom({ store, limits }: Pulling): void {
+  if (store.bytes <= limits.disk.bytes) return
+  const message = `Cannot fetch: the skills that are kept come to ${store.bytes} bytes, over limits.disk.bytes (${limits.disk.bytes})`
+  throw new SyncError('limit-exceeded', message)
 }
 
 /** A source whose rules were edited is looked at anew, although its ref did not move. */

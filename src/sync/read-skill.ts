@@ -15,6 +15,8 @@ export interface ResolvedCandidate {
   /** The blob of SKILL.md, or why there is none. */
   readonly document: { readonly id: ObjectId } | { readonly refused: string }
   readonly files: readonly ResolvedFile[]
+  /** There is more than `files`, over what a skill may hold. */
+  readonly isCut: boolean
   readonly findings: readonly Finding[]
 }
 
@@ -172,7 +174,7 @@ function skillFile(file: ResolvedFile, reading: Reading): SkillFile[] {
 function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | undefined {
   const at = (file: string): string => (candidate.path === '' ? file : `${candidate.path}/${file}`)
   const { skill } = reading.limits
-  if (candidate.files.length > skill.files) {
+  if (candidate.isCut || candidate.files.length > skill.files) {
     return finding('limit-files', candidate.path, `The skill has more files than the limit of ${skill.files}`)
   }
   const folded = new Map<string, string>()
@@ -186,7 +188,7 @@ function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | un
         'The file is a git LFS pointer, not the file; `lfs: pointers` serves the pointer',
       )
     }
-    if (path.includes('\\'))
+    if (at(path).includes('\\'))
       return finding('path-refused', at(path), 'The path holds a backslash, which no URI may carry')
     const twin = twinOf(path, folded)
     if (twin !== undefined) {

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
-import { candidateAt, documentOf } from './find-skills.ts'
-import type { Candidate, FoundLink } from './find-skills.ts'
-import { follow, holdsItself } from './links.ts'
+import { documentOf } from './find-skills.ts'
+import type { Candidate, FoundLink, Gatherer } from './find-skills.ts'
+import { Places, follow, holdsItself } from './links.ts'
 import type { TextOf } from './links.ts'
 import type { Finding } from './model/finding.ts'
 import { utf8 } from './model/frontmatter.ts'
 import { joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
-import type { Tree } from './model/tree.ts'
+import type { Tree, TreeEntry } from './model/tree.ts'
 import type { ResolvedCandidate, ResolvedFile } from './read-skill.ts'
 
 /** A link's text is a path; git itself allows no longer one. */
@@ -39,28 +39,42 @@ export class LinkTexts {
 /** Decides what the links of a commit stand for. */
 export class Resolver {
   readonly #tree: Tree
+  readonly #places: Places
   readonly #textOf: TextOf
   readonly #root: string
-  readonly #maxFiles: number
+  readonly #gatherer: Gatherer
+  /** What was gathered behind a link, by its path: links are followed again as their texts come in. */
+  readonly #linked = new Map<string, Candidate>()
+  readonly #documents = new Map<ObjectId, TreeEntry | undefined>()
 
-  constructor(tree: Tree, textOf: TextOf, root: string, maxFiles: number) {
+  constructor(tree: Tree, textOf: TextOf, root: string, gatherer: Gatherer) {
     this.#tree = tree
+    this.#places = new Places(tree)
     this.#textOf = textOf
     this.#root = root
-    this.#maxFiles = maxFiles
+    this.#gatherer = gatherer
   }
 
   /** A link that leads to a skill's folder makes a skill where the link is. */
   linkedSkills(links: readonly FoundLink[]): Candidate[] {
-    return links.flatMap((link) => {
-      const path = joinPath(this.#root, link.path)
-      const target = follow(this.#tree, this.#textOf, { path, id: link.id })
-      if (target.kind === 'refused' || target.entry.kind !== 'folder') return []
-      const document = documentOf(this.#tree.list(target.entry.id))
-      if (document === undefined || holdsItself(path, target.path)) return []
-      const candidate = candidateAt(this.#tree, link.path, target.entry.id, document, this.#maxFiles)
-      return [{ ...candidate, folder: target.path }]
-    })
+    return links.flatMap((link) => this.#linked.get(link.path) ?? this.#linkedSkill(link) ?? [])
+  }
+
+  #linkedSkill(link: FoundLink): Candidate | undefined {
+    const path = joinPath(this.#root, link.path)
+    const target = follow(this.#places, this.#textOf, { path, id: link.id })
+    if (target.kind === 'refused' || target.entry.kind !== 'folder') return undefined
+    const document = this.#documentIn(target.entry.id)
+    if (document === undefined || holdsItself(path, target.path)) return undefined
+    const candidate = this.#gatherer.candidateAt(link.path, target.entry.id, document)
+    const linked = { ...candidate, folder: target.path }
+    this.#linked.set(link.path, linked)
+    return linked
+  }
+
+  #documentIn(folder: ObjectId): TreeEntry | undefined {
+    if (!this.#documents.has(folder)) this.#documents.set(folder, documentOf(this.#tree.list(folder)))
+    return this.#documents.get(folder)
   }
 
   /** Puts the target in the place of each link that stays inside the skill, and a finding in that of each other one. */
@@ -75,14 +89,15 @@ export class Resolver {
     }
     const document = this.#document(candidate)
     if ('file' in document) files.push(document.file)
-    return { path: candidate.path, documentName: candidate.document.name, document, files, findings }
+    const { path, isCut } = candidate
+    return { path, documentName: candidate.document.name, document, files, isCut, findings }
   }
 
   /** SKILL.md alone may be a link to anywhere in the commit: whole collections are laid out like that. */
   #document(candidate: Candidate): Document {
     const { name, kind, id } = candidate.document
     if (kind !== 'link') return { id }
-    const target = follow(this.#tree, this.#textOf, { path: joinPath(this.#folderOf(candidate), name), id })
+    const target = follow(this.#places, this.#textOf, { path: joinPath(this.#folderOf(candidate), name), id })
     if (target.kind === 'refused') return { refused: target.why }
     if (target.entry.kind === 'folder') return { refused: 'it leads to a folder' }
     const executable = target.entry.kind === 'executable'
@@ -92,7 +107,7 @@ export class Resolver {
   /** The file that a link among a skill's files stands for, or why it is refused. */
   #linkInside(candidate: Candidate, link: FoundLink): Omit<ResolvedFile, 'path'> | string {
     const folder = this.#folderOf(candidate)
-    const target = follow(this.#tree, this.#textOf, { path: joinPath(folder, link.path), id: link.id }, folder)
+    const target = follow(this.#places, this.#textOf, { path: joinPath(folder, link.path), id: link.id }, folder)
     if (target.kind === 'refused') return target.why
     if (target.entry.kind === 'folder') return 'it leads to a folder'
     return { executable: target.entry.kind === 'executable', id: target.entry.id, link: true }

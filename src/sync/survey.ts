@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { open, readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import picomatch from 'picomatch'
-import { decidedByTheirId, findSkills } from './find-skills.ts'
+import { Gatherer, decidedByTheirId, findSkills } from './find-skills.ts'
 import type { Candidate, Found } from './find-skills.ts'
 import type { TextOf } from './links.ts'
 import { inPathOrder } from './model/digest.ts'
@@ -94,8 +94,9 @@ class Surveyor {
   }
 
   async survey(): Promise<Omit<Survey, 'rules'>> {
-    const found = findSkills(this.#tree, this.#selection.root, this.#earlier?.snapshot, this.#limits.skill.files)
-    const { linked, resolved } = await this.#resolve(found)
+    const gatherer = new Gatherer(this.#tree, this.#limits.skill.files)
+    const found = findSkills(this.#tree, this.#selection.root, this.#earlier?.snapshot, gatherer)
+    const { linked, resolved } = await this.#resolve(found, gatherer)
     await this.#take(resolved.flatMap(blobsOf))
     const fresh = await this.#readAll(resolved)
     const isUnlisted = matcher(this.#selection.unlisted)
@@ -106,10 +107,10 @@ class Surveyor {
   }
 
   /** Follows the links again with the texts they lacked, until none is lacking: each time they get a link further. */
-  async #resolve(found: Found): Promise<{ linked: Candidate[]; resolved: ResolvedCandidate[] }> {
+  async #resolve(found: Found, gatherer: Gatherer): Promise<{ linked: Candidate[]; resolved: ResolvedCandidate[] }> {
     const texts = new LinkTexts()
     const textOf: TextOf = (link) => texts.textOf(link)
-    const resolver = new Resolver(this.#tree, textOf, this.#selection.root, this.#limits.skill.files)
+    const resolver = new Resolver(this.#tree, textOf, this.#selection.root, gatherer)
     const isSelected = selector(this.#selection)
     for (;;) {
       const linked = resolver.linkedSkills(found.links)

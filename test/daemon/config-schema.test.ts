@@ -73,6 +73,7 @@ const HONOURED = [
   ...['', '.entries', '.bytes'].map((key) => `limits.listing${key}`),
   ...['', '.body_bytes', '.connections', '.streams', '.sessions'].map((key) => `limits.http${key}`),
   ...['', '.files', '.bytes'].map((key) => `limits.skill${key}`),
+  ...['', '.bytes'].map((key) => `limits.disk${key}`),
   ...['', '.bytes', '.depth'].map((key) => `limits.frontmatter${key}`),
   ...['header', 'request', 'session_idle'].map((key) => `limits.http.${key}_timeout`),
 ]

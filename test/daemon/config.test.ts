@@ -51,7 +51,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
   ])
   expect(config.serve).toEqual({ http: { host: '127.0.0.1', port: 8741 }, instructions: undefined })
   expect(config.state).toBe('/home/ada/.local/state/skillsyncd')
-  expect(config.retention).toEqual({ generations: 3, youngerThanMs: 86_400_000 })
+  expect(config.retention).toEqual({ generations: 3, youngerThanMs: 86_400_000, bytes: 2 ** 33 })
   expect(config.limits.fetches).toEqual({ concurrency: 4, perHost: 2 })
   expect(config.limits.fetch).toMatchObject({ connectMs: 10_000, idleMs: 30_000, totalMs: 600_000, packBytes: 2 ** 31 })
   expect(config.limits.http).toMatchObject({ bodyBytes: 2 ** 20, connections: 10_000, sessionIdleMs: 2_592_000_000 })

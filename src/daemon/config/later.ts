@@ -73,7 +73,6 @@ export const LATER: readonly Later[] = [
   { key: 'serve.metrics' },
   { key: 'packs' },
   { key: 'lock' },
-  { key: 'limits.disk' },
   { key: 'limits.http.stream_bytes' },
   { key: 'limits.http.connections_per_address' },
   { key: 'limits.http.rate' },

@@ -88,7 +88,10 @@ export const LIMITS = z.strictObject({
   http: HTTP_LIMITS.prefault({}).describe('Bounds of what HTTP clients can make us hold.'),
   disk: z
     .strictObject({
-      bytes: ofBytes(8 * 2 ** 30, 'Size of the state folder, scratch included. No fetch starts without room.'),
+      bytes: ofBytes(
+        RETENTION.bytes,
+        'Size of what is kept, the served skills included. Older generations go first; no fetch starts above it.',
+      ),
     })
     .prefault({})
     .describe('Bounds of the disk.'),

@@ -24,7 +24,11 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       instructions: file.serve.instructions,
     },
     state: file.state === undefined ? environment.state : absolute(file.state),
-    retention: { generations: file.retention.generations, youngerThanMs: file.retention.younger_than },
+    retention: {
+      generations: file.retention.generations,
+      youngerThanMs: file.retention.younger_than,
+      bytes: file.limits.disk.bytes,
+    },
     limits: limitsOf(file.limits),
   }
 }

@@ -76,7 +76,9 @@ class Builder {
   add(snapshot: Snapshot): void {
     const renamed = renamedFolders(snapshot.skills)
     this.#folder(uriOf(snapshot.source, ''))
-    for (const skill of snapshot.skills) {
+    // Those of the lists first: a folder that one of them lies in is shown, whoever else has files there.
+    const isUnlisted = ({ standing }: Skill): number => (standing === 'unlisted' ? 1 : 0)
+    for (const skill of snapshot.skills.toSorted((a, b) => isUnlisted(a) - isUnlisted(b))) {
       if (skill.servedPath === undefined) continue
       if (skill.standing === 'withheld')
         this.#withheld.set(uriOf(snapshot.source, `${skill.servedPath}/SKILL.md`), skill)

@@ -46,7 +46,9 @@ function touched(before: Catalog, after: Catalog): ReadonlySet<string> {
 }
 
 function isSameSkill(a: CatalogSkill, b: CatalogSkill | undefined): boolean {
-  return b !== undefined && a.digest === b.digest && a.skill.standing === b.skill.standing
+  if (b === undefined || a.digest !== b.digest || a.skill.standing !== b.skill.standing) return false
+  // An edit of the rules can rename a folder inside of a skill that has the files it had.
+  return a.files.every(({ uri }, index) => uri === b.files[index]?.uri)
 }
 
 function isSameFile(a: CatalogFile, b: CatalogFile): boolean {
@@ -57,11 +59,16 @@ function isSameList(before: readonly CatalogSkill[], after: readonly CatalogSkil
   if (before.length !== after.length) return false
   return before.every((skill, index) => {
     const other = after[index]
-    return other !== undefined && skill.uri === other.uri && documentHash(skill) === documentHash(other)
+    return other !== undefined && isListedAlike(skill, other)
   })
 }
 
-/** Name, description and size of a listed resource all come from its SKILL.md. */
-function documentHash(skill: CatalogSkill): string | undefined {
-  return skill.files[0]?.file.sha256
+/** What `resources/list` says of a skill: the URI, name, description and size of its SKILL.md. */
+function isListedAlike(a: CatalogSkill, b: CatalogSkill): boolean {
+  return (
+    a.uri === b.uri &&
+    a.name === b.name &&
+    a.description === b.description &&
+    a.files[0]?.file.size === b.files[0]?.file.size
+  )
 }

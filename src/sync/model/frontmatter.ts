@@ -1,4 +1,4 @@
-import { parseDocument } from 'yaml'
+import { isScalar, parseDocument, visit } from 'yaml'
 import type { FindingRule } from './finding.ts'
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
@@ -27,7 +27,7 @@ export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): F
   if (!block.ok) return block
   const text = utf8(block.yaml)
   if (text === undefined) return refused('encoding-invalid', 'The file is not valid UTF-8')
-  const document = parseDocument(text, { stringKeys: true, uniqueKeys: true, strict: true, prettyErrors: false })
+  const document = parseDocument(text, YAML_RULES)
   const problem = document.errors[0] ?? document.warnings[0]
   if (problem !== undefined)
     return refused('frontmatter-invalid', `The frontmatter is not valid YAML: ${problem.message}`)
@@ -35,6 +35,16 @@ export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): F
   if (!value.ok) return refused('frontmatter-invalid', value.message)
   return { ok: true, frontmatter: value.json, bodyStart: block.bodyStart }
 }
+
+/** A schema that is named holds against a `%YAML 1.1` in the text. Keys that are there twice are looked for below: the reader compares each with each. */
+const YAML_RULES = {
+  schema: 'core',
+  merge: false,
+  resolveKnownTags: false,
+  stringKeys: true,
+  uniqueKeys: false,
+  prettyErrors: false,
+} as const
 
 /** The text of bytes that are valid UTF-8, its byte order mark kept; undefined for all others. */
 export function utf8(bytes: Uint8Array): string | undefined {
@@ -98,6 +108,7 @@ type Json = { readonly ok: true; readonly json: JsonObject } | { readonly ok: fa
 
 function toJson(document: ReturnType<typeof parseDocument>, depth: number): Json {
   try {
+    checkKeys(document)
     // An alias is refused outright: written out as JSON, a few bytes of them become gigabytes.
     const value: unknown = document.toJS({ maxAliasCount: 0 })
     if (!isMapping(value)) return { ok: false, message: 'The frontmatter is not a mapping of names to values' }
@@ -111,9 +122,20 @@ function toJson(document: ReturnType<typeof parseDocument>, depth: number): Json
   }
 }
 
+/** Throws a RangeError where a mapping has a key twice: which of the two counts is for every reader to guess. */
+function checkKeys(document: ReturnType<typeof parseDocument>): void {
+  visit(document, {
+    Map(_, { items }) {
+      const keys = new Set(items.map(({ key }) => (isScalar(key) ? key.value : key)))
+      if (keys.size < items.length) throw new RangeError('it has a key twice')
+    },
+  })
+}
+
 /** The value as JSON. Hosts compare field by field, so one that would change on the way is refused with a RangeError. */
 function jsonValue(value: unknown, levels: number): JsonValue {
-  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (value === null || typeof value === 'boolean') return value
+  if (typeof value === 'string') return jsonText(value)
   if (typeof value === 'number') return jsonNumber(value)
   if (levels === 0) throw new RangeError('it is nested too deep')
   if (Array.isArray(value)) return value.map((item) => jsonValue(item, levels - 1))
@@ -123,7 +145,13 @@ function jsonValue(value: unknown, levels: number): JsonValue {
 
 function jsonObject(value: Record<string, unknown>, levels: number): JsonObject {
   // Entries, not assignments: a key called "__proto__" is a key like any other.
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, jsonValue(item, levels)]))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [jsonText(key), jsonValue(item, levels)]))
+}
+
+/** Half of a surrogate pair has a form in JSON that other readers refuse, with all that stands around it. */
+function jsonText(value: string): string {
+  if (!value.isWellFormed()) throw new RangeError('it holds half of a surrogate pair')
+  return value
 }
 
 function jsonNumber(value: number): number {

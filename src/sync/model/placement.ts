@@ -1,6 +1,7 @@
 import { comparePaths } from './digest.ts'
 import type { Finding } from './finding.ts'
 import { baseName, folderOf, foldersAbove, joinPath, relativeTo } from './paths.ts'
+import { isSkillName } from './skill-name.ts'
 import type { Skill } from './skill.ts'
 
 /** How a source wants its skills to be placed. */
@@ -58,7 +59,7 @@ class Placement {
   }
 
   place(skill: Skill): Skill {
-    if (skill.name === undefined || skill.standing === 'tools') return skill
+    if (skill.name === undefined || !isSkillName(skill.name) || skill.standing === 'tools') return skill
     const servedPath = this.#servedPathOf(skill)
     // Withheld for a reason of its own: it keeps a path, so that whoever asks for it is told that reason.
     if (!isServable(skill)) return { ...skill, servedPath }

@@ -8,21 +8,27 @@ import type { GenerationStore } from './generations.ts'
 import type { SkillStore } from './skills.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
-/** Which generations stay: the newest so many, and all that are younger. The one that is served always does. */
+/**
+ * Which generations stay: the newest so many, and all that are younger, as long as they fit; the oldest go first. The one
+ * that is served always stays.
+ */
 export interface Retention {
   readonly generations: number
   readonly youngerThanMs: number
+  /** What all that is kept may come to on the disk. */
+  readonly bytes: number
 }
 
-/** The defaults of `design` section 3: 3 generations, 24 hours. */
-export const RETENTION: Retention = { generations: 3, youngerThanMs: 86_400_000 }
+/** The defaults of `design` section 3: 3 generations, 24 hours, 8 GiB. */
+export const RETENTION: Retention = { generations: 3, youngerThanMs: 86_400_000, bytes: 2 ** 33 }
 
-/** How much was removed, and what that gave back. */
+/** How much was removed, what that gave back, and what the rest comes to. */
 export interface Collected {
   readonly generations: number
   readonly snapshots: number
   readonly skills: number
   readonly bytes: number
+  readonly left: number
 }
 
 interface Stores {
@@ -50,7 +56,8 @@ export async function collect(
     await removeAll(path)
   }
   const { generations, snapshots, skills } = taken
-  return { generations: generations.length, snapshots: snapshots.length, skills: skills.length, bytes }
+  const { left } = taken
+  return { generations: generations.length, snapshots: snapshots.length, skills: skills.length, bytes, left }
 }
 
 /** Where everything lies that was taken out. */
@@ -58,6 +65,8 @@ interface Taken {
   readonly generations: readonly string[]
   readonly snapshots: readonly string[]
   readonly skills: readonly string[]
+  /** Bytes of what stays. */
+  readonly left: number
 }
 
 /** In this order, so that a kill in between leaves something unnamed and never a name without its thing. */
@@ -68,19 +77,56 @@ async function take(
   keep: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<Taken> {
-  const sorted = await sortGenerations(stores.generations, now, retention)
-  if (sorted === undefined) return { generations: [], snapshots: [], skills: [] }
+  const contents = new Contents(stores.snapshots)
+  const sorted = await sortGenerations(stores.generations, contents, now, retention)
+  if (sorted === undefined) return { generations: [], snapshots: [], skills: [], left: 0 }
   const generations = await takeEach(sorted.old, (number) => stores.generations.setAside(number), signal)
-  const named = new Set([...keep, ...sorted.kept.flatMap(({ sources }) => sources.map(({ snapshot }) => snapshot))])
+  const named = new Set([...keep, ...namedBy(sorted.kept)])
   const unnamed = (await stores.snapshots.digests()).filter((digest) => !named.has(digest))
   const snapshots = await takeEach(unnamed, (digest) => stores.snapshots.setAside(digest), signal)
-  const unused = await unusedSkills(stores, signal)
-  return { generations, snapshots, skills: await takeEach(unused, (digest) => stores.skills.setAside(digest), signal) }
+  const unused = await unusedSkills(stores, contents, signal)
+  const skills = await takeEach(unused, (digest) => stores.skills.setAside(digest), signal)
+  return { generations, snapshots, skills, left: await contents.countNew(await stores.snapshots.digests(), new Set()) }
+}
+
+/** What snapshots hold. Each is read once, however many generations name it. */
+class Contents {
+  readonly #snapshots: SnapshotStore
+  readonly #read = new Map<string, ReadonlyMap<string, number> | undefined>()
+
+  constructor(snapshots: SnapshotStore) {
+    this.#snapshots = snapshots
+  }
+
+  /** The digests of the skills of a snapshot, with their bytes. Undefined where it is damaged. */
+  async of(digest: string): Promise<ReadonlyMap<string, number> | undefined> {
+    if (this.#read.has(digest)) return this.#read.get(digest)
+    const snapshot = await this.#snapshots.read(digest).catch(undefinedIfDamaged)
+    const skills = snapshot?.skills.flatMap((skill) =>
+      skill.digest === undefined ? [] : [[skill.digest, skill.size] as const],
+    )
+    const content = skills === undefined ? undefined : new Map(skills)
+    this.#read.set(digest, content)
+    return content
+  }
+
+  /** Bytes of those of the snapshots' skills that are not counted yet; they are from then on. */
+  async countNew(digests: Iterable<string>, counted: Set<string>): Promise<number> {
+    let bytes = 0
+    for (const digest of digests) {
+      for (const [skill, size] of (await this.of(digest)) ?? []) {
+        if (!counted.has(skill)) bytes += size
+        counted.add(skill)
+      }
+    }
+    return bytes
+  }
 }
 
 /** Undefined where there are some and none is whole: what they named is not known, and a person may yet bring one back. */
 async function sortGenerations(
   generations: GenerationStore,
+  contents: Contents,
   now: Date,
   retention: Retention,
 ): Promise<{ readonly kept: readonly Generation[]; readonly old: readonly number[] } | undefined> {
@@ -89,31 +135,39 @@ async function sortGenerations(
   if (current === undefined && numbers.length > 0) return undefined
   const kept: Generation[] = []
   const old: number[] = []
+  const counted = new Set<string>()
+  let bytes = current === undefined ? 0 : await contents.countNew(namedBy([current]), counted)
   for (const number of numbers) {
     const generation = await generations.read(number)
     const isServed = number === current?.number
-    if (
-      generation !== undefined &&
-      (isServed || kept.length < retention.generations || isYoung(generation, now, retention))
-    ) {
-      kept.push(generation)
-    } else old.push(number)
+    const isWanted = isServed || kept.length < retention.generations || isYoung(generation, now, retention)
+    if (isWanted && generation !== undefined && bytes <= retention.bytes) {
+      bytes += await contents.countNew(namedBy([generation]), counted)
+    }
+    // The first that does not fit ends it: what is older is not kept in its place.
+    const isKept = isServed || (isWanted && bytes <= retention.bytes)
+    if (generation !== undefined && isKept) kept.push(generation)
+    else old.push(number)
   }
   return { kept, old }
 }
 
-function isYoung(generation: Generation, now: Date, retention: Retention): boolean {
-  return now.getTime() - Date.parse(generation.createdAt) < retention.youngerThanMs
+function namedBy(generations: readonly Generation[]): ReadonlySet<string> {
+  return new Set(generations.flatMap(({ sources }) => sources.map(({ snapshot }) => snapshot)))
+}
+
+function isYoung(generation: Generation | undefined, now: Date, retention: Retention): boolean {
+  return generation !== undefined && now.getTime() - Date.parse(generation.createdAt) < retention.youngerThanMs
 }
 
 /** Asks the snapshots that are left. While one of them cannot be read, every skill may be one of its own. */
-async function unusedSkills({ snapshots, skills }: Stores, signal: AbortSignal): Promise<string[]> {
-  const used = new Set<string | undefined>()
+async function unusedSkills({ snapshots, skills }: Stores, contents: Contents, signal: AbortSignal): Promise<string[]> {
+  const used = new Set<string>()
   for (const digest of await snapshots.digests()) {
     signal.throwIfAborted()
-    const snapshot = await snapshots.read(digest).catch(undefinedIfDamaged)
-    if (snapshot === undefined) return []
-    for (const skill of snapshot.skills) used.add(skill.digest)
+    const content = await contents.of(digest)
+    if (content === undefined) return []
+    for (const skill of content.keys()) used.add(skill)
   }
   return (await skills.digests()).filter((digest) => !used.has(digest))
 }

@@ -21,6 +21,7 @@ export class Store {
   readonly snapshots: SnapshotStore
   readonly generations: GenerationStore
   readonly records: SourceRecords
+  #bytes = 0
 
   private constructor(folder: StateFolder, options: StoreOptions) {
     const claims = new Claims(options.monotonicMs ?? (() => performance.now()))
@@ -46,8 +47,15 @@ export class Store {
     await this.folder.sweep()
   }
 
+  /** What the skills came to when something was last collected. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
   /** Removes what nobody needs any more; `keep` are snapshots that somebody does. Only for the one writer. */
   async collect(now: Date, retention: Retention, keep: ReadonlySet<string>, signal: AbortSignal): Promise<Collected> {
-    return collect(this, now, retention, keep, signal)
+    const collected = await collect(this, now, retention, keep, signal)
+    this.#bytes = collected.left
+    return collected
   }
 }

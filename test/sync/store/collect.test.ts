@@ -98,7 +98,7 @@ test('a second collection finds nothing', async () => {
   clock.pass(1000 * HOUR_MS)
   await collect(store, clock)
 
-  expect(await collect(store, clock)).toEqual(NOTHING_REMOVED)
+  expect(await collect(store, clock)).toMatchObject(NOTHING_REMOVED)
 })
 
 test('the generation that is served stays, wherever "current" points', async () => {
@@ -109,10 +109,31 @@ test('the generation that is served stays, wherever "current" points', async () 
   await writeFile(join(folder.path, 'current'), '2\n')
   clock.pass(1000 * HOUR_MS)
 
-  await collect(store, clock, { generations: 1, youngerThanMs: 0 })
+  await collect(store, clock, { ...RETENTION, generations: 1, youngerThanMs: 0 })
 
   expect(await store.generations.numbers()).toEqual([6, 2])
   expect(await verifyCurrent(store)).toBe(2)
+})
+
+test('what does not fit goes, the oldest first; what is served stays whatever it comes to', async () => {
+  await using folder = await temporaryFolder()
+  const clock = new Clock()
+  const store = await Store.open(folder.path, clock)
+  await publishHourly(store, clock, 6)
+  clock.pass(2 * CLAIM_MS)
+  const one = numbered(1).skill.size
+
+  const some = await collect(store, clock, { ...RETENTION, bytes: 4 * one })
+  const kept = await store.generations.numbers()
+  const all = await collect(store, clock, { ...RETENTION, bytes: 1 })
+
+  // Number n holds the skills n and n + 1, so the newest three hold four.
+  expect(kept).toEqual([6, 5, 4])
+  expect(some).toMatchObject({ generations: 3, left: 4 * one })
+  expect(await store.generations.numbers()).toEqual([6])
+  expect(all.left).toBe(2 * one)
+  expect(store.bytes).toBe(2 * one)
+  expect(await verifyCurrent(store)).toBe(6)
 })
 
 test('a snapshot that is kept for another reason stays, and its skills with it', async () => {
@@ -142,7 +163,7 @@ test('what a pull kept and did not publish yet stays for an hour, and no longer'
   clock.pass(1)
   const late = await collect(store, clock)
 
-  expect(early).toEqual(NOTHING_REMOVED)
+  expect(early).toMatchObject(NOTHING_REMOVED)
   expect(late).toMatchObject({ generations: 0, snapshots: 1, skills: 1 })
   expect(await store.snapshots.has(snapshot)).toBe(false)
 })
@@ -184,7 +205,7 @@ test('nothing is removed where no generation is whole', async () => {
   for (const name of ['1.json', '2.json']) await writeFile(join(folder.path, 'generations', name), '{')
   clock.pass(1000 * HOUR_MS)
 
-  expect(await collect(store, clock)).toEqual(NOTHING_REMOVED)
+  expect(await collect(store, clock)).toMatchObject(NOTHING_REMOVED)
   expect(await store.skills.digests()).toHaveLength(3)
 })
 
@@ -220,7 +241,7 @@ test('pulls that ask for old skills while those are collected publish generation
   for (let round = 1; round <= 15; round += 1) {
     await store.generations.publish([], clock.now)
     clock.pass(1000 * HOUR_MS)
-    await Promise.all([pull(0), collect(store, clock, { generations: 1, youngerThanMs: 0 }), pull(1), pull(2)])
+    await Promise.all([pull(0), collect(store, clock, { ...RETENTION, generations: 1, youngerThanMs: 0 }), pull(1), pull(2)])
 
     expect(await verifyCurrent(store)).toBe(4 * round)
   }
@@ -246,7 +267,7 @@ test('a state folder that lost one of its folders is collected without complaint
   const store = await Store.open(folder.path, clock)
   await rm(join(folder.path, 'skills'), { recursive: true })
 
-  expect(await collect(store, clock)).toEqual(NOTHING_REMOVED)
+  expect(await collect(store, clock)).toMatchObject(NOTHING_REMOVED)
 })
 
 async function bytesBelow(folder: string): Promise<number> {

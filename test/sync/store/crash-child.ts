@@ -57,5 +57,5 @@ for (let round = Number(first); ; round += 1) {
   await publishSamples(store, new Date(), numbered(round), numbered(round + 1))
   if (around === tracing) break
   writeSync(1, `${round}\n`)
-  await store.collect(new Date(), { generations: 1, youngerThanMs: -1 }, new Set(), new AbortController().signal)
+  await store.collect(new Date(), { generations: 1, youngerThanMs: -1, bytes: 2 ** 33 }, new Set(), new AbortController().signal)
 }

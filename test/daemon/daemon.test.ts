@@ -1,0 +1,424 @@
+import { readFileSync } from 'node:fs'
+import { chmod, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Clock } from '../../src/daemon/clock.ts'
+import { systemClock } from '../../src/daemon/clock.ts'
+import { environmentOf } from '../../src/daemon/config/environment.ts'
+import { parseConfig } from '../../src/daemon/config.ts'
+import { Daemon } from '../../src/daemon/daemon.ts'
+import { createLog } from '../../src/daemon/log.ts'
+import { Redactor } from '../../src/daemon/redactor.ts'
+import type { SourceStatus, Status } from '../../src/daemon/status.ts'
+import type { Changes } from '../../src/sync/model/changes.ts'
+import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
+import { storedSkill } from '../../src/sync/pull.ts'
+import { Store } from '../../src/sync/store/store.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { GitServer, type GitRequest } from '../support/git-server.ts'
+import { Repository } from '../support/repository.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+
+test('a daemon that has nothing yet serves an empty catalog, and what the first pulls bring after them', async () => {
+  await using world = await World.create({ team: { 'a/SKILL.md': skill('a') }, more: { 'b/SKILL.md': skill('b') } })
+  await using daemon = await world.start()
+  expect(daemon.registry.catalog.listed).toEqual([])
+
+  const outcomes = await daemon.sync()
+
+  expect([...outcomes].map(([id, { kind }]) => [id, kind])).toEqual([
+    ['team', 'updated'],
+    ['more', 'updated'],
+  ])
+  expect(listed(daemon)).toEqual(['skill://more/b/SKILL.md', 'skill://team/a/SKILL.md'])
+})
+
+test('P2: a failed pull leaves the last good catalog in place, also over a restart', async () => {
+  await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
+  {
+    await using daemon = await world.start()
+    await daemon.sync()
+    world.git.fault = { kind: 'status', status: 500 }
+
+    const outcomes = await daemon.sync()
+
+    expect(outcomes.get(id('team'))).toMatchObject({ kind: 'failed', error: { code: 'source-unreachable' } })
+    expect(listed(daemon)).toEqual(['skill://team/a/SKILL.md'])
+  }
+  await using again = await world.start()
+
+  expect(listed(again)).toEqual(['skill://team/a/SKILL.md'])
+  expect(sourceOf(again.status(), 'team')).toMatchObject({ condition: { code: 'source-unreachable' } })
+})
+
+test('P4: an unchanged pull publishes nothing, and a changed one tells exactly what moved, once', async () => {
+  await using world = await World.create({ team: { 'a/SKILL.md': skill('a'), 'b/SKILL.md': skill('b') } })
+  await using daemon = await world.start()
+  await daemon.sync()
+  const told: Changes[] = []
+  using _listening = daemon.registry.listen((changes) => told.push(changes))
+  const { generation } = daemon.registry.catalog
+
+  await daemon.sync()
+  await world.repositories['team']!.commit({ 'a/SKILL.md': skill('a', 'changed') })
+  await daemon.sync()
+
+  expect(daemon.registry.catalog.generation).toBe(generation + 1)
+  expect(told).toHaveLength(1)
+  expect([...told[0]!.changed]).toEqual(['skill://team/a/SKILL.md'])
+})
+
+test('12: fifty pushes between two polls are one pull, to the newest', async () => {
+  await using world = await World.create({ team: { 'a/SKILL.md': skill('a', '0') } })
+  await using daemon = await world.start()
+  await daemon.sync()
+  const told: Changes[] = []
+  using _listening = daemon.registry.listen((changes) => told.push(changes))
+  for (let push = 1; push <= 50; push += 1) {
+    await world.repositories['team']!.commit({ 'a/SKILL.md': skill('a', String(push)) })
+  }
+
+  await daemon.sync()
+
+  expect(told).toHaveLength(1)
+  expect(await world.read(daemon, 'skill://team/a/SKILL.md')).toContain('\n50\n')
+})
+
+test('while a source is pulled, all who ask for it again get one more pull', async () => {
+  await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
+  await using daemon = await world.start()
+  const running = daemon.sync()
+  await world.git.requested(isListing)
+
+  await Promise.all([running, daemon.sync(), daemon.sync(), daemon.sync()])
+
+  expect(world.git.requests.filter(isListing)).toHaveLength(2)
+})
+
+test('P8: a source whose host hangs delays none of the others', async () => {
+  await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
+  await using hung = await GitServer.start()
+  hung.fault = { kind: 'hang-before' }
+  await world.add('hung', `${hung.origin}/hung.git`)
+  await using daemon = await world.start()
+  const all = daemon.sync().catch((error: unknown) => error)
+  await hung.requested(() => true)
+
+  const outcomes = await daemon.sync([id('team')])
+
+  expect(outcomes.get(id('team'))?.kind).toMatch(/updated|unchanged/)
+  expect(listed(daemon)).toEqual(['skill://team/a/SKILL.md'])
+  await daemon[Symbol.asyncDispose]()
+  expect(await all).toMatchObject({ name: 'AbortError' })
+})
+
+test('P8: one of two sources is broken from the start: the other is served', async () => {
+  await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
+  await world.add('gone', `${world.git.origin}/gone.git`)
+  await using daemon = await world.start()
+
+  const outcomes = await daemon.sync()
+
+  expect(outcomes.get(id('gone'))).toMatchObject({ kind: 'failed', error: { code: 'repository-not-found' } })
+  expect(listed(daemon)).toEqual(['skill://team/a/SKILL.md'])
+  expect(sourceOf(daemon.status(), 'gone')).toMatchObject({ served: undefined, tally: { seen: 0 } })
+  expect(sourceOf(daemon.status(), 'team').condition).toBeUndefined()
+})
+
+test('a repository without skills is an empty source and no failure', async () => {
+  await using world = await World.create({ team: { 'README.md': '# nothing\n' } })
+  await using daemon = await world.start()
+
+  const outcomes = await daemon.sync()
+
+  expect(outcomes.get(id('team'))?.kind).toBe('updated')
+  expect(sourceOf(daemon.status(), 'team')).toMatchObject({ tally: { seen: 0 }, findings: [] })
+  expect(sourceOf(daemon.status(), 'team').served?.commit).toMatch(/^[0-9a-f]{40}$/)
+  expect(daemon.registry.catalog.listed).toEqual([])
+})
+
+test('a repository without commits is a condition until there is one', async () => {
+  await using world = await World.create({})
+  await using empty = await Repository.create()
+  await world.add('team', world.git.serve('team', empty))
+  await using daemon = await world.start()
+
+  const before = await daemon.sync()
+  await empty.commit({ 'a/SKILL.md': skill('a') })
+  const after = await daemon.sync()
+
+  expect(before.get(id('team'))).toMatchObject({ kind: 'failed', error: { code: 'ref-not-found' } })
+  expect(after.get(id('team'))?.kind).toBe('updated')
+  expect(sourceOf(daemon.status(), 'team').condition).toBeUndefined()
+})
+
+test('14: a repository of SHA-256 ids is `unsupported`, and says so', async () => {
+  await using world = await World.create({})
+  await using sha256 = await Repository.create({ objectFormat: 'sha256' })
+  await sha256.commit({ 'a/SKILL.md': skill('a') })
+  await world.add('http', world.git.serve('team', sha256))
+  await world.add('disk', `file://${sha256.folder}`)
+  await using daemon = await world.start()
+
+  const outcomes = await daemon.sync()
+
+  for (const source of ['http', 'disk']) {
+    expect(outcomes.get(id(source))).toMatchObject({ kind: 'failed', error: { code: 'unsupported' } })
+    expect(sourceOf(daemon.status(), source).condition?.message).toContain('sha256')
+  }
+})
+
+test('6: a ref that is deleted is a condition, its last good skills are served, and it recovers when it is back', async () => {
+  await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } }, ['ref: main'])
+  const repository = world.repositories['team']!
+  await using daemon = await world.start()
+  await daemon.sync()
+  const commit = await repository.git('rev-parse', 'refs/heads/main')
+  await repository.deleteRef('refs/heads/main')
+
+  const gone = await daemon.sync()
+  const status = sourceOf(daemon.status(), 'team')
+  const served = listed(daemon)
+  await repository.setRef('refs/heads/main', commit)
+  const back = await daemon.sync()
+
+  expect(gone.get(id('team'))).toMatchObject({ kind: 'failed', error: { code: 'ref-not-found' } })
+  expect(status).toMatchObject({ served: { commit }, condition: { code: 'ref-not-found' } })
+  expect(served).toEqual(['skill://team/a/SKILL.md'])
+  expect(back.get(id('team'))?.kind).toBe('unchanged')
+  expect(sourceOf(daemon.status(), 'team').condition).toBeUndefined()
+})
+
+test('38: a stored file that was damaged is never read, and is fetched again by itself', async () => {
+  await using world = await World.create({ team: { 'a/SKILL.md': skill('a', 'sound') } })
+  await using daemon = await world.start()
+  await daemon.sync()
+  const uri = 'skill://team/a/SKILL.md'
+  const file = await world.storedFile(daemon, uri)
+  await chmod(file, 0o600)
+  await writeFile(file, skill('a', 'drowned'))
+
+  const damaged = await world.read(daemon, uri)
+  // The one it set off itself runs or waits by now, and this joins it or follows it.
+  await daemon.sync()
+
+  expect(damaged).toBeUndefined()
+  expect(await world.read(daemon, uri)).toBe(skill('a', 'sound'))
+  expect(readFileSync(file, 'utf8')).toBe(skill('a', 'sound'))
+})
+
+test('P2: a state that cannot be written is a failure of the pull, and nothing else', async () => {
+  await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
+  await using daemon = await world.start()
+  await daemon.sync()
+  await world.repositories['team']!.commit({ 'a/SKILL.md': skill('a', 'changed') })
+  const restore = await world.block('generations')
+
+  const outcomes = await daemon.sync()
+
+  expect(outcomes.get(id('team'))).toMatchObject({ kind: 'failed', error: { code: 'store-failed' } })
+  expect(await world.read(daemon, 'skill://team/a/SKILL.md')).toBe(skill('a'))
+  await restore()
+  expect((await daemon.sync()).get(id('team'))?.kind).toBe('updated')
+  expect(await world.read(daemon, 'skill://team/a/SKILL.md')).toBe(skill('a', 'changed'))
+})
+
+test('2, P6: two hundred unchanged polls change no file, open no descriptor and are one request each', async () => {
+  await using world = await World.create({ team: { 'a/SKILL.md': skill('a'), 'b/SKILL.md': skill('b') } })
+  await using daemon = await world.start()
+  for (let poll = 0; poll < 5; poll += 1) await daemon.sync()
+  const files = await filesIn(world.state)
+  const descriptors = await openDescriptors()
+  const requests = world.git.requests.length
+
+  for (let poll = 0; poll < 200; poll += 1) await daemon.sync()
+
+  expect(world.git.requests.length - requests).toBe(200)
+  expect(await filesIn(world.state)).toEqual(files)
+  // Some are the git server's, which runs in this process too and closes its own a little later.
+  expect(await openDescriptors()).toBeLessThan(descriptors + 20)
+  expect(world.logged().match(/source-updated/g)).toHaveLength(1)
+}, 60_000)
+
+test('23, P6: a host that is down for a week is asked ever more seldom and logged once, and the recovery is one line', async () => {
+  const clock = new FakeClock()
+  await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
+  {
+    await using daemon = await world.start()
+    await daemon.sync()
+  }
+  world.git.fault = { kind: 'status', status: 500 }
+  const logged = world.logged().length
+  await using daemon = await world.start(clock)
+  daemon.poll()
+  let failed = 0
+
+  for (let hour = 0; hour < 7 * 24; hour += 1) failed += await world.passHour(clock, daemon)
+
+  expect(failed).toBeGreaterThan(50)
+  expect(failed).toBeLessThan(500)
+  expect(world.logged().slice(logged).trim().split('\n')).toHaveLength(1)
+  expect(listed(daemon)).toEqual(['skill://team/a/SKILL.md'])
+  expect(sourceOf(daemon.status(), 'team').lastSuccess?.slice(0, 10)).not.toBe(
+    sourceOf(daemon.status(), 'team').lastAttempt?.slice(0, 10),
+  )
+}, 120_000)
+
+test('a daemon that is disposed ends its pulls, and answers no more requests', async () => {
+  await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
+  world.git.fault = { kind: 'hang', at: 4, on: 'fetch' }
+  const daemon = await world.start()
+  const pulled = daemon.sync().catch((error: unknown) => error)
+  await world.git.requested(isFetch)
+
+  await daemon[Symbol.asyncDispose]()
+
+  expect(await pulled).toMatchObject({ name: 'AbortError' })
+  await expect(daemon.sync()).rejects.toMatchObject({ name: 'AbortError' })
+  expect(await readdir(join(world.state, 'tmp'))).toEqual([])
+})
+
+/** A git server with a repository for each source, and a state folder for the daemon of a test. */
+class World implements AsyncDisposable {
+  readonly git: GitServer
+  readonly state: string
+  readonly repositories: Record<string, Repository> = {}
+  readonly #urls: Record<string, string> = {}
+  readonly #lines: readonly string[]
+  readonly #folder: AsyncDisposable
+  #logged = ''
+  #store: Store | undefined
+
+  private constructor(git: GitServer, folder: AsyncDisposable & { readonly path: string }, lines: readonly string[]) {
+    this.git = git
+    this.#folder = folder
+    this.#lines = lines
+    this.state = join(folder.path, 'state')
+  }
+
+  /** Each source with the files of its first commit; the lines of YAML stand in each. */
+  static async create(
+    sources: Readonly<Record<string, Readonly<Record<string, string>>>>,
+    lines: readonly string[] = [],
+  ): Promise<World> {
+    const world = new World(await GitServer.start(), await temporaryFolder(), lines)
+    for (const [source, files] of Object.entries(sources)) {
+      const repository = await Repository.create()
+      await repository.commit(files)
+      world.repositories[source] = repository
+      await world.add(source, world.git.serve(source, repository))
+    }
+    return world
+  }
+
+  async add(source: string, url: string): Promise<void> {
+    this.#urls[source] = url
+  }
+
+  async start(clock: Clock = systemClock): Promise<Daemon> {
+    const entries = Object.entries(this.#urls).map(([source, url]) => ({
+      lines: [`  - id: ${source}`, `    url: ${url}`, ...this.#lines.map((line) => `    ${line}`)],
+    }))
+    const yaml = ['sources:', ...entries.flatMap(({ lines }) => lines), `state: ${this.state}`].join('\n')
+    const environment = environmentOf({}, this.state)
+    const config = parseConfig(yaml, 'skillsyncd.yaml', environment)
+    if (Array.isArray(config)) throw new Error(JSON.stringify(config))
+    const redactor = new Redactor()
+    const stream = { write: (text: string) => (this.#logged += text) }
+    const log = createLog({ level: 'info', stream, format: 'json', journal: false, clock, redactor })
+    this.#store = await Store.open(this.state)
+    return Daemon.start(config, { store: this.#store, clock, log, environment, redactor })
+  }
+
+  /** Everything that was logged at `info` and above. */
+  logged(): string {
+    return this.#logged
+  }
+
+  /** What a client would be given; undefined where it is damaged. */
+  async read(daemon: Daemon, uri: string): Promise<string | undefined> {
+    const { skill, file } = daemon.registry.catalog.files.get(uri)!
+    const bytes = await daemon.serving.read(skill, file)
+    return bytes === undefined ? undefined : Buffer.from(bytes).toString()
+  }
+
+  async storedFile(daemon: Daemon, uri: string): Promise<string> {
+    const { skill, file } = daemon.registry.catalog.files.get(uri)!
+    const { digest, folderName } = storedSkill(skill)
+    return join(this.state, 'skills', digest, folderName, file.path)
+  }
+
+  /** Puts a file in the place of a folder of the state. Returns what puts the folder back. */
+  async block(folder: string): Promise<() => Promise<void>> {
+    const path = join(this.state, folder)
+    await rename(path, `${path}-aside`)
+    await writeFile(path, '')
+    return async () => {
+      await rm(path)
+      await rename(`${path}-aside`, path)
+    }
+  }
+
+  /** Lets an hour pass, minute by minute, each poll in it having its end first. Returns how many polls there were. */
+  async passHour(clock: FakeClock, daemon: Daemon): Promise<number> {
+    let polls = 0
+    for (let minute = 0; minute < 60; minute += 1) {
+      const before = this.git.requests.length
+      const due = sourceOf(daemon.status(), 'team').nextPoll!
+      await clock.advance(60_000)
+      if (Date.parse(due) > clock.now().getTime()) continue
+      await this.git.requested(() => true, before)
+      // Its outcome is remembered after the answer has come.
+      while (sourceOf(daemon.status(), 'team').nextPoll === due) await new Promise((resolve) => setImmediate(resolve))
+      polls += 1
+      console.log(polls, minute, clock.now(), sourceOf(daemon.status(), 'team').nextPoll)
+    }
+    return polls
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.git[Symbol.asyncDispose]()
+    for (const repository of Object.values(this.repositories)) await repository[Symbol.asyncDispose]()
+    await this.#folder[Symbol.asyncDispose]()
+  }
+}
+
+function skill(name: string, body = 'first'): string {
+  return `---\nname: ${name}\ndescription: ${name} of the tests\n---\n${body}\n`
+}
+
+function listed(daemon: Daemon): string[] {
+  return daemon.registry.catalog.listed.map(({ uri }) => uri)
+}
+
+function sourceOf(status: Status, name: string): SourceStatus {
+  return status.sources.find((source) => source.id === name)!
+}
+
+function id(text: string): SourceId {
+  if (!isSourceId(text)) throw new Error(`"${text}" is no source id`)
+  return text
+}
+
+function isListing({ body }: GitRequest): boolean {
+  return /^.{4}command=ls-refs/.test(body.toString('latin1', 0, 64))
+}
+
+function isFetch({ body }: GitRequest): boolean {
+  return /^.{4}command=fetch/.test(body.toString('latin1', 0, 64))
+}
+
+/** Every file below a folder, with what changes whenever it is written. */
+async function filesIn(folder: string): Promise<Record<string, string>> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  const marks = files.toSorted().map(async (file) => {
+    const { ino, mtimeNs, ctimeNs, size } = await stat(file, { bigint: true })
+    return [file, `${ino} ${mtimeNs} ${ctimeNs} ${size}`] as const
+  })
+  return Object.fromEntries(await Promise.all(marks))
+}
+
+async function openDescriptors(): Promise<number> {
+  return (await readdir('/proc/self/fd')).length
+}
