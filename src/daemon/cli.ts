@@ -98,12 +98,12 @@ function failureOf(error: unknown): { readonly text: string; readonly status: Ex
   if (error instanceof Error && error.name === 'AbortError') return { text: 'stopped', status: 1 }
   if (error instanceof SyncError) return { text: `${printable(error.message)}\n  ${mendOf(error.code)}`, status: 1 }
   if (error instanceof ControlError)
-    return { text: printable(error.message), status: WRONG_USAGE.includes(error.code) ? 2 : 1 }
+    return { text: printable(error.message), status: WRONG_USAGE.has(error.code) ? 2 : 1 }
   return undefined
 }
 
 /** What was asked for does not go with the configuration. */
-const WRONG_USAGE: readonly string[] = ['other-config', 'unknown-source']
+const WRONG_USAGE: ReadonlySet<string> = new Set(['other-config', 'unknown-source'])
 
 /** What of a process a command line needs to be stopped. */
 export interface Signals {

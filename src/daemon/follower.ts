@@ -3,6 +3,7 @@ import type { FSWatcher } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { ReadFile } from '../serve/content.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import { Registry } from '../serve/registry.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
@@ -27,6 +28,8 @@ export class Follower implements AsyncDisposable {
   readonly #first = new AbortController()
   readonly #watching: Promise<void>
   readonly #watcher: FSWatcher | undefined
+  readonly #readStored: ReadFile = (skill, file) => this.#store.skills.read(storedSkill(skill), file).catch(damaged)
+  #read = this.#readStored
   #seen: string | undefined
   #looking: Promise<void> | undefined
   #lookAgain = false
@@ -50,10 +53,16 @@ export class Follower implements AsyncDisposable {
     const { instructions } = this.#config.serve
     return {
       registry: this.registry,
-      read: async (skill, file) => this.#store.skills.read(storedSkill(skill), file).catch(damaged),
+      read: (skill, file) => this.#read(skill, file),
       pages: this.#config.limits.listing,
       ...(instructions !== undefined && { instructions }),
     }
+  }
+
+  /** Until disposed, files are read by the daemon of this very process: it fetches again what is damaged. */
+  readWith(read: ReadFile): Disposable {
+    this.#read = read
+    return { [Symbol.dispose]: () => void (this.#read = this.#readStored) }
   }
 
   /** Looks at the pointer now, and once more if it is being looked at already. */

@@ -3,6 +3,7 @@ import type { Catalog } from './model/catalog.ts'
 import type { Generation, Held } from './model/generation.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { SourceId } from './model/source-id.ts'
+import { SyncError } from './model/sync-error.ts'
 import type { Current } from './pull.ts'
 import type { Store } from './store/store.ts'
 
@@ -79,9 +80,27 @@ interface Loaded {
 async function load(store: Store, order: readonly SourceId[]): Promise<Loaded | undefined> {
   const generation = await store.generations.current()
   if (generation === undefined) return undefined
-  const sources = order.flatMap((id) => generation.sources.find(({ source }) => source === id) ?? [])
-  const held = await Promise.all(
-    sources.map(async (held) => ({ held, snapshot: await store.snapshots.read(held.snapshot) })),
-  )
-  return { generation: { ...generation, sources }, held }
+  const sources = order.filter((id) => generation.sources.some(({ source }) => source === id))
+  const found = await Promise.all(sources.map((source) => newestOf(store, source, generation)))
+  const held = found.filter((entry) => entry !== undefined)
+  return { generation: { ...generation, sources: held.map((entry) => entry.held) }, held }
+}
+
+/** What the generation has of a source. Where that is damaged, what the newest one before it has: old, and told by its age. */
+async function newestOf(store: Store, source: SourceId, newest: Generation): Promise<Current | undefined> {
+  for (const number of await store.generations.numbers()) {
+    if (number > newest.number) continue
+    const generation = number === newest.number ? newest : await store.generations.read(number)
+    const held = generation?.sources.find((candidate) => candidate.source === source)
+    const snapshot = held && (await unlessDamaged(store.snapshots.read(held.snapshot)))
+    if (held !== undefined && snapshot !== undefined) return { held, snapshot }
+  }
+  return undefined
+}
+
+async function unlessDamaged(reading: Promise<Snapshot>): Promise<Snapshot | undefined> {
+  return reading.catch((error: unknown) => {
+    if (error instanceof SyncError && error.code === 'store-failed') return undefined
+    throw error
+  })
 }

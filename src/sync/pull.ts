@@ -90,6 +90,16 @@ interface Taking {
 
 /** Fetches what is not known, judges it and keeps the skills. */
 async function take(revision: Revision, upstream: Upstream, taking: Taking): Promise<Snapshot> {
+  try {
+    return await takeUnknown(revision, upstream, taking)
+  } catch (error) {
+    if (taking.earlier === undefined || !(error instanceof SyncError) || error.code !== 'store-failed') throw error
+    // A stored file that the new commit has too may be damaged. Then nothing that is stored is relied on, and it is mended.
+    return takeUnknown(revision, upstream, { ...taking, earlier: undefined })
+  }
+}
+
+async function takeUnknown(revision: Revision, upstream: Upstream, taking: Taking): Promise<Snapshot> {
   const { rules, earlier, signal } = taking
   try {
     await using tree = await upstream.fetch(revision, knownTrees(rules, earlier), signal)
@@ -161,8 +171,8 @@ async function keepSkills(
   store: Store,
   signal: AbortSignal,
 ): Promise<void> {
-  const kept = new Set(earlier?.skills.filter(isStored).map(({ digest }) => digest))
-  const fresh = found.skills.filter((skill) => isStored(skill) && !kept.has(skill.digest)).map(storedSkill)
+  const kept = new Set(earlier?.skills.filter(isStored).map(placeOf))
+  const fresh = found.skills.filter((skill) => isStored(skill) && !kept.has(placeOf(skill))).map(storedSkill)
   const uses = usesOf(fresh)
   const stored = earlier === undefined ? new Map<ObjectId, Origin>() : storedBlobs(earlier)
   await store.skills.keepAll(fresh, (_, file) => originOf(file, found, uses, stored), signal)
@@ -170,6 +180,11 @@ async function keepSkills(
 
 function isStored(skill: Skill): boolean {
   return skill.digest !== undefined && skill.standing !== 'withheld'
+}
+
+/** Other rules can read another name out of the same files, and the folder is called by it. */
+function placeOf(skill: Skill): string {
+  return `${skill.digest}/${folderNameOf(skill)}`
 }
 
 function originOf(

@@ -59,7 +59,7 @@ export async function modernHttp(url: string): Promise<Peer> {
   const call = async (method: string, params: any = {}): Promise<Reply> => {
     lastId += 1
     const body = { jsonrpc: '2.0', id: lastId, method, params: { ...params, _meta: META } }
-    return await replyOf(
+    return replyOf(
       await fetch(url, { method: 'POST', headers: modernHeaders(method, params), body: JSON.stringify(body) }),
     )
   }
@@ -94,7 +94,7 @@ export async function legacyHttp(url: string, version = '2025-11-25'): Promise<P
   let session = ''
   const stop = new AbortController()
   const post = async (message: object): Promise<Response> =>
-    await fetch(url, {
+    fetch(url, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -106,7 +106,7 @@ export async function legacyHttp(url: string, version = '2025-11-25'): Promise<P
     })
   const call = async (method: string, params?: unknown): Promise<Reply> => {
     lastId += 1
-    return await replyOf(await post({ jsonrpc: '2.0', id: lastId, method, ...(params !== undefined && { params }) }))
+    return replyOf(await post({ jsonrpc: '2.0', id: lastId, method, ...(params !== undefined && { params }) }))
   }
   const opening = await call('initialize', {
     protocolVersion: version,
@@ -173,7 +173,7 @@ export async function stdio(
     const { promise, resolve } = Promise.withResolvers<Reply>()
     waiting.set(id, resolve)
     send({ jsonrpc: '2.0', id, method, ...(withMeta !== undefined && { params: withMeta }) })
-    return await promise
+    return promise
   }
   const opening =
     era === 'modern'
@@ -281,7 +281,7 @@ export function hear(source: AsyncIterable<any>, stop: () => Promise<void>): Hea
       if (known !== undefined) return known
       const { promise, resolve, reject } = Promise.withResolvers<any>()
       waiters.add({ accepts, resolve, reject })
-      return await promise
+      return promise
     },
     [Symbol.asyncDispose]: stop,
   }

@@ -74,6 +74,7 @@ async function write(
   const writer = await Writer.open({ config, environment, log, redactor, command: 'mcp', handlers })
   if ('heldBy' in writer) return
   await using _writer = writer
+  using _reading = follower.readWith(writer.daemon.serving.read)
   using _listening = writer.daemon.registry.listen(() => follower.look())
   writer.daemon.poll()
   await Promise.race([handedOver.promise, aborted(signal)])

@@ -29,7 +29,9 @@ function isPlain(text: string): boolean {
 }
 
 /** A file or folder; made absolute later, when the place of the configuration is known. */
-export const path = line
+export function path(): z.ZodString {
+  return line()
+}
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DURATION = /^([1-9][0-9]{0,8})(ms|s|m|h|d)$/

@@ -7,7 +7,7 @@ import { methodsOf } from './methods.ts'
 import type { Method, MethodName, Serving } from './methods.ts'
 
 /** SEP-2640's identifier of the extension. */
-export const SKILLS_EXTENSION = 'io.modelcontextprotocol/skills'
+const SKILLS_EXTENSION = 'io.modelcontextprotocol/skills'
 
 /** The revision of the modern era. The SDK's own list of supported versions has the legacy ones only. */
 export const MODERN_REVISION = '2026-07-28'

@@ -93,7 +93,8 @@ class Builder {
       listed: listed.toSorted((a, b) => comparePaths(a.uri, b.uri)),
       files: this.#files,
       folders: new Map([...this.#folders].map(([uri, children]) => [uri, inNameOrder([...children.values()])])),
-      withheld: this.#withheld,
+      // One that is withheld for a clash would stand at the URI of the one that is served.
+      withheld: new Map([...this.#withheld].filter(([uri]) => !this.#skills.has(uri))),
     }
   }
 
