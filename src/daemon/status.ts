@@ -6,7 +6,9 @@ import type { SourceId } from '../sync/model/source-id.ts'
 import { mendOf } from '../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../sync/model/sync-error.ts'
 import type { SourceRecord } from '../sync/store/source-records.ts'
-import type { Config } from './config.ts'
+import type { Access } from './config/access.ts'
+import { credentialOf } from './config/access.ts'
+import type { Config, ConfiguredSource } from './config.ts'
 import { VERSION } from '../serve/version.ts'
 
 /** How it stands, as plain data: what `skillsyncd status --json` prints. Times are ISO 8601, UTC. */
@@ -53,6 +55,8 @@ export interface Condition {
   readonly message: string
   /** What a person can try. */
   readonly mend: string
+  /** With `credentials-rejected`: what the secret is read from. Never the secret. */
+  readonly credential?: string
 }
 
 export interface SourceFinding extends Finding {
@@ -77,13 +81,13 @@ export function statusOf(input: StatusInput): Status {
     state: config.state,
     generation: catalog.generation,
     skills: catalog.listed.length,
-    sources: config.sources.map(({ source }) => sourceStatus(source, input)),
+    sources: config.sources.map((configured) => sourceStatus(configured, input)),
     ...(startedAt !== undefined && { daemon: { pid: process.pid, startedAt: startedAt.toISOString() } }),
     ...(http !== undefined && { http }),
   }
 }
 
-function sourceStatus(source: Config['sources'][number]['source'], input: StatusInput): SourceStatus {
+function sourceStatus({ source, access }: ConfiguredSource, input: StatusInput): SourceStatus {
   const snapshot = input.catalog.snapshots.find((candidate) => candidate.source === source.id)
   const record = input.recordOf(source.id)
   const { revision, lastSuccess } = record ?? {}
@@ -96,10 +100,15 @@ function sourceStatus(source: Config['sources'][number]['source'], input: Status
     lastAttempt: record?.lastAttempt,
     lastSuccess,
     nextPoll: input.nextPolls.get(source.id)?.toISOString(),
-    condition: record?.condition && { ...record.condition, mend: mendOf(record.condition.code) },
+    condition: record?.condition && conditionOf(record.condition, access),
     tally: tallyOf(snapshot?.skills ?? []),
     findings: snapshot === undefined ? [] : findingsOf(snapshot),
   }
+}
+
+function conditionOf(condition: NonNullable<SourceRecord['condition']>, access: Access): Condition {
+  const credential = condition.code === 'credentials-rejected' ? credentialOf(access) : undefined
+  return { ...condition, mend: mendOf(condition.code), ...(credential !== undefined && { credential }) }
 }
 
 /** A repository can have more findings than a line of the socket takes. Who asks reads them from the state folder. */

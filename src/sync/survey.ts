@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { open, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import picomatch from 'picomatch'
 import { Gatherer, decidedByTheirId, findSkills } from './find-skills.ts'
@@ -133,7 +133,7 @@ class Surveyor {
     if (wanted.length === 0) return
     for (const [id, taken] of await this.#tree.take(wanted, this.#signal)) {
       this.#taken.set(id, taken)
-      this.#known.set(id, taken.kind === 'refused' ? taken : await knownContent(taken))
+      this.#known.set(id, taken.kind === 'refused' ? taken : knownContent(taken))
     }
   }
 
@@ -188,24 +188,8 @@ function blobsOf(candidate: ResolvedCandidate): ObjectId[] {
   return 'id' in candidate.document ? [candidate.document.id, ...files] : files
 }
 
-const LFS_HEAD = Buffer.from('version https://git-lfs.github.com/spec/')
-/** The git LFS specification: a pointer file is under 1,024 bytes. */
-const LFS_BYTES = 1024
-
-async function knownContent(taken: Extract<Taken, { kind: 'blob' }>): Promise<KnownContent> {
-  const { size, sha256, file } = taken
-  return {
-    kind: 'known',
-    size,
-    sha256,
-    isLfsPointer: size >= LFS_HEAD.length && size < LFS_BYTES && (await beginsWith(file, LFS_HEAD)),
-  }
-}
-
-async function beginsWith(file: string, head: Buffer): Promise<boolean> {
-  await using handle = await open(file, 'r')
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(head.length), 0, head.length, 0)
-  return bytesRead === head.length && buffer.equals(head)
+function knownContent({ size, sha256, isLfsPointer }: Extract<Taken, { kind: 'blob' }>): KnownContent {
+  return { kind: 'known', size, sha256, isLfsPointer }
 }
 
 /** Folders whose content a link outside of any skill, or a linked SKILL.md, decides: their own id does not. */

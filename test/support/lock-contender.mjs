@@ -4,7 +4,9 @@ import { acquireLock } from '../../dist/daemon/daemon-lock.js'
 
 let lock
 
-process.on('message', async ({ take, release }) => {
+process.on('message', (request) => void contend(request))
+
+async function contend({ take, release }) {
   if (release) {
     await lock.release()
     process.send({ released: true })
@@ -13,6 +15,6 @@ process.on('message', async ({ take, release }) => {
   const end = await acquireLock(take, { pid: process.pid, socket: `${take}/no.sock`, command: 'contender' })
   lock = 'release' in end ? end : undefined
   process.send(lock === undefined ? { heldBy: end.heldBy.pid } : { won: true })
-})
+}
 
 process.send({ ready: true })

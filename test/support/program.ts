@@ -3,6 +3,7 @@ import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
 import { temporaryFolder } from './temporary.ts'
 
 /** The built program. */
@@ -39,13 +40,17 @@ export class Home implements AsyncDisposable {
   static async create(): Promise<Home> {
     const folder = await temporaryFolder()
     const home = new Home(folder.path, folder)
+    // A test that ran out of time disposes of nothing: what it started must not outlive it.
+    onTestFinished(() => home[Symbol.asyncDispose]())
     for (const name of ['config/skillsyncd', 'run', 'tmp']) await mkdir(join(home.path, name), { recursive: true })
     return home
   }
 
   /** Writes the configuration: sources, each with its id and the lines of YAML that follow, and lines of the top level. */
   async configure(sources: Readonly<Record<string, readonly string[]>>, rest: readonly string[] = []): Promise<void> {
-    const entries = Object.entries(sources).flatMap(([id, lines]) => [`  - id: ${id}`, ...lines.map((l) => `    ${l}`)])
+    const entries = Object.entries(sources).flatMap(([id, lines]) =>
+      [`  - id: ${id}`].concat(lines.map((line) => `    ${line}`)),
+    )
     const lines = ['sources:', ...entries, 'serve: { http: { port: 0 } }', ...rest]
     await writeFile(this.configFile, lines.map((line) => `${line}\n`).join(''))
   }
@@ -61,7 +66,7 @@ export class Home implements AsyncDisposable {
   async run(...args: string[]): Promise<Ended> {
     const program = this.start(...args)
     program.process.stdin.end()
-    return await program.ended()
+    return program.ended()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -113,23 +118,26 @@ export class Program {
 
   /** The first line on stdout: of `start`, the address of MCP. */
   async line(): Promise<string> {
-    return await this.#firstLine(() => this.#stdout, () => true)
+    return this.#firstLine(
+      () => this.#stdout,
+      () => true,
+    )
   }
 
   /** The first line on stderr that is accepted, written already or to come. */
   async said(accepts: (line: string) => boolean): Promise<string> {
-    return await this.#firstLine(() => this.#stderr, accepts)
+    return this.#firstLine(() => this.#stderr, accepts)
   }
 
   /** Resolves when it has ended by itself. */
   async ended(): Promise<Ended> {
-    return await this.#ended
+    return this.#ended
   }
 
   /** Asks it to stop, as a service manager does. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
     this.process.kill(signal)
-    return await this.#ended
+    return this.#ended
   }
 
   /** Ends it on the spot; one that has ended is fine. */

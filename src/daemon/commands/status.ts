@@ -8,7 +8,7 @@ import { ControlError } from '../control-client.ts'
 import { printable } from '../log-line.ts'
 import { request } from '../requests.ts'
 import { statusOf, withFindings } from '../status.ts'
-import type { SourceStatus, Status } from '../status.ts'
+import type { Condition, SourceStatus, Status } from '../status.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
 
@@ -78,8 +78,12 @@ function sourceLines(source: SourceStatus, all: boolean): string[] {
   ]
   if (nextPoll !== undefined) lines.push(`  next poll ${nextPoll}`)
   if (condition !== undefined)
-    lines.push(`  ! ${condition.code}: ${printable(condition.message)}`, `    ${condition.mend}`)
+    lines.push(`  ! ${condition.code}: ${printable(condition.message)}`, `    ${mendLine(condition)}`)
   return [...lines, ...findingLines(source, all)]
+}
+
+function mendLine({ mend, credential }: Condition): string {
+  return credential === undefined ? mend : `${mend}: ${printable(credential)}`
 }
 
 /** "Up to date" is never said without the two commits that prove it. */

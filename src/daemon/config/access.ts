@@ -37,6 +37,11 @@ export function authorizationOf(
   }
 }
 
+/** What the secret is read from, for people; undefined where none is sent. */
+export function credentialOf(access: Access): string | undefined {
+  return access.kind === 'none' ? undefined : nameOf(access.password)
+}
+
 async function readSecret(reference: SecretReference, environment: Environment): Promise<string> {
   const name = nameOf(reference)
   const secret = await rawSecret(reference, environment)

@@ -37,6 +37,8 @@ export interface Blob {
   readonly size: number
   /** SHA-256 of the bytes, 64 lower-case hex digits. */
   readonly sha256: string
+  /** What git LFS keeps in the place of a file. */
+  readonly isLfsPointer: boolean
   readonly file: string
 }
 

@@ -8,6 +8,15 @@ export function cannot(attempt: string): (cause: unknown) => never {
   }
 }
 
+/** What is done at once, with the errors of the file system as `cannot` has them. */
+export function attempted<Done>(attempt: string, work: () => Done): Done {
+  try {
+    return work()
+  } catch (error) {
+    return cannot(attempt)(error)
+  }
+}
+
 /** Whether it comes from the operating system, with one of these codes where some are named. */
 export function isDiskError(error: unknown, ...codes: readonly string[]): error is Error & { readonly code: string } {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return false

@@ -1,5 +1,17 @@
 import { createHash } from 'node:crypto'
-import { chmod, constants, copyFile, lstat, open, rename, type FileHandle } from 'node:fs/promises'
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readSync,
+  renameSync,
+} from 'node:fs'
+import type { Stats } from 'node:fs'
+import { open, type FileHandle } from 'node:fs/promises'
 import type { DigestedFile } from '../model/digest.ts'
 import { cannot, isDiskError } from './disk-error.ts'
 
@@ -11,19 +23,37 @@ export interface Bytes {
 
 /**
  * Puts the bytes at `path`, closed to writing. Says why the file there is not the one that was meant, undefined if it is:
- * what is hashed is the file in its new place, so nothing can come between.
+ * what is hashed is the file in its new place, so nothing can come between. Does not let go of the thread.
  */
-export async function place(bytes: Bytes, path: string, file: DigestedFile): Promise<string | undefined> {
-  if (bytes.move) await rename(bytes.file, path)
+export function place(bytes: Bytes, path: string, file: DigestedFile): string | undefined {
+  if (bytes.move) renameSync(bytes.file, path)
   else {
     // Copying would follow a link, and wait for ever on a pipe.
-    if (!(await lstat(bytes.file)).isFile()) return 'it is not a regular file'
+    if (!lstatSync(bytes.file).isFile()) return 'it is not a regular file'
     // A reflink where the disk has it; never a hard link: an agent that writes to its copy would write to all.
-    await copyFile(bytes.file, path, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
+    copyFileSync(bytes.file, path, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
   }
-  const problem = await problemOf(path, file)
-  if (problem === undefined) await chmod(path, file.executable ? 0o555 : 0o444)
-  return problem
+  const descriptor = openSync(path, UNFOLLOWED)
+  try {
+    const found = fstatSync(descriptor)
+    const problem = statProblem(found, file) ?? contentProblem(descriptor, file)
+    const mode = file.executable ? 0o555 : 0o444
+    if (problem === undefined && (found.mode & 0o777) !== mode) fchmodSync(descriptor, mode)
+    return problem
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function contentProblem(descriptor: number, file: DigestedFile): string | undefined {
+  const check = new ContentCheck(file)
+  const piece = Buffer.allocUnsafe(Math.min(Math.max(file.size, 1), PIECE_BYTES))
+  while (check.left > 0) {
+    const bytesRead = readSync(descriptor, piece, 0, Math.min(check.left, piece.length), null)
+    if (bytesRead === 0) break
+    check.update(piece.subarray(0, bytesRead))
+  }
+  return check.problem()
 }
 
 /** The bytes of the file, or why they cannot be had: what is not exactly the file that was meant is never given out. */
@@ -44,7 +74,7 @@ export async function problemOf(
   try {
     const handle = await open(path, UNFOLLOWED)
     try {
-      return await contentProblem(handle, file, take)
+      return statProblem(await handle.stat(), file) ?? (await readProblem(handle, file, take))
     } finally {
       await handle.close()
     }
@@ -62,22 +92,46 @@ const DAMAGE = ['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EACCES', 'EPERM', 'EIO']
 
 const PIECE_BYTES = 2 ** 20
 
-async function contentProblem(
+async function readProblem(
   handle: FileHandle,
   file: DigestedFile,
   take: (piece: Buffer) => void,
 ): Promise<string | undefined> {
-  const found = await handle.stat()
-  if (!found.isFile()) return 'it is not a regular file'
-  if (found.size !== file.size) return `it has ${found.size} bytes, not ${file.size}`
-  const hash = createHash('sha256')
-  for (let left = file.size; left > 0;) {
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(Math.min(left, PIECE_BYTES)), 0)
-    if (bytesRead === 0) return `it ends ${left} bytes too early`
+  const check = new ContentCheck(file)
+  while (check.left > 0) {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(Math.min(check.left, PIECE_BYTES)), 0)
+    if (bytesRead === 0) break
     const piece = buffer.subarray(0, bytesRead)
-    hash.update(piece)
+    check.update(piece)
     take(piece)
-    left -= bytesRead
   }
-  return hash.digest('hex') === file.sha256 ? undefined : 'its SHA-256 is another'
+  return check.problem()
+}
+
+function statProblem(found: Stats, file: DigestedFile): string | undefined {
+  if (!found.isFile()) return 'it is not a regular file'
+  return found.size === file.size ? undefined : `it has ${found.size} bytes, not ${file.size}`
+}
+
+/** Goes along with the bytes of a file, to say at their end whether they are the ones that were meant. */
+class ContentCheck {
+  readonly #file: DigestedFile
+  readonly #hash = createHash('sha256')
+  /** Bytes that are still to come. */
+  left: number
+
+  constructor(file: DigestedFile) {
+    this.#file = file
+    this.left = file.size
+  }
+
+  update(piece: Buffer): void {
+    this.#hash.update(piece)
+    this.left -= piece.length
+  }
+
+  problem(): string | undefined {
+    if (this.left > 0) return `it ends ${this.left} bytes too early`
+    return this.#hash.digest('hex') === this.#file.sha256 ? undefined : 'its SHA-256 is another'
+  }
 }

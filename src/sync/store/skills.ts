@@ -6,10 +6,11 @@ import type { SkillFile } from '../model/skill.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { removeAll, syncFolder, temporaryIn } from './atomic.ts'
 import type { Claims } from './claims.ts'
-import { cannot, isDiskError } from './disk-error.ts'
+import { attempted, cannot, isDiskError } from './disk-error.ts'
 import { makeDurable } from './durable.ts'
 import { WIDTH, inParallel } from './parallel.ts'
 import { place, problemOf, readVerified, type Bytes } from './skill-file.ts'
+import { inSlices } from './slices.ts'
 import { makeFolder, namesIn, type StateFolder } from './state-folder.ts'
 import { checkDigest, checkPath, checkStorable, isDigest, type PathLimits, type StoredSkill } from './stored-path.ts'
 
@@ -22,6 +23,14 @@ export type Origin =
 interface Draft {
   readonly skill: StoredSkill
   readonly folder: string
+}
+
+/** One file on its way to its place. */
+interface Writing {
+  readonly skill: StoredSkill
+  readonly file: SkillFile
+  readonly path: string
+  readonly from: Origin
 }
 
 /**
@@ -124,25 +133,29 @@ export class SkillStore {
     signal: AbortSignal,
   ): Promise<string[]> {
     const folders = drafts.flatMap(foldersIn)
-    for (const folder of folders) await makeFolder(folder, 0o755)
-    const files = drafts.flatMap((draft) => draft.skill.files.map((file) => ({ draft, file })))
-    const paths: string[] = []
-    const write = async ({ draft, file }: (typeof files)[number]): Promise<void> => {
-      const path = join(draft.folder, draft.skill.folderName, file.path)
-      paths.push(path)
-      const bytes = await this.#bytesAt(bytesOf(draft.skill, file))
-      const attempt = `keep "${file.path}" of the skill "${draft.skill.digest}"`
-      const problem = await place(bytes, path, file).catch(cannot(attempt))
-      if (problem !== undefined) throw new SyncError('store-failed', `Cannot ${attempt}: ${problem}`)
-    }
-    await inParallel(files, WIDTH, write, signal)
-    return [...paths, ...folders]
+    const files = drafts.flatMap(({ skill, folder }) =>
+      skill.files.map((file) => ({
+        skill,
+        file,
+        path: join(folder, skill.folderName, file.path),
+        from: bytesOf(skill, file),
+      })),
+    )
+    const stored = files.flatMap(({ from }) => (from.kind === 'stored' ? [from.skill.digest] : []))
+    for (const digest of new Set(stored)) await this.#claims.claim(digest)
+    await inSlices(folders, (folder) => makeFolder(folder, 0o755), signal)
+    await inSlices(files, (writing) => this.#place(writing), signal)
+    return [...files.map(({ path }) => path), ...folders]
   }
 
-  async #bytesAt(origin: Origin): Promise<Bytes> {
-    if (origin.kind === 'scratch') return origin
-    await this.#claims.claim(origin.skill.digest)
-    return { file: this.#pathOf(origin.skill, origin.path), move: false }
+  #place({ skill, file, path, from }: Writing): void {
+    const attempt = `keep "${file.path}" of the skill "${skill.digest}"`
+    const problem = attempted(attempt, () => place(this.#bytesAt(from), path, file))
+    if (problem !== undefined) throw new SyncError('store-failed', `Cannot ${attempt}: ${problem}`)
+  }
+
+  #bytesAt(origin: Origin): Bytes {
+    return origin.kind === 'scratch' ? origin : { file: this.#pathOf(origin.skill, origin.path), move: false }
   }
 
   async #publish(draft: Draft): Promise<void> {

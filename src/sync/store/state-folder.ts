@@ -1,8 +1,9 @@
-import { chmod, mkdir, readFile, readdir, rename } from 'node:fs/promises'
+import { chmodSync, mkdirSync } from 'node:fs'
+import { mkdir, readFile, readdir, rename } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { SyncError } from '../model/sync-error.ts'
 import { isTemporary, removeAll, syncFolder, temporaryIn, writeWhole } from './atomic.ts'
-import { cannot, unlessAbsent } from './disk-error.ts'
+import { attempted, cannot, unlessAbsent } from './disk-error.ts'
 
 /** The version of the layout. A change that an older version would misread gets the next number. */
 const FORMAT = '1'
@@ -14,7 +15,7 @@ export async function openState(path: string): Promise<StateFolder> {
   const root = resolve(path)
   await mkdir(root, { recursive: true, mode: 0o700 }).catch(cannot(`make the state folder "${root}"`))
   await checkFormat(root)
-  for (const folder of FOLDERS) await makeFolder(join(root, folder), 0o700)
+  for (const folder of FOLDERS) makeFolder(join(root, folder), 0o700)
   await syncFolder(root)
   return new StateFolder(root)
 }
@@ -43,7 +44,7 @@ export class StateFolder {
   /** A fresh folder of its own, gone with everything in it when disposed. */
   async scratch(): Promise<Scratch> {
     const path = temporaryIn(this.at('tmp'))
-    await makeFolder(path, 0o700)
+    makeFolder(path, 0o700)
     return { path, [Symbol.asyncDispose]: () => removeAll(path) }
   }
 
@@ -97,8 +98,9 @@ async function checkUnused(root: string): Promise<void> {
 const MAY_BE_THERE: ReadonlySet<string> = new Set(['daemon.lock', 'lost+found'])
 
 /** Makes one folder with exactly these permission bits; one that is there stays as it is. */
-export async function makeFolder(path: string, mode: number): Promise<void> {
-  // The umask can only take bits away from what `mkdir` is asked for, and one that is too strict locks ourselves out.
-  const made = await mkdir(path, { recursive: true, mode }).catch(cannot(`make the folder "${path}"`))
-  if (made !== undefined) await chmod(path, mode).catch(cannot(`make the folder "${path}"`))
+export function makeFolder(path: string, mode: number): void {
+  attempted(`make the folder "${path}"`, () => {
+    // The umask can only take bits away from what `mkdir` is asked for, and one that is too strict locks ourselves out.
+    if (mkdirSync(path, { recursive: true, mode }) !== undefined) chmodSync(path, mode)
+  })
 }

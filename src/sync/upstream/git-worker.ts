@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
+import { isLfsPointer } from '../model/lfs.ts'
 import type { ObjectId, Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
@@ -98,8 +99,13 @@ function keepBlob(id: ObjectId, bytes: Uint8Array): Taken {
   if (kept > packBytes)
     throw new SyncError('limit-exceeded', `Cannot keep the files: over ${namedLimit('packBytes', task.limits)}`)
   const file = join(task.scratch, id)
-  inScratch(() => writeFileSync(file, bytes, { mode: 0o644 }))
-  return { kind: 'blob', size: bytes.length, sha256: hash('sha256', bytes), file }
+  inScratch(() => {
+    // One that was taken before may still be there, closed to writing.
+    rmSync(file, { force: true })
+    // The mode is the one it has in the store, where it is moved to.
+    writeFileSync(file, bytes, { mode: 0o444 })
+  })
+  return { kind: 'blob', size: bytes.length, sha256: hash('sha256', bytes), isLfsPointer: isLfsPointer(bytes), file }
 }
 
 async function objectsAt(place: Place): Promise<Objects> {

@@ -241,7 +241,12 @@ test('pulls that ask for old skills while those are collected publish generation
   for (let round = 1; round <= 15; round += 1) {
     await store.generations.publish([], clock.now)
     clock.pass(1000 * HOUR_MS)
-    await Promise.all([pull(0), collect(store, clock, { ...RETENTION, generations: 1, youngerThanMs: 0 }), pull(1), pull(2)])
+    await Promise.all([
+      pull(0),
+      collect(store, clock, { ...RETENTION, generations: 1, youngerThanMs: 0 }),
+      pull(1),
+      pull(2),
+    ])
 
     expect(await verifyCurrent(store)).toBe(4 * round)
   }

@@ -1,7 +1,7 @@
 // Publishes and collects in a loop until it kills itself at the call to the file system that its caller chose, or, where
 // that is call 0, publishes once and prints every rename and every finished sync.
 // argv: the built store, the state folder, the round to begin with, the call, and whether to kill before it or in it.
-import { writeSync } from 'node:fs'
+import syncFs, { writeSync } from 'node:fs'
 import fs, { type FileHandle } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import type * as Built from '../../../src/sync/store/store.ts'
@@ -10,7 +10,7 @@ import { numbered, publishSamples } from './samples.ts'
 const [, , built = '', state = '', first = '', call = '', moment = ''] = process.argv
 let left = Number(call)
 
-type Call = (...args: unknown[]) => Promise<unknown>
+type Call = (...args: unknown[]) => unknown
 
 function wrap(target: object, names: readonly string[], around: (name: string, real: Call) => Call): void {
   for (const name of names) Reflect.set(target, name, around(name, Reflect.get(target, name)))
@@ -38,6 +38,14 @@ function tracing(name: string, real: Call): Call {
   }
 }
 
+/** Calls that do not let go of the thread: renames are traced, the rest of them goes by. */
+function tracingNow(name: string, real: Call): Call {
+  return function tracingNow(this: unknown, ...args) {
+    if (name === 'renameSync') writeSync(1, `${JSON.stringify(['rename', ...args])}\n`)
+    return real.apply(this, args)
+  }
+}
+
 async function fileHandle(): Promise<object> {
   const handle: FileHandle = await fs.open(process.execPath)
   await handle.close()
@@ -47,6 +55,18 @@ async function fileHandle(): Promise<object> {
 const around = left === 0 ? tracing : killing
 wrap(await fileHandle(), ['read', 'stat', 'sync', 'writeFile', 'close'], around)
 wrap(fs, ['open', 'mkdir', 'rename', 'rm', 'chmod', 'lstat', 'copyFile', 'readFile', 'readdir'], around)
+const NOW = [
+  'mkdirSync',
+  'renameSync',
+  'openSync',
+  'fstatSync',
+  'readSync',
+  'closeSync',
+  'fchmodSync',
+  'lstatSync',
+  'copyFileSync',
+]
+wrap(syncFs, NOW, left === 0 ? tracingNow : killing)
 syncBuiltinESMExports()
 
 const { Store }: typeof Built = await import(built)
@@ -57,5 +77,10 @@ for (let round = Number(first); ; round += 1) {
   await publishSamples(store, new Date(), numbered(round), numbered(round + 1))
   if (around === tracing) break
   writeSync(1, `${round}\n`)
-  await store.collect(new Date(), { generations: 1, youngerThanMs: -1, bytes: 2 ** 33 }, new Set(), new AbortController().signal)
+  await store.collect(
+    new Date(),
+    { generations: 1, youngerThanMs: -1, bytes: 2 ** 33 },
+    new Set(),
+    new AbortController().signal,
+  )
 }

@@ -23,7 +23,7 @@ export function takes(open: Open): void {
       expect(hashOf('blob', bytes)).toBe(id)
       expect(blob.size).toBe(bytes.length)
       expect(blob.sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
-      expect((await stat(blob.file)).mode & 0o777).toBe(0o644)
+      expect((await stat(blob.file)).mode & 0o777).toBe(0o444)
     }
     expect(new Set([...taken.values()].map((blob) => blob.kind === 'blob' && blob.file)).size).toBe(taken.size)
   })

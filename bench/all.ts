@@ -1,0 +1,29 @@
+import { execFileSync } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { availableParallelism, loadavg } from 'node:os'
+import { measureFirstSync } from './first-sync.ts'
+import { measureNotify } from './notify.ts'
+import { measurePoll } from './poll.ts'
+import { extentOf, tableOf } from './table.ts'
+
+// Every figure, in one table and, with each sample, in results.json. A missed target is told, and fails nothing: what is
+// measured on a busy machine is no verdict. `--quick` measures little, to see that all of it runs.
+
+const extent = extentOf(process.argv)
+const before = machine()
+const figures = [...(await measurePoll(extent)), ...(await measureFirstSync(extent)), ...(await measureNotify(extent))]
+const results = { at: new Date().toISOString(), ...extent, before, after: machine(), figures }
+await writeFile(new URL('./results.json', import.meta.url), `${JSON.stringify(results, null, 2)}\n`)
+console.log(`\n${tableOf(figures)}\n\nload ${before.load} before, ${results.after.load} after; ${before.cores} cores`)
+
+/** What the figures depend on besides the program. */
+function machine() {
+  return {
+    node: process.version,
+    git: execFileSync('git', ['--version'], { encoding: 'utf8' }).trim(),
+    cores: availableParallelism(),
+    load: loadavg()
+      .map((load) => load.toFixed(1))
+      .join(' '),
+  }
+}

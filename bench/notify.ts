@@ -1,0 +1,117 @@
+import './run-the-build.ts'
+import { once } from 'node:events'
+import { spawn } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { runGit } from '../test/support/repository.ts'
+import { temporaryFolder } from '../test/support/temporary.ts'
+import { figureOf, rounds, timed } from './figure.ts'
+import type { Extent, Figure, Times } from './figure.ts'
+import { changed } from './skills.ts'
+import { connectLegacy, connectModern } from './subscriber.ts'
+import type { Subscriber } from './subscriber.ts'
+import { runAlone } from './table.ts'
+import { serveSkills } from './upstream.ts'
+import type { ServedSkills } from './upstream.ts'
+
+const { readConfig } = await import('../src/daemon/config.ts')
+const { request } = await import('../src/daemon/requests.ts')
+
+/** From the trigger to the notification at a subscribed client of each era, against `git fetch --depth 1` of the commit. */
+export async function measureNotify({ quick }: Extent): Promise<Figure[]> {
+  await using folder = await temporaryFolder()
+  await using upstream = await serveSkills(quick ? 20 : 200)
+  await using daemon = await startDaemon(folder.path, upstream.url)
+  await daemon.sync()
+  const uris = upstream.skills.documents.map((path) => `skill://bench/${path}`)
+  await using modern = await connectModern(daemon.url, uris)
+  await using legacy = await connectLegacy(daemon.url, uris)
+  const mirror = join(folder.path, 'mirror')
+  await runGit(['clone', '--quiet', '--bare', '--depth', '1', upstream.url, mirror])
+
+  const commits = new Commits(upstream)
+  const all = await rounds(
+    quick ? 3 : 21,
+    [
+      () => measureOurs([modern, legacy], daemon, `skill://bench/${commits.last}`),
+      async () => {
+        const fetch = ['--git-dir', mirror, 'fetch', '--quiet', '--depth', '1', upstream.url, 'main']
+        return { 'git fetch': await timed(() => runGit(fetch)) }
+      },
+    ],
+    () => commits.next(),
+  )
+  return [
+    figureOf('notify', all, [modern.protocol, 'git fetch']),
+    figureOf('notify', all, [legacy.protocol, 'git fetch']),
+  ]
+}
+
+/** From the trigger until each has been told of the one resource that changed. */
+async function measureOurs(subscribers: readonly Subscriber[], daemon: RunningDaemon, uri: string): Promise<Times> {
+  const coming = subscribers.map(async (subscriber) => ({
+    protocol: subscriber.protocol,
+    told: await subscriber.next(),
+  }))
+  const startMs = performance.now()
+  await daemon.sync()
+  const times: Record<string, number> = {}
+  for (const { protocol, told } of await Promise.all(coming)) {
+    if (told.uri !== uri) throw new Error(`The client of ${protocol} was told of ${told.uri}; ${uri} has changed`)
+    times[protocol] = told.atMs - startMs
+  }
+  return times
+}
+
+/** Changes one SKILL.md after the other. */
+class Commits {
+  readonly #upstream: ServedSkills
+  #count = 0
+  /** The path of the one that was changed last. */
+  last = ''
+
+  constructor(upstream: ServedSkills) {
+    this.#upstream = upstream
+  }
+
+  async next(): Promise<void> {
+    const { repository, skills } = this.#upstream
+    this.last = skills.documents[this.#count % skills.documents.length] ?? ''
+    this.#count += 1
+    await repository.commit({ [this.last]: changed(skills.files[this.last], `Change ${this.#count}.`) })
+  }
+}
+
+interface RunningDaemon extends AsyncDisposable {
+  readonly url: string
+  /** What a webhook would do: the daemon pulls now. Resolves when it is done. */
+  sync(): Promise<void>
+}
+
+/** The real program, over a configuration that lets nothing but the trigger cause a pull. */
+async function startDaemon(folder: string, upstream: string): Promise<RunningDaemon> {
+  const file = join(folder, 'skillsyncd.yaml')
+  const lines = ['sources:', '  - id: bench', `    url: ${upstream}`, '    every: 1d', `state: ${folder}/state`]
+  await writeFile(file, `${[...lines, 'serve: { http: { port: 0 } }'].join('\n')}\n`)
+  const program = fileURLToPath(new URL('../dist/daemon/main.js', import.meta.url))
+  const args = [program, 'start', '--config', file, '--log-level', 'warn']
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [url] = await once(createInterface({ input: child.stdout }), 'line')
+  const config = await readConfig({ file })
+  const { signal } = new AbortController()
+  return {
+    url: String(url),
+    async sync() {
+      await request(config, 'sync', {}, { signal, timeoutMs: 60_000 })
+    },
+    async [Symbol.asyncDispose]() {
+      const exit = once(child, 'exit')
+      child.kill('SIGTERM')
+      await exit
+    },
+  }
+}
+
+await runAlone(import.meta.url, measureNotify)

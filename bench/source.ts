@@ -1,0 +1,43 @@
+import './run-the-build.ts'
+
+const { configOfSources } = await import('../src/daemon/config/adhoc.ts')
+const { Publisher } = await import('../src/sync/publisher.ts')
+const { pull } = await import('../src/sync/pull.ts')
+const { Store } = await import('../src/sync/store/store.ts')
+const { openUpstream } = await import('../src/sync/upstream/open.ts')
+
+/** One source with a store of its own, as the daemon works with them, but for the daemon. */
+export interface OpenSource {
+  /** Pulls what the store does not have, and publishes it. Returns how many skills are served then. */
+  firstSync(): Promise<number>
+  /** A pull that finds nothing new. */
+  pullUnchanged(): Promise<void>
+  /** What such a pull asks the other side. */
+  resolve(): Promise<void>
+}
+
+export async function openSource(url: string, state: string): Promise<OpenSource> {
+  const { sources, limits } = configOfSources([url])
+  const [configured] = sources
+  if (configured === undefined) throw new TypeError('There is no source')
+  const { source } = configured
+  const store = await Store.open(state)
+  const { publisher } = await Publisher.open(store, [source.id])
+  const authorization = async (): Promise<undefined> => undefined
+  const io = { store, open: openUpstream, limits, authorization }
+  const { signal } = new AbortController()
+  return {
+    async firstSync() {
+      const outcome = await pull(source, undefined, io, signal)
+      if (outcome.kind !== 'updated') throw new Error(`The first sync ended with "${outcome.kind}"`)
+      return (await publisher.publish(outcome.held, outcome.snapshot, new Date())).skills.size
+    },
+    async pullUnchanged() {
+      const { kind } = await pull(source, publisher.currentOf(source.id), io, signal)
+      if (kind !== 'unchanged') throw new Error(`The poll ended with "${kind}"`)
+    },
+    async resolve() {
+      await openUpstream(source, { scratch: state, limits: limits.fetch, authorization }).resolve(signal)
+    },
+  }
+}

@@ -1,0 +1,40 @@
+import { realpathSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { Extent, Figure } from './figure.ts'
+
+const HEAD = ['figure', 'ours', '', 'reference', '', 'ratio', 'target', '']
+
+/** The figures in columns: medians, the ratio, and whether it is within the target. */
+export function tableOf(figures: readonly Figure[]): string {
+  const rows = [HEAD, ...figures.map(rowOf)]
+  const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** Runs one figure if its file was started by itself; prints its table. */
+export async function runAlone(url: string, measure: (extent: Extent) => Promise<readonly Figure[]>): Promise<void> {
+  const started = process.argv[1]
+  if (started === undefined || realpathSync(started) !== realpathSync(fileURLToPath(url))) return
+  console.log(tableOf(await measure(extentOf(process.argv))))
+}
+
+export function extentOf(args: readonly string[]): Extent {
+  return { quick: args.includes('--quick') }
+}
+
+function rowOf({ name, ours, reference, ratio, target }: Figure): string[] {
+  return [
+    name,
+    ...[ours, reference].flatMap(({ what, median }) => [`${median.toFixed(1).padStart(7)} ms`, what]),
+    ratio.toFixed(2).padStart(5),
+    target === undefined ? '-' : `<= ${target.toFixed(1)}`,
+    target === undefined ? '' : ratio <= target ? 'met' : 'MISSED',
+  ]
+}

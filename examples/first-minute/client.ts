@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import type { McpSubscription } from '@modelcontextprotocol/client'
+import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
+import type { Skill } from '@modelcontextprotocol/client/ext/skills'
+import type { Timeline } from './timeline.ts'
+
+export const REVISION = '2026-07-28'
+
+/** A file as it was read, and what `skills/get` says its digest is. */
+export interface VerifiedFile {
+  readonly bytes: Uint8Array
+  readonly sha256: string
+  readonly listed: string
+}
+
+/** A real MCP client over HTTP, of the newest protocol revision. What it is told goes onto the timeline. */
+export class SkillClient implements AsyncDisposable {
+  readonly #client: Client
+  readonly #skills: SkillsClient
+  #subscription: McpSubscription | undefined
+
+  private constructor(client: Client) {
+    this.#client = client
+    this.#skills = new SkillsClient(client)
+  }
+
+  static async connect(url: string, timeline: Timeline, signal: AbortSignal): Promise<SkillClient> {
+    const info = { name: 'first-minute', version: '1.0.0' }
+    const client = new Client(info, { versionNegotiation: { mode: { pin: REVISION } } })
+    client.setNotificationHandler('notifications/resources/updated', ({ params }) => {
+      timeline.push({ kind: 'updated', uri: params.uri })
+    })
+    client.setNotificationHandler('notifications/resources/list_changed', () => {
+      timeline.push({ kind: 'list-changed' })
+    })
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)), { signal })
+    return new SkillClient(client)
+  }
+
+  /** The name and version that the server goes by. */
+  get server(): string {
+    const { name, version } = this.#client.getServerVersion() ?? {}
+    return `${name} ${version}`
+  }
+
+  /** Hears of every file of every skill there is, from now on. Returns how many those are. */
+  async subscribe(signal: AbortSignal): Promise<string> {
+    const { skills } = await this.#skills.list({}, { signal })
+    const uris = skills.flatMap(filesOf).map(({ uri }) => uri)
+    const earlier = this.#subscription
+    // The new one is open before the old one goes, so that nothing falls between.
+    this.#subscription = await this.#client.listen({ resourceSubscriptions: uris, resourcesListChanged: true })
+    await earlier?.close()
+    return `${uris.length} files of ${skills.length} skills`
+  }
+
+  /** Reads one file of a skill, and hashes it here. */
+  async read(skillUri: string, uri: string, signal: AbortSignal): Promise<VerifiedFile> {
+    const { skill } = await this.#skills.get(skillUri, { signal })
+    const { bytes } = await this.#skills.read(skill, uri, { signal, cacheMode: 'refresh' })
+    const listed = filesOf(skill).find((file) => file.uri === uri)?.digest ?? 'nothing'
+    return { bytes, sha256: createHash('sha256').update(bytes).digest('hex'), listed }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#subscription?.close()
+    await this.#client.close()
+  }
+}
+
+function filesOf({ resources }: Skill) {
+  return resources === 'dynamic' ? [] : resources
+}

@@ -1,0 +1,155 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { Registry } from '../../src/serve/registry.ts'
+import type { Catalog } from '../../src/sync/model/catalog.ts'
+import type { Held } from '../../src/sync/model/generation.ts'
+import type { Snapshot } from '../../src/sync/model/snapshot.ts'
+import { Publisher, currentCatalog } from '../../src/sync/publisher.ts'
+import { Store } from '../../src/sync/store/store.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+import { keepSamples, numbered, snapshotOf, sourceId, type Sample } from './store/samples.ts'
+
+const TEAM = sourceId('team')
+const HOUSE = sourceId('house')
+const BOTH = [TEAM, HOUSE]
+const NOW = new Date('2026-01-02T03:04:05.678Z')
+
+async function openStore() {
+  const folder = await temporaryFolder()
+  const store = await Store.open(join(folder.path, 'state'))
+  return { store, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
+}
+
+/** What a pull of the source leaves behind when it says that it brought these skills. */
+async function pulled(store: Store, source: string, ...samples: Sample[]): Promise<[Held, Snapshot]> {
+  await keepSamples(store, ...samples)
+  const snapshot = { ...snapshotOf(...samples), source: sourceId(source) }
+  return [{ source: sourceId(source), snapshot: await store.snapshots.keep(snapshot) }, snapshot]
+}
+
+function urisOf(catalog: Catalog): string[] {
+  return [...catalog.skills.keys()].toSorted()
+}
+
+test('a store without a generation is an empty catalog, and stays one until something is published', async () => {
+  await using opened = await openStore()
+  const { publisher, catalog } = await Publisher.open(opened.store, BOTH)
+
+  expect([catalog.generation, catalog.skills.size, catalog.snapshots]).toEqual([0, 0, []])
+  expect(publisher.currentOf(TEAM)).toBeUndefined()
+  expect(await opened.store.generations.numbers()).toEqual([])
+})
+
+test('what is published is on the disk, and is what the next process begins with', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH)
+  await publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW)
+  const catalog = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW)
+
+  const next = await Publisher.open(await Store.open(opened.store.folder.path), BOTH)
+
+  expect(urisOf(catalog)).toEqual(['skill://house/skill-2/SKILL.md', 'skill://team/skill-1/SKILL.md'])
+  expect(catalog.snapshots.map(({ source }) => source)).toEqual(BOTH)
+  expect(next.catalog).toEqual(catalog)
+  expect(next.publisher.currentOf(TEAM)).toEqual(publisher.currentOf(TEAM))
+  expect(await currentCatalog(opened.store, BOTH)).toEqual(catalog)
+})
+
+test('two that publish at once go one after the other, and neither loses what the other brought', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH)
+  const [team, house] = [
+    await pulled(opened.store, 'team', numbered(1)),
+    await pulled(opened.store, 'house', numbered(2)),
+  ]
+
+  const catalogs = await Promise.all([publisher.publish(...team, NOW), publisher.publish(...house, NOW)])
+
+  expect(catalogs.map(({ generation }) => generation)).toEqual([1, 2])
+  expect(catalogs.map(({ skills }) => skills.size)).toEqual([1, 2])
+  expect((await opened.store.generations.current())?.sources).toEqual([team[0], house[0]])
+})
+
+test('one that fails to publish changes nothing, and the next one is not held up', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH)
+  const [, snapshot] = await pulled(opened.store, 'team', numbered(1))
+  const lost = { source: TEAM, snapshot: '0'.repeat(64) }
+  const house = await pulled(opened.store, 'house', numbered(2))
+
+  const [failed, published] = await Promise.allSettled([
+    publisher.publish(lost, snapshot, NOW),
+    publisher.publish(...house, NOW),
+  ])
+
+  expect(failed).toMatchObject({ status: 'rejected', reason: { code: 'store-failed' } })
+  expect(published.status === 'fulfilled' && urisOf(published.value)).toEqual(['skill://house/skill-2/SKILL.md'])
+  expect(publisher.currentOf(TEAM)).toBeUndefined()
+})
+
+test('a source that left the configuration is gone from the first catalog, and from the next generation', async () => {
+  await using opened = await openStore()
+  const before = await Publisher.open(opened.store, BOTH)
+  await before.publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW)
+  await before.publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW)
+
+  const { publisher, catalog } = await Publisher.open(opened.store, [HOUSE])
+  const next = await publisher.publish(...(await pulled(opened.store, 'house', numbered(3))), NOW)
+
+  expect(urisOf(catalog)).toEqual(['skill://house/skill-2/SKILL.md'])
+  expect(catalog.folders.has('skill://team')).toBe(false)
+  expect(publisher.currentOf(TEAM)).toBeUndefined()
+  expect(urisOf(next)).toEqual(['skill://house/skill-3/SKILL.md'])
+  expect((await opened.store.generations.current())?.sources.map(({ source }) => source)).toEqual(['house'])
+})
+
+test('a source whose snapshot was damaged takes no other source along', async () => {
+  await using opened = await openStore()
+  const before = await Publisher.open(opened.store, BOTH)
+  const [held, snapshot] = await pulled(opened.store, 'team', numbered(1))
+  await before.publisher.publish(held, snapshot, NOW)
+  await before.publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW)
+  const file = opened.store.folder.at('snapshots', `${held.snapshot}.json`)
+  await writeFile(file, (await readFile(file, 'utf8')).replace('"served"', '"seryed"'))
+
+  const { publisher, catalog } = await Publisher.open(opened.store, BOTH)
+
+  expect(urisOf(catalog)).toEqual(['skill://house/skill-2/SKILL.md'])
+  expect(publisher.currentOf(TEAM)).toBeUndefined()
+})
+
+test('a source whose newest snapshot was damaged is served from the one before', async () => {
+  await using opened = await openStore()
+  const before = await Publisher.open(opened.store, [TEAM])
+  const old = await pulled(opened.store, 'team', numbered(1))
+  const [held, snapshot] = await pulled(opened.store, 'team', numbered(2))
+  await before.publisher.publish(...old, NOW)
+  await before.publisher.publish(held, snapshot, NOW)
+  await writeFile(opened.store.folder.at('snapshots', `${held.snapshot}.json`), '{}')
+
+  const { publisher, catalog } = await Publisher.open(opened.store, [TEAM])
+
+  expect(urisOf(catalog)).toEqual(['skill://team/skill-1/SKILL.md'])
+  expect(publisher.currentOf(TEAM)?.held).toEqual(old[0])
+})
+
+test('listeners hear of a change when it is served, once each, and of none after they left', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH)
+  const registry = new Registry()
+  const heard: string[] = []
+  const listener = registry.listen(({ added }, catalog) => {
+    heard.push(`${[...added].length} added, served: ${registry.catalog === catalog}`)
+  })
+  const team = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW)
+
+  registry.publish(team)
+  registry.publish(team)
+  registry.publish({ ...team, digest: 'of a commit that changed no byte' })
+  listener[Symbol.dispose]()
+  registry.publish(await publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW))
+
+  expect(heard).toEqual(['4 added, served: true'])
+  expect(registry.catalog.skills.size).toBe(2)
+})

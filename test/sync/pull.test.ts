@@ -1,0 +1,436 @@
+import { createHash } from 'node:crypto'
+import { chmod, readFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Outcome } from '../../src/sync/model/outcome.ts'
+import type { GitSource } from '../../src/sync/model/source.ts'
+import { SyncError } from '../../src/sync/model/sync-error.ts'
+import { pull, storedSkill, type Current, type Pulling } from '../../src/sync/pull.ts'
+import { Store } from '../../src/sync/store/store.ts'
+import { FETCH_LIMITS } from '../../src/sync/upstream/upstream.ts'
+import { histories } from '../support/random-files.ts'
+import { ScriptedUpstream, blobId, skillText, treeId, type Files } from '../support/scripted-upstream.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+import { never, sourceId } from './store/samples.ts'
+import { noted, rulesWith, skillAt, surveyed, type Edited } from './surveyed.ts'
+
+const PDF: Files = { 'pdf/SKILL.md': skillText('pdf'), 'pdf/ref.md': 'ref', 'pdf/run.sh': { executable: 'run' } }
+
+/** A source, what it has and a store on the disk: pulls go one after another, each publishing what it brought. */
+class Scene implements AsyncDisposable {
+  readonly upstream = new ScriptedUpstream(PDF)
+  readonly store: Store
+  readonly resolved: string[] = []
+  current: Current | undefined
+  readonly #folder: AsyncDisposable
+
+  private constructor(store: Store, folder: AsyncDisposable) {
+    this.store = store
+    this.#folder = folder
+  }
+
+  static async open(): Promise<Scene> {
+    const folder = await temporaryFolder()
+    return new Scene(await Store.open(join(folder.path, 'state')), folder)
+  }
+
+  async pull(edit: Edited & Partial<GitSource> = {}, io: Partial<Pulling> = {}, signal = never()): Promise<Outcome> {
+    const { limits, ...source } = edit
+    const outcome = await pull(
+      sourceWith(source),
+      this.current,
+      {
+        store: this.store,
+        open: (_, reach) => this.upstream.open(reach),
+        limits: {
+          ...rulesWith({ limits: limits ?? {} }).limits,
+          fetch: FETCH_LIMITS,
+          disk: { bytes: 2 ** 33 },
+        },
+        authorization: async () => undefined,
+        onResolved: ({ commit }) => void this.resolved.push(commit),
+        ...io,
+      },
+      signal,
+    )
+    // Through the disk: what the next pull is given was JSON in between.
+    if (outcome.kind === 'updated') {
+      this.current = { held: outcome.held, snapshot: await this.store.snapshots.read(outcome.held.snapshot) }
+    }
+    return outcome
+  }
+
+  /** Throws unless the pull brought something. */
+  async updated(...args: Parameters<Scene['pull']>): Promise<Extract<Outcome, { kind: 'updated' }>> {
+    const outcome = await this.pull(...args)
+    if (outcome.kind === 'failed') throw outcome.error
+    if (outcome.kind !== 'updated') throw new Error(`The pull ended ${outcome.kind}`)
+    return outcome
+  }
+
+  /** Every file of the state folder, with its bytes and the time it was written. */
+  async state(): Promise<Record<string, string>> {
+    const entries = await readdir(this.store.folder.path, { recursive: true, withFileTypes: true })
+    const files = entries.map(async (entry) => {
+      const path = join(entry.parentPath, entry.name)
+      if (entry.isDirectory()) return [path, 'a folder'] as const
+      return [path, `${(await stat(path)).mtimeMs} ${(await readFile(path)).toString('base64')}`] as const
+    })
+    return Object.fromEntries(await Promise.all(files))
+  }
+
+  /** The text that the store has for a file of a skill. */
+  async textOf(skill: string, path: string): Promise<string> {
+    const found = skillAt(this.current!.snapshot, skill)
+    return (
+      await this.store.skills.read(
+        storedSkill(found),
+        found.files.find((file) => file.path === path)!,
+      )
+    ).toString()
+  }
+
+  /** Writes over a stored file, as an agent that runs as the same user may. */
+  async damage(skill: string, path: string): Promise<void> {
+    const file = join(this.store.skills.folderOf(storedSkill(skillAt(this.current!.snapshot, skill))), path)
+    await chmod(file, 0o644)
+    await writeFile(file, 'damaged')
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#folder[Symbol.asyncDispose]()
+  }
+}
+
+function sourceWith(edit: Partial<GitSource>): GitSource {
+  const place = { kind: 'git', id: sourceId('team'), url: 'https://git.example.com/skills.git', ref: 'main' } as const
+  const schedule = { kind: 'every', periodMs: 1000 } as const
+  return { ...place, schedule, required: false, ...rulesWith().selection, ...edit }
+}
+
+describe('the first pull', () => {
+  test('brings every skill to the disk, and says what it found and where', async () => {
+    await using scene = await Scene.open()
+
+    const { revision, snapshot, held } = await scene.updated()
+
+    expect(snapshot).toMatchObject({ source: 'team', tree: treeId(PDF), revision })
+    expect(held).toEqual({ source: 'team', snapshot: expect.stringMatching(/^[0-9a-f]{64}$/) })
+    expect(await scene.textOf('pdf', 'run.sh')).toBe('run')
+    expect(scene.resolved).toEqual([revision.commit])
+    expect(Buffer.from(snapshot.proof.commit, 'base64').toString()).toMatch(/^commit/)
+  })
+
+  test('leaves no scratch, and nothing of what is withheld', async () => {
+    await using scene = await Scene.open()
+    scene.upstream.files = { ...PDF, 'bad/SKILL.md': '# none', 'odd/SKILL.md': skillText('Odd Name') }
+
+    await scene.updated()
+
+    expect(await readdir(scene.store.folder.at('tmp'))).toEqual([])
+    expect(await scene.store.skills.digests()).toHaveLength(2)
+  })
+
+  test('stores a skill of two sources once, and both have it', async () => {
+    await using scene = await Scene.open()
+    const [team, house] = await Promise.all([scene.updated(), scene.updated({ id: sourceId('house') })])
+
+    expect(skillAt(house.snapshot, 'pdf').digest).toBe(skillAt(team.snapshot, 'pdf').digest)
+    expect(await scene.store.skills.digests()).toHaveLength(1)
+    expect(await scene.textOf('pdf', 'ref.md')).toBe('ref')
+  })
+
+  test('gives each file its own bytes where many files have the same', async () => {
+    await using scene = await Scene.open()
+    scene.upstream.files = {
+      'a/SKILL.md': skillText('a'),
+      'a/one': 'same',
+      'a/two': 'same',
+      'b/SKILL.md': skillText('b'),
+      'b/same': { executable: 'same' },
+      'b/link': { link: 'same' },
+      'copy/a/SKILL.md': skillText('a'),
+      'copy/a/one': 'same',
+      'copy/a/two': 'same',
+    }
+
+    await scene.updated()
+
+    for (const [skill, path] of [
+      ['a', 'one'],
+      ['a', 'two'],
+      ['b', 'same'],
+      ['b', 'link'],
+      ['copy/a', 'two'],
+    ] as const) {
+      expect(await scene.textOf(skill, path)).toBe('same')
+    }
+    expect(await scene.store.skills.digests()).toHaveLength(2)
+  })
+})
+
+describe('a pull of an unmoved ref', () => {
+  test('writes nothing, reads no object and tells nobody', async () => {
+    await using scene = await Scene.open()
+    await scene.updated()
+    const [before, counts] = [await scene.state(), { ...scene.upstream.counts }]
+
+    const outcome = await scene.pull()
+
+    expect(outcome).toMatchObject({ kind: 'unchanged', revision: { ref: 'refs/heads/main' } })
+    expect(await scene.state()).toEqual(before)
+    expect(scene.upstream.counts).toEqual({ ...counts, resolve: 2 })
+    expect(scene.resolved).toHaveLength(1)
+  })
+
+  test.each([
+    ['the address', { url: 'https://git.example.com/other.git' }],
+    ['the rules', { exclude: ['nothing'] }],
+    ['a limit', { limits: { skill: { files: 100, bytes: 1000 } } }],
+  ])('looks again where %s was edited', async (_, edit) => {
+    await using scene = await Scene.open()
+    await scene.updated()
+
+    const outcome = await scene.pull(edit)
+
+    expect(outcome.kind).toBe('updated')
+    expect((await scene.pull(edit)).kind).toBe('unchanged')
+  })
+
+  test('looks again where the tag is another, or another ref has the commit', async () => {
+    await using scene = await Scene.open()
+    const tag = (text: string) => ({ ref: 'refs/tags/v1', tag: blobId(text) })
+    const kinds: string[] = []
+
+    for (const pointer of [
+      tag('first'),
+      tag('first'),
+      tag('moved'),
+      { ref: 'refs/tags/v1' },
+      { ref: 'refs/heads/v1' },
+    ]) {
+      scene.upstream.pointer = pointer
+      kinds.push((await scene.pull()).kind)
+    }
+
+    expect(kinds).toEqual(['updated', 'unchanged', 'updated', 'updated', 'updated'])
+    expect(scene.upstream.taken).toHaveLength(3)
+  })
+})
+
+describe('a pull of a commit', () => {
+  test('takes and writes only what changed', async () => {
+    await using scene = await Scene.open()
+    scene.upstream.files = { ...PDF, 'xls/SKILL.md': skillText('xls'), 'xls/big.md': 'big' }
+    await scene.updated()
+    const before = await scene.store.skills.digests()
+    const taken = scene.upstream.taken.length
+    scene.upstream.files = { ...scene.upstream.files, 'xls/new.md': 'new' }
+
+    await scene.updated()
+
+    expect(scene.upstream.taken.slice(taken)).toEqual([blobId('new')])
+    expect(await scene.store.skills.digests()).toHaveLength(before.length + 1)
+    expect(await scene.textOf('xls', 'big.md')).toBe('big')
+    expect(scene.upstream.counts.fetch).toBe(2)
+  })
+
+  test('that links into a folder that is as it was fetches the whole tree once more', async () => {
+    await using scene = await Scene.open()
+    scene.upstream.files = { 'vendor/pdf/SKILL.md': skillText('pdf'), 'skills/x': '' }
+    await scene.updated()
+    scene.upstream.files = { ...scene.upstream.files, 'skills/pdf': { link: '../vendor/pdf' } }
+
+    const { snapshot } = await scene.updated()
+
+    expect(scene.upstream.counts.fetch).toBe(3)
+    expect(snapshot.skills).toEqual((await surveyed(scene.upstream.files)).skills)
+    expect(await readdir(scene.store.folder.at('tmp'))).toEqual([])
+  })
+
+  test('of a repository where links lead from folder to folder fetches its tree once', async () => {
+    await using scene = await Scene.open()
+    scene.upstream.files = { 'vendor/pdf/SKILL.md': skillText('pdf'), 'skills/pdf': { link: '../vendor/pdf' } }
+    await scene.updated()
+    scene.upstream.files = { ...scene.upstream.files, 'README.md': 'new' }
+
+    await scene.updated()
+
+    expect(scene.upstream.counts.fetch).toBe(2)
+  })
+
+  test('without a skill is an empty source', async () => {
+    await using scene = await Scene.open()
+    scene.upstream.files = { 'README.md': 'read' }
+
+    expect((await scene.updated()).snapshot.skills).toEqual([])
+  })
+
+  test('that makes a clash of two skills or ends one writes what is served, and only that', async () => {
+    await using scene = await Scene.open()
+    const alone = { 'g/a/SKILL.md': skillText('x'), 'g/a/own.md': 'own' }
+    scene.upstream.files = { ...alone, 'g/x/SKILL.md': skillText('x', '', 'other') }
+    await scene.updated()
+    const stored = await scene.store.skills.digests()
+    scene.upstream.files = alone
+
+    await scene.updated()
+
+    expect(stored).toHaveLength(1)
+    expect(await scene.textOf('g/a', 'own.md')).toBe('own')
+  })
+
+  test('under new limits that name a skill at last has it under its name', async () => {
+    await using scene = await Scene.open()
+    scene.upstream.files = { 'pdf/SKILL.md': skillText('pdf', 'x: [[1]]\n') }
+    const frontmatter = (depth: number) => ({ limits: { frontmatter: { bytes: 1000, depth } } })
+    const first = await scene.updated(frontmatter(2))
+
+    const second = await scene.updated(frontmatter(3))
+
+    expect([first, second].map(({ snapshot }) => skillAt(snapshot, 'pdf').standing)).toEqual(['tools', 'served'])
+    expect(await scene.textOf('pdf', 'SKILL.md')).toBe(skillText('pdf', 'x: [[1]]\n'))
+  })
+})
+
+describe('a pull that fails', () => {
+  const failure = new SyncError('source-unreachable', 'Cannot reach "team"')
+
+  test('says so, and leaves everything as it was', async () => {
+    await using scene = await Scene.open()
+    await scene.updated()
+    const before = await scene.state()
+    scene.upstream.files = { ...PDF, 'new/SKILL.md': skillText('new') }
+    scene.upstream.failure = failure
+
+    const outcome = await scene.pull()
+
+    expect(outcome).toEqual({ kind: 'failed', error: failure })
+    expect(await scene.state()).toEqual(before)
+  })
+
+  test('for a reason that nobody expected throws it', async () => {
+    await using scene = await Scene.open()
+    const fault = new TypeError('a fault of ours')
+
+    const failing = scene.pull(
+      {},
+      { open: () => ({ resolve: async () => Promise.reject(fault), fetch: async () => Promise.reject(fault) }) },
+    )
+
+    await expect(failing).rejects.toBe(fault)
+    expect(await readdir(scene.store.folder.at('tmp'))).toEqual([])
+  })
+
+  test('since it was aborted throws the reason, and leaves nothing', async () => {
+    await using scene = await Scene.open()
+    const reason = new Error('enough')
+
+    const failing = scene.pull({}, {}, AbortSignal.abort(reason))
+
+    await expect(failing).rejects.toBe(reason)
+    expect(await readdir(scene.store.folder.at('tmp'))).toEqual([])
+    expect(await scene.store.skills.digests()).toEqual([])
+  })
+})
+
+describe('a strict source', () => {
+  test.each([
+    ['a skill that is withheld', { 'bad/SKILL.md': '# none' }],
+    ['a skill for the tools alone', { 'bad/SKILL.md': skillText('Bad') }],
+    ['two skills at one path', { 'bad/SKILL.md': skillText('pdf') }],
+  ])('refuses a commit with %s, naming it, and keeps what it has', async (_, more) => {
+    await using scene = await Scene.open()
+    await scene.updated({ strict: true })
+    const before = await scene.state()
+    scene.upstream.files = { ...PDF, ...more }
+
+    const outcome = await scene.pull({ strict: true })
+
+    expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
+    expect(outcome.kind === 'failed' && outcome.error.message).toContain('"bad"')
+    expect(await scene.state()).toEqual(before)
+  })
+
+  test('takes a commit whose skills are only noted', async () => {
+    await using scene = await Scene.open()
+    scene.upstream.files = { 'folder/SKILL.md': skillText('pdf') }
+
+    expect((await scene.pull({ strict: true })).kind).toBe('updated')
+  })
+})
+
+describe('a stored skill that was damaged', () => {
+  test('is written anew by a pull that knows nothing', async () => {
+    await using scene = await Scene.open()
+    await scene.updated()
+    await scene.damage('pdf', 'ref.md')
+    await expect(scene.textOf('pdf', 'ref.md')).rejects.toMatchObject({ code: 'store-failed' })
+    scene.current = undefined
+
+    await scene.updated()
+
+    expect(await scene.textOf('pdf', 'ref.md')).toBe('ref')
+    expect(await scene.textOf('pdf', 'run.sh')).toBe('run')
+  })
+
+  test.each([
+    ['another file of it', { 'pdf/new.md': 'new' }],
+    ['a copy of the file', { 'xls/SKILL.md': skillText('xls'), 'xls/copy.md': 'ref' }],
+  ])('does not keep a commit out that brings %s', async (_, more) => {
+    await using scene = await Scene.open()
+    await scene.updated()
+    await scene.damage('pdf', 'ref.md')
+    scene.upstream.files = { ...PDF, ...more }
+
+    await scene.updated()
+
+    expect(await scene.textOf('pdf', 'ref.md')).toBe('ref')
+  })
+
+  test('does not keep a commit out that is read by its SKILL.md', async () => {
+    await using scene = await Scene.open()
+    await scene.updated()
+    await scene.damage('pdf', 'SKILL.md')
+    scene.upstream.files = { ...PDF, 'pdf/new.md': 'new' }
+
+    await scene.updated()
+
+    expect(await scene.textOf('pdf', 'SKILL.md')).toBe(skillText('pdf'))
+  })
+})
+
+describe('for any history', () => {
+  test(
+    'a snapshot is the same after JSON, and every byte of what it offers is in the store',
+    { timeout: 120_000 },
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(histories, async (history) => {
+          await using scene = await Scene.open()
+          for (const files of history) {
+            scene.upstream.files = files
+
+            const { snapshot, held } = await scene.updated()
+
+            const read = await scene.store.snapshots.read(held.snapshot)
+            expect(read).toEqual(snapshot)
+            expect(JSON.parse(JSON.stringify(snapshot))).toEqual(snapshot)
+            expect(noted(read.findings)).toEqual(noted((await surveyed(files)).findings))
+            expect(read.skills).toEqual((await surveyed(files)).skills)
+            for (const skill of read.skills.filter(({ standing }) => standing !== 'withheld')) {
+              for (const file of skill.files) {
+                const bytes = await scene.store.skills.read(storedSkill(skill), file)
+                expect(createHash('sha256').update(bytes).digest('hex')).toBe(file.sha256)
+                expect(blobId(bytes)).toBe(file.blob)
+              }
+            }
+          }
+          expect(await readdir(scene.store.folder.at('tmp'))).toEqual([])
+        }),
+        { numRuns: 40 },
+      )
+    },
+  )
+})
