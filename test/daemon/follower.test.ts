@@ -1,0 +1,160 @@
+import { chmod, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { environmentOf } from '../../src/daemon/config/environment.ts'
+import { parseConfig } from '../../src/daemon/config.ts'
+import { Follower } from '../../src/daemon/follower.ts'
+import { createLog } from '../../src/daemon/log.ts'
+import { Redactor } from '../../src/daemon/redactor.ts'
+import { Store } from '../../src/sync/store/store.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+import { numbered, publishSamples } from '../sync/store/samples.ts'
+
+test('a follower serves the generation that is there when it opens', async () => {
+  await using desk = await Desk.open()
+  await desk.publish(1)
+
+  await using follower = await desk.follow()
+
+  expect(uris(follower)).toEqual(['skill://team/skill-1/SKILL.md'])
+})
+
+test('a new generation is noticed by itself, and what moved is told', async () => {
+  await using desk = await Desk.open()
+  await desk.publish(1)
+  await using follower = await desk.follow()
+  const changed = nextChange(follower)
+
+  await desk.publish(1, 2)
+
+  expect([...(await changed).added]).toContain('skill://team/skill-2/SKILL.md')
+  expect(uris(follower)).toEqual(['skill://team/skill-1/SKILL.md', 'skill://team/skill-2/SKILL.md'])
+})
+
+test('a look at a pointer that did not move tells nobody anything', async () => {
+  await using desk = await Desk.open()
+  await desk.publish(1)
+  await using follower = await desk.follow()
+  const { catalog } = follower.registry
+
+  follower.look()
+  follower.look()
+  await follower[Symbol.asyncDispose]()
+
+  expect(follower.registry.catalog).toBe(catalog)
+})
+
+test('the first generation ends the wait for one, and a wait without one ends by itself', async () => {
+  await using desk = await Desk.open()
+  await using follower = await desk.follow()
+  const never = new AbortController().signal
+
+  await follower.hasGeneration(1, never)
+  const before = uris(follower)
+  const waiting = follower.hasGeneration(60_000, never)
+  await desk.publish(1)
+  await waiting
+
+  expect(before).toEqual([])
+  expect(uris(follower)).toHaveLength(1)
+})
+
+test('who waits for a generation and is stopped waits no longer', async () => {
+  await using desk = await Desk.open()
+  await using follower = await desk.follow()
+  const stop = new AbortController()
+  const waiting = follower.hasGeneration(60_000, stop.signal)
+
+  stop.abort()
+
+  await expect(waiting).resolves.toBeUndefined()
+})
+
+test('a source that is not in the configuration is not served', async () => {
+  await using desk = await Desk.open('other')
+  await desk.publish(1)
+
+  await using follower = await desk.follow()
+
+  expect(uris(follower)).toEqual([])
+})
+
+test('P2: a pointer that leads nowhere leaves what is served', async () => {
+  await using desk = await Desk.open()
+  await desk.publish(1)
+  await using follower = await desk.follow()
+
+  await writeFile(join(desk.store.folder.path, 'current'), '99\n')
+  follower.look()
+  await follower[Symbol.asyncDispose]()
+
+  expect(uris(follower)).toEqual(['skill://team/skill-1/SKILL.md'])
+})
+
+test('P1: a stored file that was damaged is not read; a daemon of this process reads in its place while there is one', async () => {
+  await using desk = await Desk.open()
+  await desk.publish(1)
+  await using follower = await desk.follow()
+  const { skill, file } = follower.registry.catalog.files.get('skill://team/skill-1/SKILL.md')!
+  const path = join(desk.store.folder.path, 'skills', skill.digest!, 'skill-1', 'SKILL.md')
+  const sound = await readFile(path)
+  await chmod(path, 0o600)
+  await writeFile(path, 'drowned')
+  const { serving } = follower
+
+  const alone = await serving.read(skill, file)
+  const daemon = follower.readWith(async () => sound)
+  const together = await serving.read(skill, file)
+  daemon[Symbol.dispose]()
+  const after = await serving.read(skill, file)
+
+  expect([alone, together, after]).toEqual([undefined, sound, undefined])
+})
+
+/** A state folder, with somebody who writes it and somebody who follows. */
+class Desk implements AsyncDisposable {
+  readonly store: Store
+  readonly #source: string
+  readonly #folder: AsyncDisposable
+
+  private constructor(store: Store, source: string, folder: AsyncDisposable) {
+    this.store = store
+    this.#source = source
+    this.#folder = folder
+  }
+
+  static async open(source = 'team'): Promise<Desk> {
+    const folder = await temporaryFolder()
+    return new Desk(await Store.open(join(folder.path, 'state')), source, folder)
+  }
+
+  /** Publishes these skills as the source `team`. */
+  async publish(...numbers: readonly number[]): Promise<void> {
+    await publishSamples(this.store, new Date(), ...numbers.map(numbered))
+  }
+
+  async follow(): Promise<Follower> {
+    const yaml = `sources:\n  - id: ${this.#source}\n    url: https://git.example.com/skills.git\nstate: ${this.store.folder.path}\n`
+    const config = parseConfig(yaml, 'skillsyncd.yaml', environmentOf({}, '/home/me'))
+    if (Array.isArray(config)) throw new Error(JSON.stringify(config))
+    const redactor = new Redactor()
+    const stream = { write: () => {} }
+    const log = createLog({ level: 'error', stream, format: 'json', journal: false, clock: new FakeClock(), redactor })
+    return Follower.open(config, log)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#folder[Symbol.asyncDispose]()
+  }
+}
+
+function uris(follower: Follower): string[] {
+  return follower.registry.catalog.listed.map(({ uri }) => uri)
+}
+
+async function nextChange(follower: Follower): Promise<{ readonly added: Iterable<string> }> {
+  const { promise, resolve } = Promise.withResolvers<{ readonly added: Iterable<string> }>()
+  using _listening = follower.registry.listen((changes) => resolve(changes))
+  return await promise
+}

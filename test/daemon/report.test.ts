@@ -1,0 +1,183 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { createLog } from '../../src/daemon/log.ts'
+import { Redactor } from '../../src/daemon/redactor.ts'
+import { Report } from '../../src/daemon/report.ts'
+import type { Outcome } from '../../src/sync/model/outcome.ts'
+import type { Source } from '../../src/sync/model/source.ts'
+import { SyncError } from '../../src/sync/model/sync-error.ts'
+import type { SourceRecord } from '../../src/sync/store/source-records.ts'
+import { Store } from '../../src/sync/store/store.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+import { numbered, snapshotOf, sourceId } from '../sync/store/samples.ts'
+
+const NOON = '2026-06-15T12:00:00.000Z'
+const LATER = '2026-06-15T13:00:00.000Z'
+
+test('a source that was never pulled has an empty record', async () => {
+  await using desk = await Desk.open()
+
+  expect(desk.record()).toEqual({})
+  expect(await desk.written()).toBeUndefined()
+})
+
+test('a success is remembered with its time and what it saw, also by the next process', async () => {
+  await using desk = await Desk.open()
+
+  await desk.report.outcome(TEAM, updated(), 12.4)
+
+  const record = { lastAttempt: NOON, lastSuccess: NOON, revision: updated().revision }
+  expect(desk.record()).toEqual(record)
+  expect(plain(await desk.written())).toEqual(record)
+  expect(plain((await desk.reopened()).recordOf(TEAM.id))).toEqual(record)
+  expect(desk.lines()).toMatchObject([{ event: 'source-updated', source: 'team', tookMs: 12, seen: 1, served: 1 }])
+})
+
+test('a failure keeps the last success, and says what is wrong until the next one', async () => {
+  await using desk = await Desk.open()
+  await desk.report.outcome(TEAM, updated(), 1)
+  await desk.clock.advance(3_600_000)
+
+  await desk.report.outcome(TEAM, failed('dns-failed'), 1)
+  const during = desk.record()
+  await desk.report.outcome(TEAM, unchanged(), 1)
+
+  expect(during).toMatchObject({ lastAttempt: LATER, lastSuccess: NOON, condition: { code: 'dns-failed' } })
+  expect(desk.record()).toEqual({ lastAttempt: LATER, lastSuccess: LATER, revision: updated().revision })
+  expect(plain(await desk.written())).toEqual(desk.record())
+})
+
+test('an unchanged poll writes nothing, and what is told of it is of this very poll', async () => {
+  await using desk = await Desk.open()
+  await desk.report.outcome(TEAM, updated(), 1)
+  const written = await desk.written()
+  await desk.clock.advance(3_600_000)
+
+  await desk.report.outcome(TEAM, unchanged(), 1)
+
+  expect(await desk.written()).toEqual(written)
+  expect(desk.record()).toMatchObject({ lastAttempt: LATER, lastSuccess: LATER })
+})
+
+test('of failures that are alike one is logged, another kind is logged anew, and the recovery once', async () => {
+  await using desk = await Desk.open()
+
+  for (const code of ['dns-failed', 'dns-failed', 'dns-failed', 'tls-failed'] as const) {
+    await desk.report.outcome(TEAM, failed(code), 1)
+  }
+  await desk.report.outcome(TEAM, unchanged(), 1)
+  await desk.report.outcome(TEAM, unchanged(), 1)
+
+  expect(desk.lines().map(({ event, code, repeated }) => [event, code, repeated])).toEqual([
+    ['pull-failed', 'dns-failed', undefined],
+    ['pull-failed', 'tls-failed', 2],
+    ['recovered', 'tls-failed', undefined],
+  ])
+})
+
+test('a record that cannot be written is told, and the outcome counts all the same', async () => {
+  await using desk = await Desk.open()
+  await rm(`${desk.store.folder.path}/sources`, { recursive: true })
+  await writeFile(`${desk.store.folder.path}/sources`, '')
+
+  await desk.report.outcome(TEAM, updated(), 1)
+
+  expect(desk.record()).toMatchObject({ lastSuccess: NOON })
+  expect(desk.lines().map(({ event }) => event)).toEqual(['source-updated', 'record-not-written'])
+})
+
+const TEAM: Source = {
+  kind: 'git',
+  id: sourceId('team'),
+  url: 'https://git.example.com/skills.git',
+  ref: 'main',
+  schedule: { kind: 'every', periodMs: 300_000 },
+  required: false,
+  root: '',
+  include: ['**'],
+  exclude: [],
+  unlisted: [],
+  names: 'remap',
+  strict: false,
+  lfs: 'withhold',
+}
+
+function updated(): Extract<Outcome, { kind: 'updated' }> {
+  const snapshot = snapshotOf(numbered(1))
+  return { kind: 'updated', revision: snapshot.revision, snapshot, held: { source: TEAM.id, snapshot: '0'.repeat(64) } }
+}
+
+function unchanged(): Outcome {
+  return { kind: 'unchanged', revision: updated().revision }
+}
+
+function failed(code: 'dns-failed' | 'tls-failed'): Outcome {
+  return { kind: 'failed', error: new SyncError(code, 'Cannot reach "team"') }
+}
+
+/** A report with the store and the clock that it works with. */
+class Desk implements AsyncDisposable {
+  readonly clock: FakeClock
+  readonly store: Store
+  readonly report: Report
+  readonly #folder: AsyncDisposable
+  readonly #logged: string[]
+
+  private constructor(parts: Parts) {
+    this.clock = parts.clock
+    this.store = parts.store
+    this.report = parts.report
+    this.#folder = parts.folder
+    this.#logged = parts.logged
+  }
+
+  static async open(): Promise<Desk> {
+    const folder = await temporaryFolder()
+    const store = await Store.open(`${folder.path}/state`)
+    const logged: string[] = []
+    const clock = new FakeClock()
+    const report = await openReport(store, clock, (text) => logged.push(text))
+    return new Desk({ clock, store, report, folder, logged })
+  }
+
+  /** What the next process would start from. */
+  async reopened(): Promise<Report> {
+    return openReport(this.store, this.clock, () => {})
+  }
+
+  record(): object {
+    return plain(this.report.recordOf(TEAM.id))
+  }
+
+  async written(): Promise<SourceRecord | undefined> {
+    return this.store.records.read(TEAM.id)
+  }
+
+  lines(): Record<string, unknown>[] {
+    return this.#logged.map((line) => JSON.parse(line))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#folder[Symbol.asyncDispose]()
+  }
+}
+
+interface Parts {
+  readonly clock: FakeClock
+  readonly store: Store
+  readonly report: Report
+  readonly folder: AsyncDisposable
+  readonly logged: string[]
+}
+
+async function openReport(store: Store, clock: FakeClock, write: (text: string) => unknown): Promise<Report> {
+  const redactor = new Redactor()
+  const log = createLog({ level: 'info', stream: { write }, format: 'json', journal: false, clock, redactor })
+  return Report.open(store.records, [TEAM.id], clock, log)
+}
+
+/** Without what is undefined. */
+function plain(record: SourceRecord | undefined): object {
+  return JSON.parse(JSON.stringify(record ?? {}))
+}

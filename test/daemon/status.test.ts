@@ -1,0 +1,138 @@
+import { expect, test } from 'vitest'
+import { environmentOf } from '../../src/daemon/config/environment.ts'
+import { parseConfig } from '../../src/daemon/config.ts'
+import type { Config } from '../../src/daemon/config.ts'
+import { statusOf, withFindings, withoutFindings } from '../../src/daemon/status.ts'
+import type { Status, StatusInput } from '../../src/daemon/status.ts'
+import { EMPTY_CATALOG, buildCatalog } from '../../src/sync/model/catalog.ts'
+import type { Catalog } from '../../src/sync/model/catalog.ts'
+import type { Skill, Standing } from '../../src/sync/model/skill.ts'
+import { SyncError, isSyncErrorCode, mendOf } from '../../src/sync/model/sync-error.ts'
+import { VERSION } from '../../src/serve/version.ts'
+import { numbered, snapshotOf, sourceId } from '../sync/store/samples.ts'
+
+const NOON = '2026-06-15T12:00:00.000Z'
+const TEAM = sourceId('team')
+const COMMIT = snapshotOf().revision.commit
+
+test('before anything was pulled a source has neither a commit nor a time', () => {
+  const status = statusOf(input({}))
+
+  expect(plain(status)).toEqual({
+    version: VERSION,
+    state: '/state',
+    generation: 0,
+    skills: 0,
+    sources: [
+      {
+        id: 'team',
+        url: 'https://git.example.com/skills.git',
+        ref: 'main',
+        tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0 },
+        findings: [],
+      },
+    ],
+  })
+})
+
+test('a source says which commit is served, which one upstream was at, and when', () => {
+  const revision = snapshotOf().revision
+  const record = { lastAttempt: NOON, lastSuccess: NOON, nextPoll: undefined, condition: undefined, revision }
+
+  const status = statusOf(input({ catalog: catalogOf(skill('served', [])), recordOf: () => record }))
+
+  expect(status).toMatchObject({
+    generation: 7,
+    skills: 1,
+    sources: [{ served: { commit: COMMIT, ref: 'refs/heads/main' }, upstream: { commit: COMMIT, at: NOON } }],
+  })
+})
+
+test('a condition comes with what a person can try', () => {
+  const error = new SyncError('tls-failed', 'Cannot reach "team": the certificate is expired')
+  const condition = { code: error.code, message: error.message }
+  const record = { lastAttempt: NOON, lastSuccess: undefined, nextPoll: undefined, condition, revision: undefined }
+
+  const [source] = statusOf(input({ recordOf: () => record })).sources
+
+  expect(source).toMatchObject({ lastAttempt: NOON, condition: { ...condition, mend: mendOf('tls-failed') } })
+  expect(source?.upstream).toBeUndefined()
+  expect(isSyncErrorCode(source?.condition?.code ?? '')).toBe(true)
+})
+
+test('the parts of a tally add up, and findings of withheld skills come first', () => {
+  const catalog = catalogOf(
+    skill('served', []),
+    skill('served', ['noted']),
+    skill('unlisted', ['unlisted']),
+    skill('withheld', ['withheld']),
+    skill('tools', ['tools']),
+  )
+
+  const [source] = statusOf(input({ catalog })).sources
+
+  expect(source?.tally).toEqual({ seen: 5, clean: 1, noted: 2, tools: 1, withheld: 1 })
+  expect(source?.findings.map(({ standing, message }) => [standing, message])).toEqual([
+    ['withheld', 'withheld'],
+    ['tools', 'tools'],
+    ['served', 'noted'],
+    ['unlisted', 'unlisted'],
+  ])
+})
+
+test('a status without its findings gets the same ones back from the catalog', () => {
+  const catalog = catalogOf(skill('withheld', ['withheld']), skill('served', ['noted']))
+  const status = statusOf(input({ catalog }))
+
+  const sent = withoutFindings(status)
+
+  expect(sent.sources.map(({ findings }) => findings)).toEqual([[]])
+  expect(withFindings(sent, catalog)).toEqual(status)
+})
+
+test('the process that answers says who it is and since when', () => {
+  const startedAt = new Date(NOON)
+
+  expect(statusOf(input({ startedAt }))).toMatchObject({ daemon: { pid: process.pid, startedAt: NOON } })
+  expect(statusOf(input({}))).not.toHaveProperty('daemon')
+})
+
+test('when a source is polled next is told in UTC', () => {
+  const nextPolls = new Map([[TEAM, new Date(NOON)]])
+
+  expect(statusOf(input({ nextPolls })).sources).toMatchObject([{ nextPoll: NOON }])
+})
+
+function input(parts: Partial<StatusInput>): StatusInput {
+  const none = { recordOf: () => undefined, nextPolls: new Map(), startedAt: undefined, http: undefined }
+  return { config: config(), catalog: EMPTY_CATALOG, ...none, ...parts }
+}
+
+function config(): Config {
+  const yaml = 'sources:\n  - id: team\n    url: https://git.example.com/skills.git\n    ref: main\nstate: /state\n'
+  const parsed = parseConfig(yaml, '/etc/skillsyncd.yaml', environmentOf({}, '/home/me'))
+  if (Array.isArray(parsed)) throw new Error(JSON.stringify(parsed))
+  return parsed
+}
+
+let last = 0
+
+function skill(standing: Standing, messages: readonly string[]): Skill {
+  last += 1
+  const { skill } = numbered(last)
+  const findings = messages.map((message) => ({ rule: 'name-missing', path: skill.path, message }) as const)
+  return { ...skill, standing, findings }
+}
+
+function catalogOf(...skills: readonly Skill[]): Catalog {
+  const snapshot = { ...snapshotOf(), skills }
+  return buildCatalog(
+    { number: 7, createdAt: NOON, sources: [{ source: snapshot.source, snapshot: '0'.repeat(64) }] },
+    [snapshot],
+  )
+}
+
+/** Without what is undefined, as `--json` prints it. */
+function plain(status: Status): unknown {
+  return JSON.parse(JSON.stringify(status))
+}
