@@ -1,4 +1,4 @@
-import { baseName, folderOf, isBelow, joinPath } from './model/paths.ts'
+import { folderOf, isBelow } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Tree, TreeEntry } from './model/tree.ts'
 
@@ -88,9 +88,4 @@ function refused(why: string): Resolved {
 
 function shown(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text
-}
-
-/** Whether following the link from `from` would enter `from` again: a folder that holds itself. */
-export function holdsItself(link: string, target: string): boolean {
-  return target === '' || target === folderOf(link) || isBelow(joinPath(folderOf(link), baseName(link)), target)
 }

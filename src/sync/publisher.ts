@@ -3,7 +3,7 @@ import type { Catalog } from './model/catalog.ts'
 import type { Generation, Held } from './model/generation.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { SourceId } from './model/source-id.ts'
-import { SyncError } from './model/sync-error.ts'
+import { Damaged } from './model/sync-error.ts'
 import type { Current } from './pull.ts'
 import type { Store } from './store/store.ts'
 
@@ -31,16 +31,25 @@ export class Publisher {
     return this.#current.get(source)
   }
 
-  /** Puts what a pull brought into a new generation, on the disk first. Two at once go one after the other. */
-  async publish(held: Held, snapshot: Snapshot, now: Date): Promise<Catalog> {
+  /**
+   * Puts what a pull brought into a new generation, on the disk first. Two at once go one after the other, and one whose
+   * signal is aborted when its turn comes publishes nothing; what has begun is brought to its end.
+   */
+  async publish(held: Held, snapshot: Snapshot, now: Date, signal: AbortSignal): Promise<Catalog> {
     const previous = this.#last
     const published = (async () => {
       await previous
+      signal.throwIfAborted()
       return this.#publish(held, snapshot, now)
     })()
     // Who comes next waits for the end of this one, not for its success.
     this.#last = published.catch(() => {})
     return published
+  }
+
+  /** Resolves when all that was to be published so far is on the disk, or has failed. */
+  async settled(): Promise<void> {
+    await this.#last
   }
 
   async #publish(held: Held, snapshot: Snapshot, now: Date): Promise<Catalog> {
@@ -100,7 +109,7 @@ async function newestOf(store: Store, source: SourceId, newest: Generation): Pro
 
 async function unlessDamaged(reading: Promise<Snapshot>): Promise<Snapshot | undefined> {
   return reading.catch((error: unknown) => {
-    if (error instanceof SyncError && error.code === 'store-failed') return undefined
+    if (error instanceof Damaged) return undefined
     throw error
   })
 }

@@ -4,7 +4,7 @@ import type { ObjectId, Revision } from './model/revision.ts'
 import type { Skill, SkillFile } from './model/skill.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { Source } from './model/source.ts'
-import { SyncError } from './model/sync-error.ts'
+import { Damaged, SyncError } from './model/sync-error.ts'
 import { TreeNotTaken } from './model/tree.ts'
 import type { Tree } from './model/tree.ts'
 import { folderNameOf } from './store/stored-path.ts'
@@ -93,7 +93,7 @@ async function take(revision: Revision, upstream: Upstream, taking: Taking): Pro
   try {
     return await takeUnknown(revision, upstream, taking)
   } catch (error) {
-    if (taking.earlier === undefined || !(error instanceof SyncError) || error.code !== 'store-failed') throw error
+    if (taking.earlier === undefined || !(error instanceof Damaged)) throw error
     // A stored file that the new commit has too may be damaged. Then nothing that is stored is relied on, and it is mended.
     return takeUnknown(revision, upstream, { ...taking, earlier: undefined })
   }

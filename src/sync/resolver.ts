@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { documentOf } from './find-skills.ts'
 import type { Candidate, FoundLink, Gatherer } from './find-skills.ts'
-import { Places, follow, holdsItself } from './links.ts'
+import { Places, follow } from './links.ts'
 import type { TextOf } from './links.ts'
 import type { Finding } from './model/finding.ts'
 import { utf8 } from './model/frontmatter.ts'
-import { joinPath } from './model/paths.ts'
+import { isBelow, joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Tree, TreeEntry } from './model/tree.ts'
 import type { ResolvedCandidate, ResolvedFile } from './read-skill.ts'
@@ -65,7 +65,8 @@ export class Resolver {
     const target = follow(this.#places, this.#textOf, { path, id: link.id })
     if (target.kind === 'refused' || target.entry.kind !== 'folder') return undefined
     const document = this.#documentIn(target.entry.id)
-    if (document === undefined || holdsItself(path, target.path)) return undefined
+    // A folder that would hold itself, by way of the link, holds no end of skills.
+    if (document === undefined || isBelow(path, target.path)) return undefined
     const candidate = this.#gatherer.candidateAt(link.path, target.entry.id, document)
     const linked = { ...candidate, folder: target.path }
     this.#linked.set(link.path, linked)

@@ -14,6 +14,7 @@ const TEAM = sourceId('team')
 const HOUSE = sourceId('house')
 const BOTH = [TEAM, HOUSE]
 const NOW = new Date('2026-01-02T03:04:05.678Z')
+const STEADY = new AbortController().signal
 
 async function openStore() {
   const folder = await temporaryFolder()
@@ -44,8 +45,8 @@ test('a store without a generation is an empty catalog, and stays one until some
 test('what is published is on the disk, and is what the next process begins with', async () => {
   await using opened = await openStore()
   const { publisher } = await Publisher.open(opened.store, BOTH)
-  await publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW)
-  const catalog = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW)
+  await publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY)
+  const catalog = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
 
   const next = await Publisher.open(await Store.open(opened.store.folder.path), BOTH)
 
@@ -64,11 +65,35 @@ test('two that publish at once go one after the other, and neither loses what th
     await pulled(opened.store, 'house', numbered(2)),
   ]
 
-  const catalogs = await Promise.all([publisher.publish(...team, NOW), publisher.publish(...house, NOW)])
+  const catalogs = await Promise.all([
+    publisher.publish(...team, NOW, STEADY),
+    publisher.publish(...house, NOW, STEADY),
+  ])
 
   expect(catalogs.map(({ generation }) => generation)).toEqual([1, 2])
   expect(catalogs.map(({ skills }) => skills.size)).toEqual([1, 2])
   expect((await opened.store.generations.current())?.sources).toEqual([team[0], house[0]])
+})
+
+test('one that is stopped before its turn publishes nothing, and settled waits for the one that has begun', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH)
+  const [team, house] = [
+    await pulled(opened.store, 'team', numbered(1)),
+    await pulled(opened.store, 'house', numbered(2)),
+  ]
+  const stop = new AbortController()
+  const ends = Promise.allSettled([
+    publisher.publish(...team, NOW, STEADY),
+    publisher.publish(...house, NOW, stop.signal),
+  ])
+
+  stop.abort()
+  await publisher.settled()
+
+  expect((await opened.store.generations.current())?.sources).toEqual([team[0]])
+  expect(publisher.currentOf(HOUSE)).toBeUndefined()
+  expect((await ends).map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
 })
 
 test('one that fails to publish changes nothing, and the next one is not held up', async () => {
@@ -79,8 +104,8 @@ test('one that fails to publish changes nothing, and the next one is not held up
   const house = await pulled(opened.store, 'house', numbered(2))
 
   const [failed, published] = await Promise.allSettled([
-    publisher.publish(lost, snapshot, NOW),
-    publisher.publish(...house, NOW),
+    publisher.publish(lost, snapshot, NOW, STEADY),
+    publisher.publish(...house, NOW, STEADY),
   ])
 
   expect(failed).toMatchObject({ status: 'rejected', reason: { code: 'store-failed' } })
@@ -91,11 +116,11 @@ test('one that fails to publish changes nothing, and the next one is not held up
 test('a source that left the configuration is gone from the first catalog, and from the next generation', async () => {
   await using opened = await openStore()
   const before = await Publisher.open(opened.store, BOTH)
-  await before.publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW)
-  await before.publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW)
+  await before.publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
+  await before.publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY)
 
   const { publisher, catalog } = await Publisher.open(opened.store, [HOUSE])
-  const next = await publisher.publish(...(await pulled(opened.store, 'house', numbered(3))), NOW)
+  const next = await publisher.publish(...(await pulled(opened.store, 'house', numbered(3))), NOW, STEADY)
 
   expect(urisOf(catalog)).toEqual(['skill://house/skill-2/SKILL.md'])
   expect(catalog.folders.has('skill://team')).toBe(false)
@@ -108,8 +133,8 @@ test('a source whose snapshot was damaged takes no other source along', async ()
   await using opened = await openStore()
   const before = await Publisher.open(opened.store, BOTH)
   const [held, snapshot] = await pulled(opened.store, 'team', numbered(1))
-  await before.publisher.publish(held, snapshot, NOW)
-  await before.publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW)
+  await before.publisher.publish(held, snapshot, NOW, STEADY)
+  await before.publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY)
   const file = opened.store.folder.at('snapshots', `${held.snapshot}.json`)
   await writeFile(file, (await readFile(file, 'utf8')).replace('"served"', '"seryed"'))
 
@@ -124,8 +149,8 @@ test('a source whose newest snapshot was damaged is served from the one before',
   const before = await Publisher.open(opened.store, [TEAM])
   const old = await pulled(opened.store, 'team', numbered(1))
   const [held, snapshot] = await pulled(opened.store, 'team', numbered(2))
-  await before.publisher.publish(...old, NOW)
-  await before.publisher.publish(held, snapshot, NOW)
+  await before.publisher.publish(...old, NOW, STEADY)
+  await before.publisher.publish(held, snapshot, NOW, STEADY)
   await writeFile(opened.store.folder.at('snapshots', `${held.snapshot}.json`), '{}')
 
   const { publisher, catalog } = await Publisher.open(opened.store, [TEAM])
@@ -142,13 +167,13 @@ test('listeners hear of a change when it is served, once each, and of none after
   const listener = registry.listen(({ added }, catalog) => {
     heard.push(`${[...added].length} added, served: ${registry.catalog === catalog}`)
   })
-  const team = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW)
+  const team = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
 
   registry.publish(team)
   registry.publish(team)
   registry.publish({ ...team, digest: 'of a commit that changed no byte' })
   listener[Symbol.dispose]()
-  registry.publish(await publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW))
+  registry.publish(await publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY))
 
   expect(heard).toEqual(['4 added, served: true'])
   expect(registry.catalog.skills.size).toBe(2)

@@ -7,6 +7,7 @@ import type { Outcome } from '../../src/sync/model/outcome.ts'
 import type { GitSource } from '../../src/sync/model/source.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
 import { pull, storedSkill, type Current, type Pulling } from '../../src/sync/pull.ts'
+import { RETENTION } from '../../src/sync/store/collect.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { FETCH_LIMITS } from '../../src/sync/upstream/upstream.ts'
 import { histories } from '../support/random-files.ts'
@@ -106,7 +107,7 @@ class Scene implements AsyncDisposable {
 function sourceWith(edit: Partial<GitSource>): GitSource {
   const place = { kind: 'git', id: sourceId('team'), url: 'https://git.example.com/skills.git', ref: 'main' } as const
   const schedule = { kind: 'every', periodMs: 1000 } as const
-  return { ...place, schedule, required: false, ...rulesWith().selection, ...edit }
+  return { ...place, schedule, ...rulesWith().selection, ...edit }
 }
 
 describe('the first pull', () => {
@@ -433,4 +434,23 @@ describe('for any history', () => {
       )
     },
   )
+})
+
+describe('a disk budget', () => {
+  test('that is used up keeps the next fetch from starting, and what is served stays', async () => {
+    await using scene = await Scene.open()
+    await scene.updated()
+    await scene.store.generations.publish([scene.current!.held], new Date())
+    await scene.store.collect(new Date(), RETENTION, new Set(), never())
+    scene.upstream.files = { ...PDF, 'pdf/ref.md': 'changed' }
+    const full = { ...rulesWith().limits, fetch: FETCH_LIMITS, disk: { bytes: scene.store.bytes - 1 } }
+
+    const refused = await scene.pull({}, { limits: full })
+    const text = await scene.textOf('pdf', 'ref.md')
+    const taken = await scene.pull({}, { limits: { ...full, disk: { bytes: scene.store.bytes } } })
+
+    expect(refused).toMatchObject({ kind: 'failed', error: { code: 'limit-exceeded' } })
+    expect(text).toBe('ref')
+    expect(taken.kind).toBe('updated')
+  })
 })

@@ -15,7 +15,7 @@ export interface FrontmatterLimits {
   readonly depth: number
 }
 
-/** The defaults of `design` section 9. */
+/** The defaults. */
 export const FRONTMATTER_LIMITS: FrontmatterLimits = { bytes: 65_536, depth: 32 }
 
 /**

@@ -13,8 +13,6 @@ export interface GitSource extends Selection {
   readonly ref: string | undefined
   /** How often the ref is looked at: a cron expression, or a period in milliseconds. */
   readonly schedule: Schedule
-  /** Readiness depends on it. */
-  readonly required: boolean
 }
 
 export type Schedule =

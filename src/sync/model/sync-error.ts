@@ -33,6 +33,16 @@ export class SyncError extends Error {
   }
 }
 
+/**
+ * Something in the store is not what it was: it is gone, or has other bytes. It can be had again; a disk that says no for
+ * the moment is the plain `SyncError`, and says nothing about what lies on it.
+ */
+export class Damaged extends SyncError {
+  constructor(message: string) {
+    super('store-failed', message)
+  }
+}
+
 /** What a person can try next, one sentence per code. Shown by status and by the command line under the error. */
 export function mendOf(code: SyncErrorCode): string {
   return MENDS[code]

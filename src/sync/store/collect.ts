@@ -1,7 +1,7 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Generation } from '../model/generation.ts'
-import { SyncError } from '../model/sync-error.ts'
+import { Damaged } from '../model/sync-error.ts'
 import { removeAll } from './atomic.ts'
 import { cannot } from './disk-error.ts'
 import type { GenerationStore } from './generations.ts'
@@ -19,7 +19,7 @@ export interface Retention {
   readonly bytes: number
 }
 
-/** The defaults of `design` section 3: 3 generations, 24 hours, 8 GiB. */
+/** The defaults: 3 generations, 24 hours, 8 GiB. */
 export const RETENTION: Retention = { generations: 3, youngerThanMs: 86_400_000, bytes: 2 ** 33 }
 
 /** How much was removed, what that gave back, and what the rest comes to. */
@@ -110,10 +110,12 @@ class Contents {
     return content
   }
 
-  /** Bytes of those of the snapshots' skills that are not counted yet; they are from then on. */
+  /** Bytes of those of the snapshots, and of their skills, that are not counted yet; they are from then on. */
   async countNew(digests: Iterable<string>, counted: Set<string>): Promise<number> {
     let bytes = 0
     for (const digest of digests) {
+      if (!counted.has(digest)) bytes += await this.#snapshots.bytes(digest)
+      counted.add(digest)
       for (const [skill, size] of (await this.of(digest)) ?? []) {
         if (!counted.has(skill)) bytes += size
         counted.add(skill)
@@ -173,7 +175,7 @@ async function unusedSkills({ snapshots, skills }: Stores, contents: Contents, s
 }
 
 function undefinedIfDamaged(error: unknown): undefined {
-  if (error instanceof SyncError && error.code === 'store-failed') return undefined
+  if (error instanceof Damaged) return undefined
   throw error
 }
 

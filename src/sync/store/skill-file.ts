@@ -29,7 +29,9 @@ export function place(bytes: Bytes, path: string, file: DigestedFile): string | 
   if (bytes.move) renameSync(bytes.file, path)
   else {
     // Copying would follow a link, and wait for ever on a pipe.
-    if (!lstatSync(bytes.file).isFile()) return 'it is not a regular file'
+    const found = lstatSync(bytes.file, { throwIfNoEntry: false })
+    if (found === undefined) return 'it is gone'
+    if (!found.isFile()) return 'it is not a regular file'
     // A reflink where the disk has it; never a hard link: an agent that writes to its copy would write to all.
     copyFileSync(bytes.file, path, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { comparePaths } from '../model/digest.ts'
 import { foldersAbove } from '../model/paths.ts'
 import type { SkillFile } from '../model/skill.ts'
-import { SyncError } from '../model/sync-error.ts'
+import { Damaged, SyncError } from '../model/sync-error.ts'
 import { removeAll, syncFolder, temporaryIn } from './atomic.ts'
 import type { Claims } from './claims.ts'
 import { attempted, cannot, isDiskError } from './disk-error.ts'
@@ -80,11 +80,11 @@ export class SkillStore {
     await syncFolder(this.#state.at('skills'))
   }
 
-  /** The bytes of a file, checked. Damaged or gone is `store-failed`; wrong bytes are never given out. */
+  /** The bytes of a file, checked: wrong ones are never given out. Throws `Damaged` for one that is, or that is gone. */
   async read(skill: StoredSkill, file: SkillFile): Promise<Buffer> {
     const read = await readVerified(this.#pathOf(skill, file.path), file)
     if (Buffer.isBuffer(read)) return read
-    throw new SyncError('store-failed', `Cannot read "${file.path}" of the skill "${skill.digest}": ${read.problem}`)
+    throw new Damaged(`Cannot read "${file.path}" of the skill "${skill.digest}": ${read.problem}`)
   }
 
   /** Of all that are here. */
@@ -151,7 +151,9 @@ export class SkillStore {
   #place({ skill, file, path, from }: Writing): void {
     const attempt = `keep "${file.path}" of the skill "${skill.digest}"`
     const problem = attempted(attempt, () => place(this.#bytesAt(from), path, file))
-    if (problem !== undefined) throw new SyncError('store-failed', `Cannot ${attempt}: ${problem}`)
+    if (problem === undefined) return
+    const message = `Cannot ${attempt}: ${problem}`
+    throw from.kind === 'stored' ? new Damaged(message) : new SyncError('store-failed', message)
   }
 
   #bytesAt(origin: Origin): Bytes {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { lstat, readFile } from 'node:fs/promises'
 import type { Snapshot } from '../model/snapshot.ts'
-import { SyncError } from '../model/sync-error.ts'
+import { Damaged } from '../model/sync-error.ts'
 import { writeWhole } from './atomic.ts'
 import type { Claims } from './claims.ts'
 import { cannot, unlessAbsent } from './disk-error.ts'
@@ -28,7 +28,7 @@ export class SnapshotStore {
     return digest
   }
 
-  /** Damaged or gone is `store-failed`. */
+  /** Throws `Damaged` for one that is, or that is gone. */
   async read(digest: string): Promise<Snapshot> {
     if (!isDigest(digest)) throw failed(digest, 'that is not a SHA-256')
     const bytes = await unlessAbsent(readFile(this.#fileOf(digest))).catch(cannot(`read the snapshot "${digest}"`))
@@ -36,6 +36,12 @@ export class SnapshotStore {
     if (sha256(bytes) !== digest) throw failed(digest, 'it is damaged')
     const snapshot: Snapshot = JSON.parse(bytes.toString('utf8'))
     return snapshot
+  }
+
+  /** How large the file is; 0 where there is none. */
+  async bytes(digest: string): Promise<number> {
+    const found = await unlessAbsent(lstat(this.#fileOf(digest))).catch(cannot(`look for the snapshot "${digest}"`))
+    return found?.size ?? 0
   }
 
   /** Whether there is a file of that name; only `read` tells whether it is whole. */
@@ -68,6 +74,6 @@ function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-function failed(digest: string, why: string): SyncError {
-  return new SyncError('store-failed', `Cannot read the snapshot ${JSON.stringify(digest.slice(0, 64))}: ${why}`)
+function failed(digest: string, why: string): Damaged {
+  return new Damaged(`Cannot read the snapshot ${JSON.stringify(digest.slice(0, 64))}: ${why}`)
 }

@@ -14,10 +14,16 @@ const FOLDERS = ['skills', 'snapshots', 'generations', 'sources', 'tmp'] as cons
 export async function openState(path: string): Promise<StateFolder> {
   const root = resolve(path)
   await mkdir(root, { recursive: true, mode: 0o700 }).catch(cannot(`make the state folder "${root}"`))
-  await checkFormat(root)
+  if (!(await hasFormat(root))) await writeWhole(join(root, 'format'), `${FORMAT}\n`)
   for (const folder of FOLDERS) makeFolder(join(root, folder), 0o700)
   await syncFolder(root)
   return new StateFolder(root)
+}
+
+/** Opens the state folder that somebody else writes, and makes nothing: undefined where nobody has written one yet. */
+export async function openExistingState(path: string): Promise<StateFolder | undefined> {
+  const root = resolve(path)
+  return (await hasFormat(root)) ? new StateFolder(root) : undefined
 }
 
 /** The folder that survives a restart. Every server reads it; one process writes it. */
@@ -68,15 +74,16 @@ export async function namesIn(folder: string): Promise<string[]> {
   return (await unlessAbsent(readdir(folder)).catch(cannot(`list "${folder}"`))) ?? []
 }
 
-async function checkFormat(root: string): Promise<void> {
+/** Whether it is a state folder; false where it could become one. */
+async function hasFormat(root: string): Promise<boolean> {
   const file = join(root, 'format')
   const text = await unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
   if (text === undefined) {
     await checkUnused(root)
-    return writeWhole(file, `${FORMAT}\n`)
+    return false
   }
   const found = text.trimEnd()
-  if (found === FORMAT) return
+  if (found === FORMAT) return true
   throw new SyncError(
     'store-failed',
     `Cannot open the state folder "${root}": its format is "${found.slice(0, 20)}" and this version knows "${FORMAT}"; ` +

@@ -4,7 +4,7 @@ import { GenerationStore } from './generations.ts'
 import { SkillStore } from './skills.ts'
 import { SnapshotStore } from './snapshots.ts'
 import { SourceRecords } from './source-records.ts'
-import { openState, type Scratch, type StateFolder } from './state-folder.ts'
+import { openExistingState, openState, type Scratch, type StateFolder } from './state-folder.ts'
 import { PATH_LIMITS, type PathLimits } from './stored-path.ts'
 
 /** What a store can be told to do otherwise. */
@@ -35,6 +35,12 @@ export class Store {
   /** Opens the state folder, and makes it where there is none. */
   static async open(statePath: string, options: StoreOptions = {}): Promise<Store> {
     return new Store(await openState(statePath), options)
+  }
+
+  /** Opens the state folder for reading alone: nothing is made, and undefined says that nobody has written there yet. */
+  static async openExisting(statePath: string, options: StoreOptions = {}): Promise<Store | undefined> {
+    const folder = await openExistingState(statePath)
+    return folder && new Store(folder, options)
   }
 
   /** A fresh folder for one pull, on the disk of the store so that its files can be moved in. */

@@ -23,7 +23,7 @@ export interface PathLimits {
   readonly depth: number
 }
 
-/** The defaults of `design` section 9. */
+/** The defaults. */
 export const PATH_LIMITS: PathLimits = { segmentBytes: 200, pathBytes: 1024, depth: 64 }
 
 /** Whether it is a SHA-256 in the one form that names anything below the state folder. */

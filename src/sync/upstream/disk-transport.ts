@@ -115,12 +115,18 @@ async function settingOf(gitdir: string, path: string, otherwise: string): Promi
 }
 
 async function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
+  return (await unlessAbsent(stat(path), path)) !== undefined
 }
 
 async function textOf(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch(() => '')
+  return (await unlessAbsent(readFile(path, 'utf8'), path)) ?? ''
+}
+
+/** Undefined where there is nothing. A repository that we may not look into is not one that is gone. */
+async function unlessAbsent<Value>(looking: Promise<Value>, path: string): Promise<Value | undefined> {
+  return looking.catch((cause: unknown) => {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw new SyncError('source-unreachable', `Cannot look at "${path}": ${String(code)}`, { cause })
+  })
 }

@@ -1,5 +1,8 @@
+import { validateHeaderValue } from 'node:http'
 import type { GitHttpResponse, HttpClient } from 'isomorphic-git'
 import { SyncError } from '../model/sync-error.ts'
+import { exchange } from './http-exchange.ts'
+import type { Answer } from './http-exchange.ts'
 import { connectionFailure, failureOf } from './http-failure.ts'
 import { guarded } from './pkt-line.ts'
 import type { FetchLimits } from './upstream.ts'
@@ -61,7 +64,7 @@ export class GitHttp implements HttpClient {
         method,
         statusCode: answer.status,
         statusMessage: answer.statusText,
-        headers: Object.fromEntries(answer.headers),
+        headers: { ...answer.headers },
         body: guarded(this.#read(answer, watch), what),
       }
     } catch (cause) {
@@ -70,35 +73,35 @@ export class GitHttp implements HttpClient {
     }
   }
 
-  async #ask(method: string, call: HttpCall, watch: Watch): Promise<Response> {
+  async #ask(method: string, call: HttpCall, watch: Watch): Promise<Answer> {
     const headers = this.#headers(call)
     if (method !== 'GET') {
       const body = await joined(call.body ?? [])
-      const answer = await fetch(call.url, { method, headers, body, redirect: 'manual', signal: watch.signal })
+      const answer = await exchange(call.url, { method, headers, body, signal: watch.signal })
       if (isRedirect(answer)) throw refusedRedirect(answer, this.#url, `it answers a ${method}`)
       return answer
     }
     let url = new URL(call.url)
     for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
-      const answer = await fetch(url.href, { headers, redirect: 'manual', signal: watch.signal })
+      const answer = await exchange(url.href, { method, headers, signal: watch.signal })
       if (!isRedirect(answer)) {
         this.#base = baseOf(url)
         return answer
       }
-      const next = URL.parse(answer.headers.get('location') ?? '', url.href)
+      const next = URL.parse(answer.header('location') ?? '', url.href)
       if (next === null) throw refusedRedirect(answer, this.#url, 'it names no address')
       if (next.origin !== url.origin) throw refusedRedirect(answer, this.#url, `it leads to "${next.origin}"`)
-      await answer.body?.cancel()
+      answer.giveUp()
       url = next
     }
     throw new SyncError('source-unreachable', `Cannot reach "${this.#url}": more than ${MAX_REDIRECTS} redirects`)
   }
 
-  #headers(call: HttpCall): Headers {
-    const headers = new Headers(call.headers)
+  #headers(call: HttpCall): Record<string, string> {
+    const headers: Record<string, string> = { ...call.headers }
     // A packed answer would make the cap on bytes a cap on something else.
-    headers.set('accept-encoding', 'identity')
-    headers.set('user-agent', USER_AGENT)
+    headers['accept-encoding'] = 'identity'
+    headers['user-agent'] = USER_AGENT
     const { authorization } = this.#allowance
     if (authorization !== undefined && new URL(call.url).origin === new URL(this.#url).origin) {
       setCredential(headers, authorization, this.#url)
@@ -106,10 +109,10 @@ export class GitHttp implements HttpClient {
     return headers
   }
 
-  async *#read(answer: Response, watch: Watch): AsyncGenerator<Uint8Array> {
+  async *#read(answer: Answer, watch: Watch): AsyncGenerator<Uint8Array> {
     const { bytes } = this.#allowance
     try {
-      for await (const chunk of answer.body ?? []) {
+      for await (const chunk of answer.body) {
         watch.heard()
         bytes.left -= chunk.length
         if (bytes.left < 0) {
@@ -183,9 +186,10 @@ class Watch {
   readonly #abort = () => this.#controller.abort()
 }
 
-function setCredential(headers: Headers, value: string, url: string): void {
+function setCredential(headers: Record<string, string>, value: string, url: string): void {
   try {
-    headers.set('authorization', value)
+    validateHeaderValue('authorization', value)
+    headers['authorization'] = value
   } catch {
     // Without the cause: it has the value in it.
     throw new SyncError(
@@ -195,18 +199,18 @@ function setCredential(headers: Headers, value: string, url: string): void {
   }
 }
 
-function expectGit(answer: Response, method: string, what: string): void {
+function expectGit(answer: Answer, method: string, what: string): void {
   const expected = `application/x-git-upload-pack-${method === 'GET' ? 'advertisement' : 'result'}`
-  const type = (answer.headers.get('content-type') ?? '').split(';')[0]?.trim()
+  const type = (answer.header('content-type') ?? '').split(';')[0]?.trim()
   if (type === expected) return
   throw new SyncError('unsupported', `${what}: it does not speak git's smart HTTP protocol`)
 }
 
-function isRedirect(answer: Response): boolean {
+function isRedirect(answer: Answer): boolean {
   return answer.status >= 300 && answer.status < 400 && answer.status !== 304
 }
 
-function refusedRedirect(answer: Response, url: string, why: string): SyncError {
+function refusedRedirect(answer: Answer, url: string, why: string): SyncError {
   const message = `Cannot reach "${url}": its redirect (${answer.status}) is refused, ${why}`
   return new SyncError('source-unreachable', message)
 }

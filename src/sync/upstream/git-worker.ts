@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isLfsPointer } from '../model/lfs.ts'
@@ -100,10 +100,13 @@ function keepBlob(id: ObjectId, bytes: Uint8Array): Taken {
     throw new SyncError('limit-exceeded', `Cannot keep the files: over ${namedLimit('packBytes', task.limits)}`)
   const file = join(task.scratch, id)
   inScratch(() => {
-    // One that was taken before may still be there, closed to writing.
-    rmSync(file, { force: true })
-    // The mode is the one it has in the store, where it is moved to.
-    writeFileSync(file, bytes, { mode: 0o444 })
+    try {
+      // The mode is the one it has in the store, where it is moved to.
+      writeFileSync(file, bytes, { mode: 0o444, flag: 'wx' })
+    } catch (cause) {
+      // One that was taken before and not moved away has these very bytes: its name is their hash.
+      if (!(cause instanceof Error) || !('code' in cause) || cause.code !== 'EEXIST') throw cause
+    }
   })
   return { kind: 'blob', size: bytes.length, sha256: hash('sha256', bytes), isLfsPointer: isLfsPointer(bytes), file }
 }

@@ -1,9 +1,10 @@
 import { SyncError } from '../model/sync-error.ts'
+import type { Answer } from './http-exchange.ts'
 
 /** Why an answer cannot be used, as far as its status and headers tell; undefined for one that can. */
-export function failureOf(answer: Response, what: string, sentCredentials: boolean): SyncError | undefined {
+export function failureOf(answer: Answer, what: string, sentCredentials: boolean): SyncError | undefined {
   const { status } = answer
-  const retryAfterMs = retryAfterOf(answer.headers)
+  const retryAfterMs = retryAfterOf(answer)
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
   if (status === 429 || (status === 403 && retryAfterMs !== undefined)) {
     return new SyncError('rate-limited', `${what}: the host answers ${status} and asks for a pause`, wait)
@@ -36,21 +37,21 @@ export function connectionFailure(cause: unknown, what: string): SyncError {
 
 const TLS_CODES = /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|.*SELF_SIGNED_CERT|UNABLE_TO_)/
 
-function isWebPage(answer: Response): boolean {
+function isWebPage(answer: Answer): boolean {
   const isFound = answer.status === 200 || answer.status === 203
-  return isFound && (answer.headers.get('content-type') ?? '').toLowerCase().startsWith('text/html')
+  return isFound && (answer.header('content-type') ?? '').toLowerCase().startsWith('text/html')
 }
 
 /** Seconds, or a date; the date is read against the host's own clock, which need not be ours. */
-function retryAfterOf(headers: Headers): number | undefined {
-  const value = headers.get('retry-after')
-  if (value === null) return undefined
+function retryAfterOf(answer: Answer): number | undefined {
+  const value = answer.header('retry-after')
+  if (value === undefined) return undefined
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
-  const waitMs = Date.parse(value) - Date.parse(headers.get('date') ?? '')
+  const waitMs = Date.parse(value) - Date.parse(answer.header('date') ?? '')
   return Number.isNaN(waitMs) ? undefined : Math.max(waitMs, 0)
 }
 
-/** `fetch` wraps the error that tells why, once or twice; a name with several addresses gives one error for all. */
+/** A name with several addresses gives one error for all; an error may be wrapped in another. */
 function codeOf(error: unknown): string | undefined {
   let at = error
   for (let depth = 0; depth < 4 && at instanceof Error; depth += 1) {

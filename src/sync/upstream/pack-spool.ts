@@ -32,7 +32,8 @@ export function inScratch<T>(write: () => T): T {
   try {
     return write()
   } catch (cause) {
-    throw new SyncError('store-failed', 'Cannot write to the scratch folder', { cause })
+    if (!(cause instanceof Error) || !('syscall' in cause) || !('code' in cause)) throw cause
+    throw new SyncError('store-failed', `Cannot write to the scratch folder: ${String(cause.code)}`, { cause })
   }
 }
 

@@ -2,8 +2,8 @@ import type { ObjectId, Revision } from '../model/revision.ts'
 import type { Tree } from '../model/tree.ts'
 
 /**
- * One source as it can be reached: transport only. It keeps no state between calls, and whatever it writes lies in the
- * scratch folder it was opened with. Every failure is a `SyncError`; every object was hashed against its id.
+ * One source as it can be reached: transport only. It keeps nothing of the repository between calls, and whatever it
+ * writes lies in the scratch folder it was opened with. Every failure is a `SyncError`; every object was hashed against its id.
  */
 export interface Upstream {
   /** Where the ref points now: one listing of refs, no object is read. */
@@ -41,7 +41,7 @@ export interface FetchLimits {
   readonly depth: number
 }
 
-/** The defaults of `design` section 9. */
+/** The defaults. */
 export const FETCH_LIMITS: FetchLimits = {
   connectMs: 10_000,
   idleMs: 30_000,

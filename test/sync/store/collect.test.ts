@@ -119,20 +119,27 @@ test('what does not fit goes, the oldest first; what is served stays whatever it
   await using folder = await temporaryFolder()
   const clock = new Clock()
   const store = await Store.open(folder.path, clock)
-  await publishHourly(store, clock, 6)
+  const snapshots = await publishHourly(store, clock, 6)
   clock.pass(2 * CLAIM_MS)
-  const one = numbered(1).skill.size
+  const skill = numbered(1).skill.size
+  const [served = 0, ...older] = await Promise.all(
+    snapshots
+      .slice(-3)
+      .toReversed()
+      .map((digest) => store.snapshots.bytes(digest)),
+  )
+  // Number n holds the skills n and n + 1, so the newest three hold four.
+  const newestThree = 4 * skill + older.reduce((sum, bytes) => sum + bytes, served)
 
-  const some = await collect(store, clock, { ...RETENTION, bytes: 4 * one })
+  const some = await collect(store, clock, { ...RETENTION, bytes: newestThree })
   const kept = await store.generations.numbers()
   const all = await collect(store, clock, { ...RETENTION, bytes: 1 })
 
-  // Number n holds the skills n and n + 1, so the newest three hold four.
   expect(kept).toEqual([6, 5, 4])
-  expect(some).toMatchObject({ generations: 3, left: 4 * one })
+  expect(some).toMatchObject({ generations: 3, left: newestThree })
   expect(await store.generations.numbers()).toEqual([6])
-  expect(all.left).toBe(2 * one)
-  expect(store.bytes).toBe(2 * one)
+  expect(all.left).toBe(2 * skill + served)
+  expect(store.bytes).toBe(all.left)
   expect(await verifyCurrent(store)).toBe(6)
 })
 
