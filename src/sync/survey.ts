@@ -43,10 +43,11 @@ export interface Rules {
 
 /** Digest of everything besides the tree that a survey depends on. */
 export function rulesOf({ selection, limits }: Rules): string {
-  const { root, include, exclude, unlisted, names, lfs } = selection
+  // `strict` changes no finding, but whether the commit is taken at all: a source that turns it on is looked at anew.
+  const { root, include, exclude, unlisted, names, lfs, strict } = selection
   const { skill, frontmatter } = limits
   const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth]
-  const rules = JSON.stringify([SURVEY_VERSION, root, include, exclude, unlisted, names, lfs, figures])
+  const rules = JSON.stringify([SURVEY_VERSION, root, include, exclude, unlisted, names, lfs, strict, figures])
   return createHash('sha256').update(rules).digest('hex')
 }
 

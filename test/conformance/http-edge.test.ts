@@ -122,6 +122,24 @@ test('a batch of the 2025 era is answered message by message, its notifications 
   ])
 })
 
+test('of a batch, what makes the answer larger than 64 MiB is refused by itself, and so is what follows', async () => {
+  const { headers } = legacy('', {}, session)
+  const read = (id: number): object => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'resources/read',
+    params: { uri: 'skill://fx/tidy/big.txt' },
+  })
+  const body = [...Array.from({ length: 9 }, (_, id) => read(id)), { jsonrpc: '2.0', id: 9, method: 'skills/list' }]
+
+  const reply = await exchange(served.url, { headers, body })
+
+  const refusal = { code: -32603, message: "The batch's answer is too large; ask for it alone" }
+  expect(reply.status).toBe(200)
+  expect(reply.batch!.slice(0, 7).map((answer) => lengthOfRead(answer))).toEqual(Array(7).fill(8 * MIB))
+  expect(reply.batch!.slice(7)).toEqual([7, 8, 9].map((id) => ({ jsonrpc: '2.0', id, error: refusal })))
+})
+
 test('a batch that holds a modern request is refused whole', async () => {
   const { headers, body } = modern('skills/list')
   const old = legacy('skills/list', {}, session)
@@ -429,6 +447,11 @@ test('a request that says less than its length is ended in time, not waited for'
 
   expect(await text(socket)).toMatch(/^HTTP\/1\.1 408 /)
 })
+
+// oxlint-disable-next-line typescript/no-explicit-any -- what is on the wire has no type
+function lengthOfRead(answer: any): number {
+  return answer.result.contents[0].text.length
+}
 
 async function connected(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url)

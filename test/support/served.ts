@@ -10,7 +10,6 @@ import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
 import { serveHttp } from '../../src/serve/http/app.ts'
 import type { HttpServer } from '../../src/serve/http/app.ts'
-import { SESSION_LIMITS } from '../../src/serve/http/sessions.ts'
 import { GitServer } from './git-server.ts'
 import type { Repository } from './repository.ts'
 import { temporaryFolder } from './temporary.ts'
@@ -36,6 +35,8 @@ export interface ServedOptions {
   /** Lines of YAML at the top level. */
   readonly config?: readonly string[]
   readonly id?: string
+  /** The clock of the sessions, in milliseconds; that of the machine if nothing else is said. */
+  readonly now?: () => number
 }
 
 /** Serves one repository as one source, `fx` if nothing else is said, pulled once. */
@@ -74,11 +75,12 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     redactor,
     environment: processEnvironment(),
   })
+  const { sessions, sessionIdleMs, ...limits } = config.limits.http
   const http = await serveHttp(daemon.serving, {
     host: '127.0.0.1',
     port: 0,
-    limits: { ...config.limits.http, keepAliveMs: 15_000, sessions: SESSION_LIMITS },
-    now: () => systemClock.monotonicMs(),
+    limits: { ...limits, keepAliveMs: 15_000, sessions: { sessions, idleMs: sessionIdleMs } },
+    now: options.now ?? (() => systemClock.monotonicMs()),
     onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
   })
   const served: Served = {

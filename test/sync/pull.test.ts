@@ -354,6 +354,16 @@ describe('a strict source', () => {
     expect(await scene.state()).toEqual(before)
   })
 
+  test('that becomes strict looks again at the commit that it has', async () => {
+    await using scene = await Scene.open()
+    scene.upstream.files = { ...PDF, 'bad/SKILL.md': '# none' }
+    await scene.updated()
+
+    const outcome = await scene.pull({ strict: true })
+
+    expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
+  })
+
   test('takes a commit whose skills are only noted', async () => {
     await using scene = await Scene.open()
     scene.upstream.files = { 'folder/SKILL.md': skillText('pdf') }

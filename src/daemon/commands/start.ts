@@ -1,11 +1,10 @@
 import { once } from 'node:events'
 import { serveHttp } from '../../serve/http/app.ts'
-import { SESSION_LIMITS } from '../../serve/http/sessions.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { ControlError } from '../control-client.ts'
 import type { Log } from '../log.ts'
-import { isLoopback } from '../config/later.ts'
+import { isLoopback } from '../config/loopback.ts'
 import { becomeWriter } from '../writer.ts'
 import { UsageError, configOf, logOf } from './command.ts'
 import type { Command, Context } from './command.ts'
@@ -65,7 +64,7 @@ function portOf(text: string): number | undefined {
 
 function httpLimits(config: Config): Parameters<typeof serveHttp>[1]['limits'] {
   const { sessions, sessionIdleMs, ...limits } = config.limits.http
-  return { ...limits, keepAliveMs: KEEP_ALIVE_MS, sessions: { ...SESSION_LIMITS, sessions, idleMs: sessionIdleMs } }
+  return { ...limits, keepAliveMs: KEEP_ALIVE_MS, sessions: { sessions, idleMs: sessionIdleMs } }
 }
 
 function listenError({ host, port }: Config['serve']['http'], error: unknown): unknown {

@@ -7,6 +7,7 @@ import type { Serving } from '../mcp/methods.ts'
 import { multiplexerFor } from '../mcp/multiplexer.ts'
 import type { Multiplexer } from '../mcp/multiplexer.ts'
 import type { Era } from '../mcp/caller.ts'
+import { Connections } from './connections.ts'
 import { ClientGone } from './disconnected.ts'
 import { EventStreams } from './event-stream.ts'
 import { refusalOf } from './guard.ts'
@@ -17,6 +18,7 @@ import { sendError } from './send.ts'
 import { Sessions } from './sessions.ts'
 import type { SessionLimits } from './sessions.ts'
 
+/** Where to listen, what to bear, and whom to tell of errors. */
 export interface HttpOptions {
   /** A loopback address or name. */
   readonly host: string
@@ -29,6 +31,7 @@ export interface HttpOptions {
   readonly onError: (error: unknown) => void
 }
 
+/** What clients may cost, and how long they may take. */
 export interface HttpLimits {
   readonly bodyBytes: number
   readonly headersMs: number
@@ -63,6 +66,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     { connectionsCheckingInterval: DEADLINE_CHECK_MS },
     (request, response) => void dispatch(routes, request, response, options.onError),
   )
+  const connections = new Connections(server)
   setLimits(server, options.limits)
   await listening(server, options)
   const telling = serving.registry.listen((changes) => hub.tell(eventsOf(changes)))
@@ -72,7 +76,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     async [Symbol.asyncDispose]() {
       telling[Symbol.dispose]()
       streams[Symbol.dispose]()
-      await closed(server)
+      await closed(server, connections)
     },
   }
 }
@@ -134,10 +138,10 @@ async function listening(server: Server, { host, port }: HttpOptions): Promise<v
   await promise
 }
 
-async function closed(server: Server): Promise<void> {
+async function closed(server: Server, connections: Connections): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   server.close(() => resolve())
-  server.closeIdleConnections()
+  connections.close()
   const force = setTimeout(() => server.closeAllConnections(), GRACE_MS)
   await promise
   clearTimeout(force)

@@ -23,6 +23,8 @@ export class EventStream implements Disposable {
     // The client waits for the head, not for the first event.
     response.flushHeaders()
     response.on('drain', () => this.#flush())
+    // Nobody waits for a write that comes too late; without a listener its error would end the process.
+    response.on('error', () => {})
   }
 
   /** Sends one JSON-RPC message, already serialised. */
@@ -39,7 +41,9 @@ export class EventStream implements Disposable {
 
   /** A comment: it keeps proxies from closing an idle stream, and finds out a peer that is gone. */
   keepAlive(): void {
-    if (!this.#response.destroyed && !this.#response.writableNeedDrain) this.#response.write(': keep-alive\n\n')
+    const { writableEnded, destroyed, writableNeedDrain } = this.#response
+    // One that was ended stays open until its turn comes on its connection.
+    if (!writableEnded && !destroyed && !writableNeedDrain) this.#response.write(': keep-alive\n\n')
   }
 
   onClose(callback: () => void): void {
@@ -78,6 +82,14 @@ export class EventStream implements Disposable {
 
 function frameOf(json: string): string {
   return `event: message\ndata: ${json}\n\n`
+}
+
+/**
+ * Why no stream can be opened on a response, or undefined. One that waits behind another answer of its connection may wait
+ * for ever, and Node 22.12 never tells that it is closed: nothing that is held for it would be given back.
+ */
+export function refusalOfStream(response: ServerResponse): string | undefined {
+  return response.socket === null ? 'A stream needs a connection of its own' : undefined
 }
 
 /** Every open stream of the server: counted, kept alive by one timer, closed together. */

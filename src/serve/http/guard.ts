@@ -10,8 +10,8 @@ export function refusalOf(request: IncomingMessage): string | undefined {
 }
 
 /** Whether a name can only mean this machine. A page of another site can rebind any other name to it (DNS rebinding). */
-export function isLoopbackName(name: string): boolean {
-  return name === 'localhost' || name === '[::1]' || name === '::1' || /^127(?:\.\d{1,3}){3}$/.test(name)
+function isLoopbackName(name: string): boolean {
+  return name === 'localhost' || name === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(name)
 }
 
 /** The name of a Host header, without the port; brackets of an IPv6 address stay. */

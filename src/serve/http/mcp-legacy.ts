@@ -3,10 +3,11 @@ import { SUPPORTED_PROTOCOL_VERSIONS, isInitializeRequest, isJSONRPCRequest } fr
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import type { Multiplexer, Response } from '../mcp/multiplexer.ts'
 import { INVALID_PARAMS } from '../mcp/rpc-error.ts'
+import { answerBatch } from './batch.ts'
 import { disconnected } from './disconnected.ts'
-import { EventStream } from './event-stream.ts'
+import { EventStream, refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
-import { sendError, sendJson, sendStatus } from './send.ts'
+import { sendError, sendJson, sendJsonText, sendStatus } from './send.ts'
 import type { Session, Sessions } from './sessions.ts'
 
 const SESSION_HEADER = 'mcp-session-id'
@@ -35,10 +36,12 @@ export class LegacyEdge {
       return sendError(response, 400, -32600, `A batch holds at most ${MAX_BATCH} messages`)
     const requests = messages.filter((message) => isJSONRPCRequest(message))
     // Notifications and answers ask for nothing, and we never ask the client for anything.
-    if (requests.length === 0) return sendStatus(response, 202)
+    const [first] = requests
+    if (first === undefined) return sendStatus(response, 202)
     const signal = disconnected(response)
-    const answers = await Promise.all(requests.map((message) => this.#serve(message, session, signal)))
-    sendJson(response, 200, Array.isArray(body) ? answers : answers[0])
+    const serve = async (message: JSONRPCRequest): Promise<Response> => this.#serve(message, session, signal)
+    if (Array.isArray(body)) return sendJsonText(response, 200, await answerBatch(requests, serve))
+    sendJson(response, 200, await serve(first))
   }
 
   /** GET: the stream of a session's notifications. */
@@ -46,12 +49,15 @@ export class LegacyEdge {
     const session = this.#sessionOf(request, response)
     if (session === undefined) return
     if (!acceptsEvents(request)) return sendError(response, 406, -32000, 'The client must accept text/event-stream')
+    const refusal = refusalOfStream(response)
+    if (refusal !== undefined) return sendError(response, 400, -32000, refusal)
     if (session.isListening) return sendError(response, 409, -32000, 'The session has a stream already')
     if (this.#streams.isFull)
       return sendError(response, 503, -32000, 'Too many open streams', { headers: { 'retry-after': '30' } })
     const stream = new EventStream(response, { [SESSION_HEADER]: session.id })
     this.#streams.add(stream, () => {})
     session.listenOn(stream)
+    stream.onClose(() => this.#sessions.use(session))
   }
 
   /** DELETE: the client says that it is done. */

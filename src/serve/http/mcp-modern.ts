@@ -5,6 +5,7 @@ import { MODERN_REVISION } from '../mcp/core.ts'
 import type { Hub } from '../mcp/hub.ts'
 import { RpcError } from '../mcp/rpc-error.ts'
 import type { Registry } from '../registry.ts'
+import { refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 import { listen } from './listen.ts'
 import { sendError, sendJson, sendStatus } from './send.ts'
@@ -48,6 +49,8 @@ export class ModernEdge {
 
   #listen(message: JSONRPCRequest, response: ServerResponse): void {
     const { id } = message
+    const refusal = refusalOfStream(response)
+    if (refusal !== undefined) return sendError(response, 400, -32000, refusal, { id })
     if (this.#streams.isFull) {
       return sendError(response, 503, -32000, 'Too many open streams', { id, headers: { 'retry-after': '30' } })
     }

@@ -1,34 +1,29 @@
 import { randomBytes } from 'node:crypto'
+import { MAX_SUBSCRIPTIONS } from '../mcp/caller.ts'
 import type { Subscriptions } from '../mcp/caller.ts'
 import type { Hub, Subscriber } from '../mcp/hub.ts'
-import { RpcError, INVALID_PARAMS } from '../mcp/rpc-error.ts'
+import { tooManySubscriptions } from '../mcp/rpc-error.ts'
 import type { EventStream } from './event-stream.ts'
 
+/** How many sessions there may be, and for how long. */
 export interface SessionLimits {
   readonly sessions: number
   /** A session without a stream that was not used for so long is over. */
   readonly idleMs: number
-  /** URIs that one session may subscribe to. */
-  readonly subscriptions: number
 }
-
-/** The defaults of `design` section 9. */
-export const SESSION_LIMITS: SessionLimits = { sessions: 10_000, idleMs: 30 * 24 * 3_600_000, subscriptions: 10_000 }
 
 /** One client of the 2025 era: what it subscribed to, and the stream that it listens on. */
 export class Session implements Subscriber, Subscriptions {
   readonly id: string
   readonly #hub: Hub
-  readonly #limit: number
   readonly #subscribed = new Map<string, string>()
   /** What happened while no stream was open: sent when one is. No longer than the list of subscriptions. */
   readonly #missed = new Set<string>()
   #stream: EventStream | undefined
 
-  constructor(id: string, hub: Hub, limit: number) {
+  constructor(id: string, hub: Hub) {
     this.id = id
     this.#hub = hub
-    this.#limit = limit
     hub.subscribeToLists(this)
   }
 
@@ -49,12 +44,7 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   subscribe(asked: string, canonical: string): void {
-    if (this.#subscribed.size >= this.#limit) {
-      throw new RpcError(
-        INVALID_PARAMS,
-        `A session can subscribe to ${this.#limit} resources; unsubscribe from some, or subscribe to their folder`,
-      )
-    }
+    if (!this.#subscribed.has(asked) && this.#subscribed.size >= MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
     this.#subscribed.set(asked, canonical)
     this.#hub.subscribe(this, asked, canonical)
   }
@@ -86,9 +76,14 @@ export class Session implements Subscriber, Subscriptions {
   }
 }
 
+interface Used {
+  readonly session: Session
+  readonly usedAt: number
+}
+
 /** All sessions of the server, the least recently used first. */
 export class Sessions {
-  readonly #byId = new Map<string, { readonly session: Session; usedAt: number }>()
+  readonly #byId = new Map<string, Used>()
   readonly #hub: Hub
   readonly #limits: SessionLimits
   readonly #now: () => number
@@ -107,18 +102,27 @@ export class Sessions {
   open(): Session | undefined {
     this.#evict()
     if (this.#byId.size >= this.#limits.sessions) return undefined
-    const session = new Session(randomBytes(24).toString('base64url'), this.#hub, this.#limits.subscriptions)
+    const session = new Session(randomBytes(24).toString('base64url'), this.#hub)
     this.#byId.set(session.id, { session, usedAt: this.#now() })
     return session
   }
 
+  /** The session of an id, which is used by that. One that was idle for too long is over, though nothing had ended it. */
   find(id: string): Session | undefined {
     const entry = this.#byId.get(id)
     if (entry === undefined) return undefined
-    entry.usedAt = this.#now()
-    this.#byId.delete(id)
-    this.#byId.set(id, entry)
-    return entry.session
+    const { session } = entry
+    if (this.#isOld(entry) && !session.isListening) {
+      this.close(session)
+      return undefined
+    }
+    this.use(session)
+    return session
+  }
+
+  /** Makes a session the one used last. A stream that ends is a use: the client may come back for another. */
+  use(session: Session): void {
+    if (this.#byId.delete(session.id)) this.#byId.set(session.id, { session, usedAt: this.#now() })
   }
 
   close(session: Session): void {
@@ -128,11 +132,14 @@ export class Sessions {
 
   /** Ends what is idle for too long and, when full, the one that was unused for longest. Those with a stream are in use. */
   #evict(): void {
-    for (const { session, usedAt } of this.#byId.values()) {
+    for (const entry of this.#byId.values()) {
       const isFull = this.#byId.size >= this.#limits.sessions
-      const isOld = this.#now() - usedAt > this.#limits.idleMs
-      if (!isFull && !isOld) return
-      if (!session.isListening) this.close(session)
+      if (!isFull && !this.#isOld(entry)) return
+      if (!entry.session.isListening) this.close(entry.session)
     }
+  }
+
+  #isOld({ usedAt }: Used): boolean {
+    return this.#now() - usedAt > this.#limits.idleMs
   }
 }

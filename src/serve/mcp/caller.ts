@@ -8,6 +8,9 @@ export interface Caller {
   readonly subscriptions?: Subscriptions
 }
 
+/** URIs that one session, or one client over stdio, may subscribe to or listen for. */
+export const MAX_SUBSCRIPTIONS = 10_000
+
 /** The resources that one 2025-era session wants to hear of. Held by URI as the client wrote it and as we know it. */
 export interface Subscriptions {
   subscribe(asked: string, canonical: string): void

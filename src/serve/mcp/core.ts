@@ -16,7 +16,7 @@ export const MODERN_REVISION = '2026-07-28'
 const CACHE = { ttlMs: 60_000, cacheScope: 'public' } as const
 
 /** Methods for which the SDK knows no cache hint: the answer carries it (SEP-2640, R7), on the modern era only. */
-const HINTED_BY_US: ReadonlySet<string> = new Set(['skills/list', 'skills/get', 'resources/directory/read'])
+const HINTED_BY_US: ReadonlySet<string> = new Set<MethodName>(['skills/list', 'skills/get', 'resources/directory/read'])
 
 const CACHE_HINTS = {
   'server/discover': CACHE,

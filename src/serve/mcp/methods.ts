@@ -2,9 +2,10 @@ import type { ReadFile } from '../content.ts'
 import type { Registry } from '../registry.ts'
 import type { Caller } from './caller.ts'
 import type { PageLimits } from './page.ts'
+import { requiredUri } from './params.ts'
+import type { Params } from './params.ts'
 import { listResources, listTemplates, readResource, subscribe, unsubscribe } from './resources.ts'
-import { getSkill, listSkills, readDirectory, requiredUri } from './skills.ts'
-import type { Params } from './skills.ts'
+import { getSkill, listSkills, readDirectory } from './skills.ts'
 
 /** What the answers are made from. */
 export interface Serving {
@@ -19,7 +20,7 @@ export interface Serving {
 export type Method = (params: Params, caller: Caller) => object | Promise<object>
 
 /** Everything that a client can ask, in both eras. Each answer is made from one catalog. */
-export function methodsOf({ registry, read, pages }: Serving): Readonly<Record<MethodName, Method>> {
+export function methodsOf({ registry, read, pages }: Serving) {
   return {
     'skills/list': (params) => listSkills(registry.catalog, params, pages),
     'skills/get': (params) => getSkill(registry.catalog, params),
@@ -29,15 +30,8 @@ export function methodsOf({ registry, read, pages }: Serving): Readonly<Record<M
     'resources/read': (params, caller) => readResource(registry.catalog, requiredUri(params), caller, read),
     'resources/subscribe': (params, caller) => subscribe(registry.catalog, requiredUri(params), caller),
     'resources/unsubscribe': (params, caller) => unsubscribe(requiredUri(params), caller),
-  }
+  } as const satisfies Readonly<Record<string, Method>>
 }
 
-export type MethodName =
-  | 'skills/list'
-  | 'skills/get'
-  | 'resources/directory/read'
-  | 'resources/list'
-  | 'resources/templates/list'
-  | 'resources/read'
-  | 'resources/subscribe'
-  | 'resources/unsubscribe'
+/** The name of a method, as it is on the wire. */
+export type MethodName = keyof ReturnType<typeof methodsOf>

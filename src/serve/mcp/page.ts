@@ -8,6 +8,7 @@ export interface PageLimits {
   readonly bytes: number
 }
 
+/** Some items of a listing, and where the rest begins, if there is one. */
 export interface Page<Item> {
   readonly items: Item[]
   readonly nextCursor?: string

@@ -18,6 +18,7 @@ export interface ResourceDescription {
   readonly size: number
 }
 
+/** What the lists say of one file. */
 export function describeFile(file: CatalogFile): ResourceDescription {
   const { uri, documents, name } = file
   const { size } = file.file
@@ -62,9 +63,7 @@ export async function readResource(catalog: Catalog, uri: string, caller: Caller
   const { mimeType } = describeFile(found.file)
   const content = await contentOf(found.file, read)
   if (content === undefined) {
-    throw new RpcError(INTERNAL_ERROR, 'The stored content is damaged and is being fetched again; try again later', {
-      uri,
-    })
+    throw new RpcError(INTERNAL_ERROR, 'The stored content is damaged; try again later', { uri })
   }
   return { contents: [{ uri, mimeType, ...content }] }
 }

@@ -1,3 +1,4 @@
+import { MAX_SUBSCRIPTIONS } from './caller.ts'
 import type { Era } from './caller.ts'
 
 /** A refusal that goes to the client as it is: code, message and data of a JSON-RPC error. */
@@ -13,13 +14,23 @@ export class RpcError extends Error {
   }
 }
 
+/** JSON-RPC: the method is known, and what it was given is not right. */
 export const INVALID_PARAMS = -32602
+/** JSON-RPC: the request was right, and cannot be answered. */
 export const INTERNAL_ERROR = -32603
 /** What 2025-11-25 and earlier call an unknown resource; 2026-07-28 calls it invalid params. */
 export const RESOURCE_NOT_FOUND = -32002
 
+/** What was asked for is not there, or not asked for in the right way. */
 export function invalidParams(message: string, data?: unknown): RpcError {
   return new RpcError(INVALID_PARAMS, message, data)
+}
+
+/** What is refused to a client that already waits to hear of `MAX_SUBSCRIPTIONS` resources. */
+export function tooManySubscriptions(): RpcError {
+  return invalidParams(
+    `A session can subscribe to ${MAX_SUBSCRIPTIONS} resources; unsubscribe from some, or subscribe to their folder`,
+  )
 }
 
 /** An unknown resource of `resources/read` and `resources/subscribe`: the two eras have a code each. */

@@ -3,6 +3,8 @@ import type { JsonObject } from '../../sync/model/frontmatter.ts'
 import { lookup, lookupSkill } from './lookup.ts'
 import { pageOf } from './page.ts'
 import type { PageLimits } from './page.ts'
+import { requiredUri } from './params.ts'
+import type { Params } from './params.ts'
 import { describeFile, describeFolder } from './resources.ts'
 import { invalidParams } from './rpc-error.ts'
 
@@ -13,6 +15,7 @@ export interface SkillEntry {
   readonly resources: readonly { readonly uri: string; readonly digest: string; readonly size: number }[]
 }
 
+/** What is said of a skill; its resources in the order of the catalog. */
 export function entryOf(skill: CatalogSkill): SkillEntry {
   const resources = skill.files.map(({ uri, file }) => ({ uri, digest: `sha256:${file.sha256}`, size: file.size }))
   return { uri: skill.uri, frontmatter: skill.frontmatter, resources }
@@ -54,15 +57,6 @@ export function readDirectory(catalog: Catalog, params: Params, limits: PageLimi
     (item) => JSON.stringify(item).length,
   )
   return { resources: items, ...(nextCursor !== undefined && { nextCursor }) }
-}
-
-/** The params of a request: checked field by field, since nothing about them is known. */
-export type Params = Readonly<Record<string, unknown>>
-
-export function requiredUri(params: Params): string {
-  const uri = params['uri']
-  if (typeof uri !== 'string' || uri === '') throw invalidParams('`uri` is required, and is a string')
-  return uri
 }
 
 /** Near enough for a page limit without writing every entry twice: frontmatter is small, resources are alike. */

@@ -1,13 +1,18 @@
 import type { Readable, Writable } from 'node:stream'
 import type { JSONRPCMessage, RequestId, Server, Transport } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
+import type { Registry } from '../registry.ts'
+import { MAX_SUBSCRIPTIONS } from './caller.ts'
 import type { Caller, Era, Subscriptions } from './caller.ts'
 import { buildServer } from './core.ts'
 import { hasEraCode, withEraCode } from './era-code.ts'
 import { eventsOf } from './events.ts'
 import type { Events } from './events.ts'
-import { idleListenOf, listenResult, narrowed } from './listen.ts'
+import { listenResult } from './listen-result.ts'
 import type { Serving } from './methods.ts'
+import { RpcError, tooManySubscriptions } from './rpc-error.ts'
+import { cancelledBy, idleListenOf, narrowed } from './stdio-listen.ts'
+import type { Listens } from './stdio-listen.ts'
 
 /** One message of a client; a read of many files is many messages. */
 const MAX_MESSAGE_BYTES = 2 ** 20
@@ -21,7 +26,7 @@ export async function serveStream(
 ): Promise<void> {
   const wire = new StdioServerTransport(input, output, { maxBufferSize: MAX_MESSAGE_BYTES })
   const wanted = new WantedUris()
-  const transport = new EraTransport(wire, (message) => narrowed(message, serving.registry.catalog, wanted))
+  const transport = new EraTransport(wire, serving.registry, wanted)
   const ended = Promise.withResolvers<void>()
   transport.onended = () => ended.resolve()
   const handle = serveStdio(({ era }) => connectionServer(serving, era, transport, wanted), { transport })
@@ -52,20 +57,37 @@ function tell(server: Server, events: Events): void {
 }
 
 /** What the client subscribed or listens to. Which listen request a URI is for, the SDK's own entry knows. */
-class WantedUris implements Subscriptions {
-  readonly #byAsked = new Map<string, string>()
+class WantedUris implements Subscriptions, Listens {
+  readonly #subscribed = new Map<string, string>()
+  readonly #byListen = new Map<RequestId, ReadonlyMap<string, string>>()
 
   subscribe(asked: string, canonical: string): void {
-    this.#byAsked.set(asked, canonical)
+    if (!this.#subscribed.has(asked) && this.#size >= MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
+    this.#subscribed.set(asked, canonical)
   }
 
   unsubscribe(asked: string): void {
-    this.#byAsked.delete(asked)
+    this.#subscribed.delete(asked)
+  }
+
+  listen(id: RequestId, uris: ReadonlyMap<string, string>): void {
+    const replaced = this.#byListen.get(id)?.size ?? 0
+    if (this.#size - replaced + uris.size > MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
+    this.#byListen.set(id, uris)
+  }
+
+  forget(id: RequestId): void {
+    this.#byListen.delete(id)
   }
 
   among(events: Events): Events {
-    const updated = [...this.#byAsked].filter(([, canonical]) => events.updated.has(canonical)).map(([asked]) => asked)
+    const wanted = [this.#subscribed, ...this.#byListen.values()].flatMap((uris) => Array.from(uris))
+    const updated = wanted.filter(([, canonical]) => events.updated.has(canonical)).map(([asked]) => asked)
     return { ...events, updated: new Set(updated) }
+  }
+
+  get #size(): number {
+    return [...this.#byListen.values()].reduce((sum, uris) => sum + uris.size, this.#subscribed.size)
   }
 }
 
@@ -76,22 +98,20 @@ class EraTransport implements Transport {
   onerror?: (error: Error) => void
   onended: () => void = () => {}
   era: Era = 'legacy'
+  #lastWritten: Promise<void> = Promise.resolve()
   readonly #wire: StdioServerTransport
-  readonly #admit: (message: JSONRPCMessage) => JSONRPCMessage
+  readonly #registry: Registry
+  readonly #listens: Listens
   readonly #methods = new Map<RequestId, string>()
 
-  constructor(wire: StdioServerTransport, admit: (message: JSONRPCMessage) => JSONRPCMessage) {
+  constructor(wire: StdioServerTransport, registry: Registry, listens: Listens) {
     this.#wire = wire
-    this.#admit = admit
+    this.#registry = registry
+    this.#listens = listens
   }
 
   async start(): Promise<void> {
-    this.#wire.onmessage = (message) => {
-      if ('method' in message && 'id' in message && hasEraCode(message.method)) {
-        this.#methods.set(message.id, message.method)
-      }
-      this.onmessage?.(this.#admit(message))
-    }
+    this.#wire.onmessage = (message) => this.#receive(message)
     this.#wire.onerror = (error) => this.onerror?.(error)
     this.#wire.onclose = () => {
       this.onclose?.()
@@ -101,22 +121,58 @@ class EraTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    await this.#wire.send(this.#coded(message))
+    await this.#write(this.#coded(message))
     const idle = idleListenOf(message)
     if (idle === undefined) return
     // The SDK's entry keeps it open over stdio: it is to forget it, and the client is to have its answer.
     this.onmessage?.({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: idle } })
-    await this.#wire.send(listenResult(idle))
+    await this.#write(listenResult(idle))
+  }
+
+  /** One at a time: each that waits for a client that reads slowly would put listeners of its own on the stream. */
+  async #write(message: JSONRPCMessage): Promise<void> {
+    const written = this.#lastWritten.then(() => this.#wire.send(message))
+    // Who comes next waits for the end of this one, not for its success.
+    this.#lastWritten = written.catch(() => {})
+    return written
   }
 
   async close(): Promise<void> {
     await this.#wire.close()
   }
 
+  #receive(message: JSONRPCMessage): void {
+    if ('method' in message && 'id' in message && hasEraCode(message.method)) {
+      this.#methods.set(message.id, message.method)
+    }
+    // A request that was cancelled is never answered.
+    const cancelled = cancelledBy(message)
+    if (cancelled !== undefined) this.#forget(cancelled)
+    const admitted = this.#admitted(message)
+    if (admitted !== undefined) this.onmessage?.(admitted)
+  }
+
+  #admitted(message: JSONRPCMessage): JSONRPCMessage | undefined {
+    try {
+      return narrowed(message, this.#registry.catalog, this.#listens)
+    } catch (error) {
+      if (!(error instanceof RpcError) || !('id' in message)) throw error
+      const refusal = { code: error.code, message: error.message }
+      // A connection that breaks before it is answered has nobody left to tell.
+      void this.#wire.send({ jsonrpc: '2.0', id: message.id, error: refusal }).catch(() => {})
+      return undefined
+    }
+  }
+
   #coded(message: JSONRPCMessage): JSONRPCMessage {
     if ('method' in message || message.id === undefined) return message
     const method = this.#methods.get(message.id) ?? ''
-    this.#methods.delete(message.id)
+    this.#forget(message.id)
     return withEraCode(message, this.era, method)
+  }
+
+  #forget(id: RequestId): void {
+    this.#methods.delete(id)
+    this.#listens.forget(id)
   }
 }

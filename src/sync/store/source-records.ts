@@ -11,7 +11,6 @@ import type { StateFolder } from './state-folder.ts'
 export interface SourceRecord {
   readonly lastAttempt: string | undefined
   readonly lastSuccess: string | undefined
-  readonly nextPoll: string | undefined
   /** What is wrong with it; undefined while all is well. */
   readonly condition: { readonly code: SyncErrorCode; readonly message: string } | undefined
   /** What the last success saw. */
@@ -45,11 +44,10 @@ export class SourceRecords {
 function parseRecord(text: string): SourceRecord | undefined {
   const value = parseJson(text)
   if (!isObject(value)) return undefined
-  const { lastAttempt, lastSuccess, nextPoll, condition, revision } = value
-  if (!isAbsentOr(isTime)(lastAttempt) || !isAbsentOr(isTime)(lastSuccess) || !isAbsentOr(isTime)(nextPoll))
-    return undefined
+  const { lastAttempt, lastSuccess, condition, revision } = value
+  if (!isAbsentOr(isTime)(lastAttempt) || !isAbsentOr(isTime)(lastSuccess)) return undefined
   if (!isAbsentOr(isCondition)(condition) || !isAbsentOr(isRevision)(revision)) return undefined
-  return { lastAttempt, lastSuccess, nextPoll, condition, revision }
+  return { lastAttempt, lastSuccess, condition, revision }
 }
 
 function isAbsentOr<Kind>(is: (value: unknown) => value is Kind): (value: unknown) => value is Kind | undefined {

@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { on, once } from 'node:events'
 import { createServer } from 'node:http'
 import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
@@ -93,7 +93,7 @@ test('what a session was not sent when its stream was dropped is sent on its nex
   await using dropped = await openPair()
   await using next = await openPair()
   const hub = new Hub()
-  const session = new Session('session', hub, 10)
+  const session = new Session('session', hub)
   session.subscribe('skill://fx/alpha', 'skill://fx/alpha')
   session.listenOn(dropped.stream)
   await fill(dropped)
@@ -153,6 +153,38 @@ test('an idle stream carries comments, which are no events', async () => {
   expect(messagesOf(received)).toEqual([])
 })
 
+test('a stream that was ended while it waits for its turn on a connection is not kept alive', async () => {
+  await using pair = await openPair({ pipelined: 2 })
+  const [behind] = pair.behind
+  const errors: unknown[] = []
+  behind!.on('error', (error) => errors.push(error))
+  const ended = new EventStream(behind!)
+  using streams = new EventStreams({ streams: 2, keepAliveMs: 5 })
+  streams.add(ended, () => {})
+  streams.add(pair.stream, () => {})
+
+  ended.end()
+  let received = ''
+  for await (const chunk of pair.client) {
+    received += String(chunk)
+    if (received.split(': keep-alive\n\n').length > 2) break
+  }
+
+  expect(behind!.writableFinished).toBe(false)
+  expect(errors).toEqual([])
+})
+
+test('a write that comes after the end of a stream takes nothing with it', async () => {
+  await using pair = await openPair()
+  pair.stream.send('{"first":true}')
+  pair.stream.end()
+
+  pair.response.write('late')
+  await turn()
+
+  expect(messagesOf(await text(pair.client))).toEqual(['{"first":true}'])
+})
+
 test('when all streams are closed each says its farewell last', async () => {
   await using pair = await openPair()
   const streams = new EventStreams({ streams: 1, keepAliveMs: 60_000 })
@@ -169,22 +201,29 @@ test('when all streams are closed each says its farewell last', async () => {
 interface Pair extends AsyncDisposable {
   readonly stream: EventStream
   readonly response: ServerResponse
+  /** The responses of the requests that came behind the first one, on the same connection. */
+  readonly behind: readonly ServerResponse[]
   readonly client: Socket
 }
 
-async function openPair(): Promise<Pair> {
+async function openPair({ pipelined = 1 } = {}): Promise<Pair> {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
   const client = connect(typeof address === 'object' && address !== null ? address.port : 0, '127.0.0.1')
+  const requests = on(server, 'request')
+  client.write('GET / HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(pipelined - 1))
   client.write('GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
-  const [, response] = await once(server, 'request')
+  const responses: ServerResponse[] = []
+  for await (const [, response] of requests) if (responses.push(response) === pipelined) break
+  const [response, ...behind] = responses
   // A socket that broke is what some tests are about.
   client.on('error', () => {})
   return {
-    stream: new EventStream(response),
-    response,
+    stream: new EventStream(response!),
+    response: response!,
+    behind,
     client,
     async [Symbol.asyncDispose]() {
       client.destroy()

@@ -11,7 +11,6 @@ const TEAM = sourceId('team')
 const RECORD: SourceRecord = {
   lastAttempt: '2026-01-02T03:04:05.006Z',
   lastSuccess: undefined,
-  nextPoll: '2026-01-02T03:09:05.006Z',
   condition: { code: 'rate-limited', message: 'Cannot reach "team": asked to wait' },
   revision: snapshotOf().revision,
 }
@@ -39,7 +38,7 @@ test('the last of many records stays', async () => {
 test.each([
   ['is cut off', '{"lastAttempt":"2026'],
   ['is a list', '[]'],
-  ['has a time that is none', JSON.stringify({ ...RECORD, nextPoll: '2026-99-99T03:04:05.006Z' })],
+  ['has a time that is none', JSON.stringify({ ...RECORD, lastSuccess: '2026-99-99T03:04:05.006Z' })],
   ['has a code that no version of us knows', JSON.stringify({ ...RECORD, condition: { code: 'bored', message: '' } })],
   ['has a commit that is none', JSON.stringify({ ...RECORD, revision: { ref: 'main', commit: 'HEAD' } })],
 ])('a record that %s is no record', async (_, text) => {
