@@ -30,7 +30,7 @@ export async function openSource(url: string, state: string): Promise<OpenSource
     async firstSync() {
       const outcome = await pull(source, undefined, io, signal)
       if (outcome.kind !== 'updated') throw new Error(`The first sync ended with "${outcome.kind}"`)
-      return (await publisher.publish(outcome.held, outcome.snapshot, new Date())).skills.size
+      return (await publisher.publish(outcome.held, outcome.snapshot, new Date(), signal)).skills.size
     },
     async pullUnchanged() {
       const { kind } = await pull(source, publisher.currentOf(source.id), io, signal)

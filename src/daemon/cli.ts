@@ -2,25 +2,24 @@ import { parseArgs } from 'node:util'
 import type { ParseArgsOptionsConfig } from 'node:util'
 import { VERSION } from '../serve/version.ts'
 import { SyncError, mendOf } from '../sync/model/sync-error.ts'
-import { UsageError, isLogLevel } from './commands/command.ts'
-import type { Command, Context, Streams } from './commands/command.ts'
+import { UsageError } from './commands/command.ts'
+import type { Command, Context, ExitStatus, Streams } from './commands/command.ts'
 import { list } from './commands/list.ts'
 import { mcp } from './commands/mcp.ts'
 import { show } from './commands/show.ts'
 import { start } from './commands/start.ts'
 import { status } from './commands/status.ts'
 import { sync } from './commands/sync.ts'
+import { isAbortError } from './abort-error.ts'
 import { ConfigError } from './config/problem.ts'
 import { processEnvironment } from './config.ts'
 import { ControlError } from './control-client.ts'
+import { isLogLevel } from './log.ts'
 import { printable } from './log-line.ts'
 import { Redactor } from './redactor.ts'
 
 /** Every command, in the order of the help. */
 const COMMANDS: readonly Command[] = [start, mcp, sync, status, list, show]
-
-/** What a command ended with: done, failed, wrong usage or configuration, or a check that found something. */
-export type ExitStatus = 0 | 1 | 2 | 3
 
 /** Runs one command line. Results go to stdout, everything else to stderr. */
 export async function run(args: readonly string[], process: Streams & Signals): Promise<ExitStatus> {
@@ -95,7 +94,7 @@ function parsed(command: Command, args: readonly string[]): ReturnType<typeof pa
 /** Ours alone: what stops the process without a name for it is a fault of the program, and is shown as one. */
 function failureOf(error: unknown): { readonly text: string; readonly status: ExitStatus } | undefined {
   if (error instanceof UsageError || error instanceof ConfigError) return { text: error.message, status: 2 }
-  if (error instanceof Error && error.name === 'AbortError') return { text: 'stopped', status: 1 }
+  if (isAbortError(error)) return { text: 'stopped', status: 1 }
   if (error instanceof SyncError) return { text: `${printable(error.message)}\n  ${mendOf(error.code)}`, status: 1 }
   if (error instanceof ControlError)
     return { text: printable(error.message), status: WRONG_USAGE.has(error.code) ? 2 : 1 }

@@ -18,6 +18,7 @@ import type { SchemaNode } from './config/schema-json.ts'
 import { CONFIG } from './config/schema.ts'
 import { configOf } from './config/settle.ts'
 import { readYaml } from './config/yaml.ts'
+import { codeOf } from './error-code.ts'
 import type { Place } from './config/yaml.ts'
 
 /** What the operator wants, checked, with every default filled in and every path absolute. */
@@ -26,8 +27,6 @@ export interface Config {
   readonly file: string | undefined
   /** Those that are enabled, in the order of the file. */
   readonly sources: readonly ConfiguredSource[]
-  /** The ids of the others. */
-  readonly disabled: readonly SourceId[]
   readonly serve: ServeConfig
   /** The state folder. */
   readonly state: string
@@ -130,10 +129,6 @@ function reasonOf(cause: unknown): string {
   if (code === 'EACCES') return 'permission denied'
   if (code === 'EISDIR') return 'it is a folder'
   return code ?? 'it cannot be opened'
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
 /**

@@ -1,5 +1,7 @@
 import { connect, type Socket } from 'node:net'
-import { isObject, LINE_BYTES, parseLine, readLines } from './control-lines.ts'
+import { isObject } from '../sync/store/json.ts'
+import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
+import { codeOf } from './error-code.ts'
 
 /** What came of a request to the daemon. `nobody`: there is none to ask. */
 export type Answer = { readonly kind: 'answered'; readonly result: unknown } | { readonly kind: 'nobody' }
@@ -102,8 +104,4 @@ function isNobody(error: Error): boolean {
 
 function tooLong(what: string): ControlError {
   return new ControlError('limit-exceeded', `The ${what} is over ${LINE_BYTES} bytes`)
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined
 }

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { isObject, parseJson } from '../sync/store/json.ts'
 
 /** The longest line that either end of the control socket takes, its newline included. */
 export const LINE_BYTES = 1_048_576
@@ -28,15 +29,6 @@ export function readLines(socket: Socket, onLine: (line: string) => void, onTooL
 
 /** The object that a line is, or undefined. */
 export function parseLine(line: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(line)
-    return isObject(value) ? value : undefined
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
+  const value = parseJson(line)
+  return isObject(value) ? value : undefined
 }

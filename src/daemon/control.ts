@@ -5,8 +5,10 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { SyncError } from '../sync/model/sync-error.ts'
+import { isAbortError } from './abort-error.ts'
 import { answers, ControlError } from './control-client.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
+import { codeOf } from './error-code.ts'
 
 /**
  * Answers one method of the control socket. The signal is aborted when the one who asked has gone. What fails as expected
@@ -155,7 +157,7 @@ const MESSAGE_CHARACTERS = 4_096
 /** What the one who asked is told; undefined for what nobody expected. */
 function toldOf(error: unknown): ControlError | SyncError | undefined {
   if (error instanceof SyncError || error instanceof ControlError) return error
-  if (error instanceof Error && error.name === 'AbortError') return new ControlError('stopped', error.message)
+  if (isAbortError(error)) return new ControlError('stopped', error.message)
   return undefined
 }
 
@@ -197,8 +199,4 @@ async function ownFolder(folder: string): Promise<void> {
 function listenError(path: string, cause: unknown): unknown {
   if (!(cause instanceof Error) || cause instanceof SyncError) return cause
   return new SyncError('store-failed', `Cannot listen on "${path}": ${cause.message}`, { cause })
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined
 }

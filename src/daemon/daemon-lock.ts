@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { answers } from './control-client.ts'
+import { codeOf } from './error-code.ts'
 import { identityOf, isAlive, type ProcessIdentity } from './process-identity.ts'
 
 /** Who writes a state folder, as its lock says. */
@@ -155,10 +156,6 @@ const HOLDER = z.object({
   // It becomes part of a file name.
   nonce: z.string().regex(/^[0-9a-f]{16}$/),
 })
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined
-}
 
 function lockError(attempt: string, path: string, cause: unknown): unknown {
   if (!(cause instanceof Error) || cause instanceof SyncError) return cause

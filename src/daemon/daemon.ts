@@ -6,22 +6,24 @@ import type { Revision } from '../sync/model/revision.ts'
 import type { Skill, SkillFile } from '../sync/model/skill.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
-import { SyncError } from '../sync/model/sync-error.ts'
+import { Damaged, SyncError } from '../sync/model/sync-error.ts'
 import { Publisher } from '../sync/publisher.ts'
 import { pull, storedSkill } from '../sync/pull.ts'
 import type { Pulling } from '../sync/pull.ts'
 import type { Store } from '../sync/store/store.ts'
 import { openUpstream } from '../sync/upstream/open.ts'
+import { ignoreAbort } from './abort-error.ts'
 import type { Clock } from './clock.ts'
 import { authorizationOf } from './config/access.ts'
 import type { Environment } from './config/environment.ts'
 import type { Config, ConfiguredSource } from './config.ts'
-import { LANE_LIMITS, Lanes } from './lanes.ts'
+import { Hosts, leftAlone } from './hosts.ts'
+import { Lanes } from './lanes.ts'
 import type { Log } from './log.ts'
 import { Report } from './report.ts'
 import type { Redactor } from './redactor.ts'
 import { Poller } from './schedule.ts'
-import type { PollEnd } from './schedule.ts'
+import { servingOf } from './serving.ts'
 import { statusOf } from './status.ts'
 import type { HttpStatus, Status } from './status.ts'
 
@@ -48,9 +50,12 @@ export class Daemon implements AsyncDisposable {
   readonly #publisher: Publisher
   readonly #report: Report
   readonly #lanes: Lanes<Outcome>
+  readonly #hosts: Hosts
   readonly #startedAt: Date
   /** Sources of which a stored file was found damaged: the next pull takes them anew, known or not. */
   readonly #damaged = new Set<SourceId>()
+  /** The errors of runs that lost their place and are reported: all who waited for such a run get the same one. */
+  readonly #reported = new WeakSet<SyncError>()
   #poller: Poller | undefined
   #http: (() => HttpStatus) | undefined
 
@@ -60,9 +65,10 @@ export class Daemon implements AsyncDisposable {
     this.#publisher = publisher
     this.#report = report
     this.#startedAt = parts.clock.now()
+    this.#hosts = new Hosts(parts.clock)
     const { fetches, fetch } = config.limits
     // A fetch names its own limit better than the lane that takes its place away.
-    this.#lanes = new Lanes({ ...LANE_LIMITS, ...fetches, timeoutMs: fetch.totalMs + LANE_MARGIN_MS })
+    this.#lanes = new Lanes({ ...fetches, timeoutMs: fetch.totalMs + LANE_MARGIN_MS, graceMs: GRACE_MS }, parts.clock)
   }
 
   /** Loads the last generation. Nothing is pulled before `poll` or `sync`. */
@@ -75,15 +81,8 @@ export class Daemon implements AsyncDisposable {
     return daemon
   }
 
-  /** What the answers to clients are made from. */
   get serving(): Serving {
-    const { instructions } = this.#config.serve
-    return {
-      registry: this.registry,
-      read: (skill, file) => this.#read(skill, file),
-      pages: this.#config.limits.listing,
-      ...(instructions !== undefined && { instructions }),
-    }
+    return servingOf(this.#config, this.registry, (skill, file) => this.#read(skill, file))
   }
 
   /** Pulls each source on its schedule from now on. */
@@ -96,9 +95,10 @@ export class Daemon implements AsyncDisposable {
     }))
     this.#poller = new Poller(polled, {
       clock: this.#parts.clock,
+      hosts: this.#hosts,
       machine: hostname(),
       random: Math.random,
-      poll: async (id) => pollEndOf(await this.#request(this.#configured(id))),
+      poll: async (id) => ({ failed: (await this.#request(this.#configured(id))).kind === 'failed' }),
     })
   }
 
@@ -128,6 +128,8 @@ export class Daemon implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#poller?.[Symbol.asyncDispose]()
     await this.#lanes[Symbol.asyncDispose]()
+    // A pull that does not heed its signal publishes nothing from here on, but may be in the middle of it.
+    await this.#publisher.settled()
   }
 
   #configured(id: SourceId): ConfiguredSource {
@@ -139,35 +141,56 @@ export class Daemon implements AsyncDisposable {
   async #request(configured: ConfiguredSource): Promise<Outcome> {
     const { source } = configured
     try {
-      return await this.#lanes.request(source.id, hostOf(source), (signal) => this.#pull(configured, signal))
+      return await this.#lanes.request(source.id, hostOf(source), (signal) => this.#run(configured, signal))
     } catch (error) {
       // The lane took the place back from a pull that did not end: that is an outcome too.
       if (!(error instanceof SyncError)) throw error
-      const outcome: Outcome = { kind: 'failed', error }
-      await this.#report.outcome(source, outcome, this.#config.limits.fetch.totalMs + LANE_MARGIN_MS)
-      return outcome
+      return this.#lost(source, error)
     }
   }
 
-  async #pull({ source, access }: ConfiguredSource, signal: AbortSignal): Promise<Outcome> {
-    const { store, clock, environment, redactor, open = openUpstream } = this.#parts
+  /** Once for each run, however many waited for it. */
+  async #lost(source: Source, error: SyncError): Promise<Outcome> {
+    const outcome: Outcome = { kind: 'failed', error }
+    if (this.#reported.has(error)) return outcome
+    this.#reported.add(error)
+    await this.#report.outcome(source, outcome, this.#config.limits.fetch.totalMs + LANE_MARGIN_MS)
+    return outcome
+  }
+
+  /** One pull in its lane, and what is told of it. */
+  async #run(configured: ConfiguredSource, signal: AbortSignal): Promise<Outcome> {
+    const { source } = configured
+    const { store, clock, redactor } = this.#parts
     const startMs = clock.monotonicMs()
+    // Looked at here and not when asked: another source of the host may have been sent away while this one waited.
+    const closedMs = this.#hosts.closedMs(hostOf(source))
+    if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
+    const outcome = cleaned(await this.#pull(configured, signal), redactor)
+    const retryAfterMs = outcome.kind === 'failed' ? outcome.error.retryAfterMs : undefined
+    if (retryAfterMs !== undefined) this.#hosts.close(hostOf(source), retryAfterMs)
+    await this.#report.outcome(source, outcome, clock.monotonicMs() - startMs)
+    // Above the budget no fetch starts: what can be let go is looked for again at each try.
+    if (outcome.kind === 'updated' || store.bytes > this.#config.limits.disk.bytes) await this.#collect(signal)
+    return outcome
+  }
+
+  async #pull({ source, access }: ConfiguredSource, signal: AbortSignal): Promise<Outcome> {
+    const { store, environment, redactor, open = openUpstream } = this.#parts
     const authorization = authorizationOf(access, environment, redactor)
     const current = this.#damaged.has(source.id) ? undefined : this.#publisher.currentOf(source.id)
     const onResolved = (revision: Revision): void => this.#report.resolved(source, revision)
     const pulling = { store, open, limits: this.#config.limits, authorization, onResolved }
     const pulled = await pull(source, current, pulling, signal)
     signal.throwIfAborted()
-    const outcome = pulled.kind === 'updated' ? await this.#publish(pulled) : pulled
-    await this.#report.outcome(source, outcome, clock.monotonicMs() - startMs)
-    if (outcome.kind === 'updated') await this.#collect(signal)
-    return outcome
+    return pulled.kind === 'updated' ? this.#publish(pulled, signal) : pulled
   }
 
-  async #publish(pulled: Extract<Outcome, { kind: 'updated' }>): Promise<Outcome> {
+  async #publish(pulled: Extract<Outcome, { kind: 'updated' }>, signal: AbortSignal): Promise<Outcome> {
+    const { held, snapshot } = pulled
     try {
-      this.registry.publish(await this.#publisher.publish(pulled.held, pulled.snapshot, this.#parts.clock.now()))
-      this.#damaged.delete(pulled.held.source)
+      this.registry.publish(await this.#publisher.publish(held, snapshot, this.#parts.clock.now(), signal))
+      this.#damaged.delete(held.source)
       return pulled
     } catch (error) {
       if (error instanceof SyncError) return { kind: 'failed', error }
@@ -180,9 +203,10 @@ export class Daemon implements AsyncDisposable {
     const { store, clock, log } = this.#parts
     try {
       await store.collect(clock.now(), this.#config.retention, new Set(), signal)
+      log.recovery('collection-failed', '')
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
-      log.warn('collection-failed', { code: error.code, message: error.message })
+      log.failure('warn', 'collection-failed', { source: '', code: error.code, message: error.message })
     }
   }
 
@@ -191,7 +215,9 @@ export class Daemon implements AsyncDisposable {
       return await this.#parts.store.skills.read(storedSkill(skill), file)
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
-      this.#mend(skill, error)
+      // A disk that says no for the moment says nothing about the file.
+      if (error instanceof Damaged) this.#mend(skill, error)
+      else this.#parts.log.failure('warn', 'content-not-read', { source: '', code: error.code, message: error.message })
       return undefined
     }
   }
@@ -203,24 +229,25 @@ export class Daemon implements AsyncDisposable {
       this.#damaged.add(source)
       this.#parts.log.warn('content-damaged', { source, skill: skill.path, message: error.message })
       // Who asked for the file is not kept waiting; the outcome is reported like any other.
-      void this.#request(this.#configured(source)).catch(ignoreStop)
+      void this.#request(this.#configured(source)).catch(ignoreAbort)
     }
   }
 }
 
 const LANE_MARGIN_MS = 60_000
 
-/** The host that a source's pulls are counted against; a repository on this disk has none. */
+/** How long pulls have to end when the daemon does. */
+const GRACE_MS = 5_000
+
+/** The host that a source's pulls are counted against. A repository on this disk has none, and is counted by itself. */
 function hostOf(source: Source): string {
-  return new URL(source.url).host
+  return new URL(source.url).host || source.id
 }
 
-function pollEndOf(outcome: Outcome): PollEnd {
-  if (outcome.kind !== 'failed') return { failed: false }
-  const { retryAfterMs } = outcome.error
-  return { failed: true, ...(retryAfterMs !== undefined && { retryAfterMs }) }
-}
-
-function ignoreStop(error: unknown): void {
-  if (!(error instanceof Error) || error.name !== 'AbortError') throw error
+/** A server can say in its error what it was sent: a secret goes no further than this, to no file and to nobody who asks. */
+function cleaned(outcome: Outcome, redactor: Redactor): Outcome {
+  if (outcome.kind !== 'failed') return outcome
+  const { code, message, cause, retryAfterMs } = outcome.error
+  const options = { cause, ...(retryAfterMs !== undefined && { retryAfterMs }) }
+  return { kind: 'failed', error: new SyncError(code, redactor.clean(message), options) }
 }

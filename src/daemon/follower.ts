@@ -2,17 +2,20 @@ import { watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { ReadFile } from '../serve/content.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import { Registry } from '../serve/registry.ts'
-import { SyncError } from '../sync/model/sync-error.ts'
+import { Damaged, SyncError } from '../sync/model/sync-error.ts'
 import { currentCatalog } from '../sync/publisher.ts'
 import { storedSkill } from '../sync/pull.ts'
+import { cannot, unlessAbsent } from '../sync/store/disk-error.ts'
 import { Store } from '../sync/store/store.ts'
+import type { Clock } from './clock.ts'
 import { idsOf } from './config.ts'
 import type { Config } from './config.ts'
+import { codeOf } from './error-code.ts'
 import type { Log } from './log.ts'
+import { servingOf } from './serving.ts'
 
 /** How often the pointer is looked at where watching tells nothing (network disks, exhausted watches). */
 const LOOK_MS = 2_000
@@ -23,6 +26,7 @@ export class Follower implements AsyncDisposable {
   readonly #config: Config
   readonly #store: Store
   readonly #log: Log
+  readonly #clock: Clock
   readonly #stop = new AbortController()
   /** Raised when the first generation is served. */
   readonly #first = new AbortController()
@@ -34,29 +38,24 @@ export class Follower implements AsyncDisposable {
   #looking: Promise<void> | undefined
   #lookAgain = false
 
-  private constructor(config: Config, store: Store, log: Log) {
+  private constructor(config: Config, store: Store, log: Log, clock: Clock) {
     this.#config = config
     this.#store = store
     this.#log = log
-    this.#watcher = watched(config.state, (name) => (name === 'current' ? this.look() : undefined))
+    this.#clock = clock
+    // A look rejects only in a way that is to end the process.
+    this.#watcher = watched(config.state, (name) => void (name === 'current' && this.look()))
     this.#watching = this.#lookNowAndThen()
   }
 
-  static async open(config: Config, log: Log): Promise<Follower> {
-    const follower = new Follower(config, await Store.open(config.state), log)
-    follower.look()
-    await follower.#looking
+  static async open(config: Config, log: Log, clock: Clock): Promise<Follower> {
+    const follower = new Follower(config, await Store.open(config.state), log, clock)
+    await follower.look()
     return follower
   }
 
   get serving(): Serving {
-    const { instructions } = this.#config.serve
-    return {
-      registry: this.registry,
-      read: (skill, file) => this.#read(skill, file),
-      pages: this.#config.limits.listing,
-      ...(instructions !== undefined && { instructions }),
-    }
+    return servingOf(this.#config, this.registry, (skill, file) => this.#read(skill, file))
   }
 
   /** Until disposed, files are read by the daemon of this very process: it fetches again what is damaged. */
@@ -66,15 +65,16 @@ export class Follower implements AsyncDisposable {
   }
 
   /** Looks at the pointer now, and once more if it is being looked at already. */
-  look(): void {
+  async look(): Promise<void> {
     this.#lookAgain = true
     this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
+    await this.#looking
   }
 
   /** Resolves when there is a generation to serve, or after so long. */
   async hasGeneration(ms: number, signal: AbortSignal): Promise<void> {
     const over = AbortSignal.any([signal, this.#first.signal])
-    await delay(ms, undefined, { signal: over }).catch((error: unknown) => {
+    await this.#clock.wait(ms, over).catch((error: unknown) => {
       if (!over.aborted) throw error
     })
   }
@@ -89,27 +89,32 @@ export class Follower implements AsyncDisposable {
   async #look(): Promise<void> {
     while (this.#lookAgain) {
       this.#lookAgain = false
-      const mark = await markOf(join(this.#config.state, 'current'))
-      if (mark === undefined || mark === this.#seen) continue
       try {
-        this.registry.publish(await currentCatalog(this.#store, idsOf(this.#config)))
-        this.#seen = mark
-        this.#first.abort()
+        await this.#serveNewest()
+        this.#log.recovery('generation-not-read', '')
       } catch (error) {
         // Between the pointer and the files the writer may have moved on: the next look sees that.
         if (!(error instanceof SyncError)) throw error
-        this.#log.warn('generation-not-read', { code: error.code, message: error.message })
+        this.#log.failure('warn', 'generation-not-read', { source: '', code: error.code, message: error.message })
       }
     }
+  }
+
+  async #serveNewest(): Promise<void> {
+    const mark = await markOf(join(this.#config.state, 'current'))
+    if (mark === undefined || mark === this.#seen) return
+    this.registry.publish(await currentCatalog(this.#store, idsOf(this.#config)))
+    this.#seen = mark
+    this.#first.abort()
   }
 
   async #lookNowAndThen(): Promise<void> {
     const { signal } = this.#stop
     while (!signal.aborted) {
-      await delay(LOOK_MS, undefined, { signal }).catch((error: unknown) => {
+      await this.#clock.wait(LOOK_MS, signal).catch((error: unknown) => {
         if (!signal.aborted) throw error
       })
-      if (!signal.aborted) this.look()
+      if (!signal.aborted) await this.look()
     }
   }
 }
@@ -119,24 +124,18 @@ function watched(folder: string, onChange: (name: string | null) => void): FSWat
   try {
     return watch(folder, (_, name) => onChange(name)).on('error', () => {})
   } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EMFILE'))
-      return undefined
+    if (codeOf(error) === 'ENOSPC' || codeOf(error) === 'EMFILE') return undefined
     throw error
   }
 }
 
 /** Changes whenever the file is replaced. Undefined while there is none. */
 async function markOf(path: string): Promise<string | undefined> {
-  try {
-    const { ino, mtimeNs, size } = await stat(path, { bigint: true })
-    return `${ino} ${mtimeNs} ${size}`
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw error
-  }
+  const found = await unlessAbsent(stat(path, { bigint: true })).catch(cannot(`look at "${path}"`))
+  return found && `${found.ino} ${found.mtimeNs} ${found.size}`
 }
 
 function damaged(error: unknown): undefined {
-  if (error instanceof SyncError) return undefined
+  if (error instanceof Damaged) return undefined
   throw error
 }

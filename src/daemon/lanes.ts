@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import PQueue, { TimeoutError } from 'p-queue'
+import PQueue from 'p-queue'
 import { SyncError } from '../sync/model/sync-error.ts'
+import type { Clock } from './clock.ts'
 
 export interface LaneLimits {
   /** Runs at once over all keys. */
@@ -13,22 +13,21 @@ export interface LaneLimits {
   readonly graceMs: number
 }
 
-/** The defaults of `design` section 9. The time is a little over that of one fetch, which names its own limit better. */
-export const LANE_LIMITS: LaneLimits = { concurrency: 4, perHost: 2, timeoutMs: 660_000, graceMs: 5_000 }
-
 /** What does the work. Once its signal is aborted it must publish nothing: the next run of the same key may be under way. */
 export type Run<Result> = (signal: AbortSignal) => Promise<Result>
 
 /** Who runs when: for each key one at a time and at most one more in waiting, whatever number is requested. */
 export class Lanes<Result> implements AsyncDisposable {
   readonly #limits: LaneLimits
+  readonly #clock: Clock
   readonly #places: PQueue
   readonly #hosts = new Map<string, PQueue>()
   readonly #lanes = new Map<string, Lane<Result>>()
   #closed = false
 
-  constructor(limits: LaneLimits = LANE_LIMITS) {
+  constructor(limits: LaneLimits, clock: Clock) {
     this.#limits = limits
+    this.#clock = clock
     this.#places = new PQueue({ concurrency: limits.concurrency })
   }
 
@@ -52,7 +51,7 @@ export class Lanes<Result> implements AsyncDisposable {
     // Who asks from now on must not join what is being stopped.
     lane.waiting = undefined
     for (const controller of controllers) controller?.abort(stopped(key))
-    await endOf(lane.unended, this.#limits.graceMs)
+    await this.#endOf(lane.unended)
   }
 
   /** Stops all keys, for good. */
@@ -84,20 +83,39 @@ export class Lanes<Result> implements AsyncDisposable {
   ): Promise<Result> {
     await last
     const { signal } = controller
-    const { timeoutMs } = this.#limits
-    const start = (task: { readonly signal?: AbortSignal | undefined }): Promise<Result> => {
+    const start = (): Promise<Result> => {
       lane.waiting = undefined
       lane.running = controller
-      return watched(job.run(task.signal ?? signal), lane.unended)
+      return this.#inTime(watched(job.run(signal), lane.unended), job.key, controller)
     }
+    // The host's place comes first: who waits for a busy host must not hold a place that others could use. Both are given
+    // back as soon as the signal is aborted, whether the run heeds it or not.
     try {
-      // The host's place comes first: who waits for a busy host must not hold a place that others could use.
-      return await this.#placesAt(job.host).add(() => this.#places.add(start, { signal, timeout: timeoutMs }), {
-        signal,
-      })
+      return await this.#placesAt(job.host).add(() => this.#places.add(start, { signal }), { signal })
     } catch (error) {
-      throw error instanceof TimeoutError ? tooLong(job.key, timeoutMs, error) : error
+      throw isTimeOver(error) ? tooLong(job.key, this.#limits.timeoutMs, error) : error
     }
+  }
+
+  /** The run, whose signal is aborted when its time is over. */
+  async #inTime(run: Promise<Result>, key: string, controller: AbortController): Promise<Result> {
+    const { timeoutMs } = this.#limits
+    const ended = new AbortController()
+    // It rejects only when the run has ended first.
+    void this.#clock.wait(timeoutMs, ended.signal).then(() => controller.abort(timeOver(key)), nothing)
+    try {
+      return await run
+    } finally {
+      ended.abort()
+    }
+  }
+
+  /** Resolves when all of these have ended, or have had their time to. */
+  async #endOf(unended: Iterable<Promise<void>>): Promise<void> {
+    const grace = new AbortController()
+    const over = this.#clock.wait(this.#limits.graceMs, grace.signal).catch(nothing)
+    await Promise.race([Promise.all(unended), over])
+    grace.abort()
   }
 
   #placesAt(host: string): PQueue {
@@ -135,21 +153,21 @@ function watched<Result>(run: Promise<Result>, unended: Set<Promise<void>>): Pro
   return run
 }
 
-async function endOf(unended: Iterable<Promise<void>>, graceMs: number): Promise<void> {
-  const grace = new AbortController()
-  const over = delay(graceMs, undefined, { signal: grace.signal }).catch(nothing)
-  await Promise.race([Promise.all(unended), over])
-  grace.abort()
-}
-
 function nothing(): void {}
 
 function stopped(key: string): DOMException {
   return new DOMException(`The pull of "${key}" was stopped`, 'AbortError')
 }
 
-function tooLong(key: string, timeoutMs: number, cause: TimeoutError): SyncError {
-  return new SyncError('source-unreachable', `Cannot pull "${key}": it was not done after ${timeoutMs / 1000} s`, {
-    cause,
-  })
+function timeOver(key: string): DOMException {
+  return new DOMException(`The time of the pull of "${key}" is over`, 'TimeoutError')
+}
+
+function isTimeOver(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'TimeoutError'
+}
+
+function tooLong(key: string, timeoutMs: number, cause: unknown): SyncError {
+  const message = `Cannot pull "${key}": it was not done after ${timeoutMs / 1000} s`
+  return new SyncError('source-unreachable', message, { cause })
 }

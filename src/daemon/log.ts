@@ -2,7 +2,14 @@ import type { Clock } from './clock.ts'
 import { lineOf, type LogFields, type LogFormat } from './log-line.ts'
 import type { Redactor } from './redactor.ts'
 
-export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
+/** From the least of lines to the most. */
+const LEVELS = ['error', 'warn', 'info', 'debug'] as const
+export type LogLevel = (typeof LEVELS)[number]
+
+export function isLogLevel(text: string): text is LogLevel {
+  const levels: readonly string[] = LEVELS
+  return levels.includes(text)
+}
 
 export interface LogOptions {
   /** The least of what is written. */
@@ -28,29 +35,24 @@ export interface Log {
   info(event: string, fields?: LogFields): void
   debug(event: string, fields?: LogFields): void
   /**
-   * Writes a failure, unless the last one of the event and source had the same code; says how many were left out since then.
-   * The next line about it, of another failure or of the recovery, has that number as `repeated`.
+   * Writes a failure, unless the last one of the event and source had the same code. The next line about it, of another failure
+   * or of the recovery, says as `repeated` how many were left out.
    */
-  failure(level: 'error' | 'warn', event: string, failure: Failure): number
-  /** Writes that what failed does not any more, if it did; says how many failures had been left out. */
-  recovery(event: string, source: string): number
-  /** The same log, with these fields in each line. */
-  child(fields: LogFields): Log
+  failure(level: 'error' | 'warn', event: string, failure: Failure): void
+  /** Writes that what failed does not any more, if it did. */
+  recovery(event: string, source: string): void
 }
 
 export function createLog(options: LogOptions): Log {
-  return new LineLog(options, {}, new Map())
+  return new LineLog(options)
 }
 
 class LineLog implements Log {
   readonly #options: LogOptions
-  readonly #fields: LogFields
-  readonly #failures: Map<string, Failing>
+  readonly #failures = new Map<string, Failing>()
 
-  constructor(options: LogOptions, fields: LogFields, failures: Map<string, Failing>) {
+  constructor(options: LogOptions) {
     this.#options = options
-    this.#fields = fields
-    this.#failures = failures
   }
 
   error(event: string, fields: LogFields = {}): void {
@@ -69,37 +71,34 @@ class LineLog implements Log {
     this.#write('debug', event, fields)
   }
 
-  failure(level: 'error' | 'warn', event: string, failure: Failure): number {
+  failure(level: 'error' | 'warn', event: string, failure: Failure): void {
     const key = `${event} ${failure.source}`
     const last = this.#failures.get(key)
-    if (last?.code === failure.code) return (last.repeated += 1)
+    if (last?.code === failure.code) {
+      last.repeated += 1
+      return
+    }
     this.#failures.set(key, { code: failure.code, repeated: 0 })
     this.#write(level, event, { ...failure, repeated: repeatedOf(last) })
-    return 0
   }
 
-  recovery(event: string, source: string): number {
+  recovery(event: string, source: string): void {
     const key = `${event} ${source}`
     const last = this.#failures.get(key)
-    if (last === undefined) return 0
+    if (last === undefined) return
     this.#failures.delete(key)
     this.#write('info', 'recovered', { source, from: event, code: last.code, repeated: repeatedOf(last) })
-    return last.repeated
-  }
-
-  child(fields: LogFields): Log {
-    return new LineLog(this.#options, { ...this.#fields, ...fields }, this.#failures)
   }
 
   #write(level: LogLevel, event: string, fields: LogFields): void {
     const { stream, format, journal, clock, redactor, level: least } = this.#options
     if (LEVELS.indexOf(level) > LEVELS.indexOf(least)) return
-    const line = lineOf({ time: clock.now(), level, event }, { ...this.#fields, ...fields }, format, redactor)
+    const line = lineOf({ time: clock.now(), level, event }, fields, format, redactor)
     stream.write(`${journal ? PRIORITIES[level] : ''}${line}\n`)
   }
 }
 
-/** The failure that an event and source had last. Shared by a log and its children. */
+/** The failure that an event and source had last. */
 interface Failing {
   readonly code: string
   /** How many of the same came after the one that was written. */
@@ -109,8 +108,6 @@ interface Failing {
 function repeatedOf(last: Failing | undefined): number | undefined {
   return last === undefined || last.repeated === 0 ? undefined : last.repeated
 }
-
-const LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug']
 
 /** As syslog counts them. */
 const PRIORITIES: Readonly<Record<LogLevel, string>> = { error: '<3>', warn: '<4>', info: '<6>', debug: '<7>' }

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { codeOf } from './error-code.ts'
 
 /** What tells a process from a later one with the same pid. What the system could not tell is left out. */
 export interface ProcessIdentity {
@@ -38,7 +39,7 @@ function exists(pid: number): boolean {
     return process.kill(pid, 0)
   } catch (error) {
     // Any other refusal, EPERM above all, is about a process that is there.
-    return !(error instanceof Error && 'code' in error && error.code === 'ESRCH')
+    return codeOf(error) !== 'ESRCH'
   }
 }
 

@@ -3,6 +3,7 @@ import type { Revision } from '../sync/model/revision.ts'
 import { tallyOf } from '../sync/model/snapshot.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
+import { SyncError } from '../sync/model/sync-error.ts'
 import type { SourceRecord, SourceRecords } from '../sync/store/source-records.ts'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
@@ -47,9 +48,17 @@ export class Report {
     this.#last.set(source.id, record)
     // Only history: an unchanged poll writes nothing, and a disk that is full must not stop the next poll.
     if (outcome.kind === 'unchanged' && previous.condition === undefined) return
-    await this.#records.write(source.id, record).catch((error: unknown) => {
-      this.#log.warn('record-not-written', { source: source.id, error: error instanceof Error ? error : String(error) })
-    })
+    await this.#remember(source.id, record)
+  }
+
+  async #remember(source: SourceId, record: SourceRecord): Promise<void> {
+    try {
+      await this.#records.write(source, record)
+      this.#log.recovery('record-not-written', source)
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error
+      this.#log.failure('warn', 'record-not-written', { source, code: error.code, message: error.message })
+    }
   }
 
   #write(source: Source, outcome: Outcome, tookMs: number): void {
@@ -91,7 +100,6 @@ export class Report {
 const NEVER: SourceRecord = {
   lastAttempt: undefined,
   lastSuccess: undefined,
-  nextPoll: undefined,
   condition: undefined,
   revision: undefined,
 }

@@ -17,7 +17,7 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     const { data, success } = REQUEST.safeParse(params)
     // Whoever is not of this version may ask anything: that is no reason to end.
     if (!success) throw new ControlError('bad-request', 'The request does not name its configuration, or its sources')
-    if (data.config !== identityOf(config)) throw otherConfig(config)
+    if (data.config !== configDigest(config)) throw otherConfig(config)
     return data
   }
   return {
@@ -68,7 +68,7 @@ export async function request(
   const answer = await askDaemon(
     holder.socket,
     method,
-    { ...params, config: identityOf(config) },
+    { ...params, config: configDigest(config) },
     { onEvent, signal, timeoutMs },
   )
   return answer.kind === 'nobody' ? undefined : { result: answer.result }
@@ -82,7 +82,7 @@ export async function agreeWithDaemon(config: Config, signal: AbortSignal): Prom
 }
 
 /** Equal for two processes that were given the same configuration. */
-function identityOf(config: Config): string {
+function configDigest(config: Config): string {
   return createHash('sha256').update(JSON.stringify(config)).digest('hex')
 }
 

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { CronTime } from 'cron'
 import type { Schedule } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
+import { isAbortError } from './abort-error.ts'
 import type { Clock } from './clock.ts'
+import type { Hosts } from './hosts.ts'
 
 /** What sets the polls of one source apart from those of others, and of the same source on other machines. */
 export interface PollKey {
@@ -37,12 +39,12 @@ export interface Polled {
 
 export interface PollEnd {
   readonly failed: boolean
-  /** How long the host asked to be left alone. */
-  readonly retryAfterMs?: number
 }
 
 export interface PollerOptions {
   readonly clock: Clock
+  /** Who is asked for a poll keeps it up to date. */
+  readonly hosts: Hosts
   readonly machine: string
   /** At least 0, less than 1. */
   readonly random: () => number
@@ -58,13 +60,11 @@ export class Poller implements AsyncDisposable {
   readonly #options: PollerOptions
   readonly #stop = new AbortController()
   readonly #plans = new Map<SourceId, Plan>()
-  /** Until when each host wants to be left alone, on the monotonic clock. */
-  readonly #closedUntilMs = new Map<string, number>()
 
   constructor(sources: readonly Polled[], options: PollerOptions) {
     this.#options = options
     for (const source of sources) {
-      const plan = { source, dueMs: this.#firstMs(source), failures: 0, triggered: false, wake: new AbortController() }
+      const plan = { source, dueMs: this.#firstMs(source), failures: 0 }
       this.#plans.set(source.id, plan)
       // It rejects only where a poll did, in a way that is to end the process.
       void this.#follow(plan)
@@ -74,49 +74,38 @@ export class Poller implements AsyncDisposable {
   /** When each source is polled next; for one that is being polled right now, when that was due. */
   nextPolls(): ReadonlyMap<SourceId, Date> {
     const nowMs = this.#nowMs()
-    const dueMs = (plan: Plan): number =>
-      Math.max(plan.triggered ? nowMs : plan.dueMs, nowMs + this.#closedMs(plan.source.host))
+    const dueMs = ({ source, dueMs }: Plan): number =>
+      Math.max(dueMs, nowMs + this.#options.hosts.closedMs(source.host))
     return new Map([...this.#plans.values()].map((plan) => [plan.source.id, new Date(dueMs(plan))]))
-  }
-
-  /** Polls the source now, or as soon as its host may be asked again; once more, if it is being polled already. */
-  trigger(id: SourceId): void {
-    const plan = this.#plans.get(id)
-    if (plan === undefined) return
-    plan.triggered = true
-    plan.wake.abort()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
-    for (const plan of this.#plans.values()) plan.wake.abort()
   }
 
   async #follow(plan: Plan): Promise<void> {
     for (;;) {
       await this.#untilDue(plan)
       if (this.#stop.signal.aborted) return
-      plan.triggered = false
       const end = await this.#options.poll(plan.source.id).catch(stoppedPoll)
       plan.failures = end.failed ? plan.failures + 1 : 0
-      this.#close(plan.source.host, end.retryAfterMs)
       plan.dueMs = this.#nowMs() + this.#delayMs(plan)
     }
   }
 
-  async #untilDue(plan: Plan): Promise<void> {
-    if (!plan.triggered) await this.#wait(plan, plan.dueMs - this.#nowMs())
-    // Another source of the host may have been told to stay away meanwhile. A trigger does not open what the host closed.
-    for (let ms = this.#closedMs(plan.source.host); ms > 0; ms = this.#closedMs(plan.source.host)) {
+  async #untilDue({ source, dueMs }: Plan): Promise<void> {
+    const { hosts } = this.#options
+    await this.#wait(dueMs - this.#nowMs())
+    // Another source of the host may have been told to stay away meanwhile.
+    for (let ms = hosts.closedMs(source.host); ms > 0; ms = hosts.closedMs(source.host)) {
       if (this.#stop.signal.aborted) return
-      await this.#wait(plan, ms)
+      await this.#wait(ms)
     }
   }
 
-  /** Waits so long, or until the plan is woken. */
-  async #wait(plan: Plan, ms: number): Promise<void> {
-    const { signal } = (plan.wake = new AbortController())
-    if (this.#stop.signal.aborted) return
+  /** Waits so long, or until disposed. */
+  async #wait(ms: number): Promise<void> {
+    const { signal } = this.#stop
     await this.#options.clock.wait(ms, signal).catch((error: unknown) => {
       if (!signal.aborted) throw error
     })
@@ -139,15 +128,6 @@ export class Poller implements AsyncDisposable {
     return nextAt(source.schedule, this.#keyOf(source), now).getTime() - now.getTime()
   }
 
-  #close(host: string, retryAfterMs = 0): void {
-    const untilMs = this.#options.clock.monotonicMs() + Math.min(retryAfterMs, LONGEST_CLOSED_MS)
-    if (retryAfterMs > 0) this.#closedUntilMs.set(host, Math.max(untilMs, this.#closedUntilMs.get(host) ?? 0))
-  }
-
-  #closedMs(host: string): number {
-    return Math.max(0, (this.#closedUntilMs.get(host) ?? 0) - this.#options.clock.monotonicMs())
-  }
-
   #keyOf({ id }: Polled): PollKey {
     return { id, machine: this.#options.machine }
   }
@@ -159,22 +139,16 @@ export class Poller implements AsyncDisposable {
 
 const LONGEST_BACKOFF_MS = 3_600_000
 
-/** A host that asks for years is asked again after a day. */
-const LONGEST_CLOSED_MS = 86_400_000
-
 interface Plan {
   readonly source: Polled
   dueMs: number
   /** In a row. */
   failures: number
-  triggered: boolean
-  /** Ends the present wait. */
-  wake: AbortController
 }
 
 /** A poll that was stopped says nothing about its source. */
 function stoppedPoll(error: unknown): PollEnd {
-  if (error instanceof Error && error.name === 'AbortError') return { failed: false }
+  if (isAbortError(error)) return { failed: false }
   throw error
 }
 

@@ -2,6 +2,10 @@ import type { Catalog } from '../sync/model/catalog.ts'
 import type { Finding } from '../sync/model/finding.ts'
 import { uriOf } from '../sync/model/skill-uri.ts'
 import type { Skill, Standing } from '../sync/model/skill.ts'
+import { currentCatalog } from '../sync/publisher.ts'
+import { Store } from '../sync/store/store.ts'
+import { idsOf } from './config.ts'
+import type { Config } from './config.ts'
 
 /** One skill for people and for `--json`: what became of it, and from where it is. */
 export interface SkillRow {
@@ -27,8 +31,17 @@ export interface SkillRow {
   readonly findings: readonly Finding[]
 }
 
-/** A row for every SKILL.md of the catalog, served or not, in the order of sources and paths. */
-export function rowsOf(catalog: Catalog): SkillRow[] {
+/**
+ * A row for every SKILL.md that the state folder has of the sources, served or not. What is served is what it says, whether a
+ * daemon runs or not; one that is not there yet has none.
+ */
+export async function readRows(config: Config): Promise<SkillRow[]> {
+  const store = await Store.openExisting(config.state)
+  return store === undefined ? [] : rowsOf(await currentCatalog(store, idsOf(config)))
+}
+
+/** In the order of sources and paths. */
+function rowsOf(catalog: Catalog): SkillRow[] {
   return catalog.snapshots.flatMap(({ source, revision, skills }) =>
     skills.map((skill) => rowOf(skill, source, revision)),
   )

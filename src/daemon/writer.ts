@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { Store } from '../sync/store/store.ts'
 import { systemClock } from './clock.ts'
 import type { Environment } from './config/environment.ts'
@@ -55,7 +54,10 @@ export class Writer implements AsyncDisposable {
     }
   }
 
-  /** Nobody else may write before the last pull has ended, so the lock goes last. */
+  /**
+   * Nobody else may publish before what this daemon was publishing is on the disk, so the lock goes last. A pull that does not
+   * heed its signal in time publishes nothing any more.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.daemon[Symbol.asyncDispose]()
     await this.#control[Symbol.asyncDispose]()
@@ -71,7 +73,7 @@ export async function becomeWriter(candidate: Candidate, signal: AbortSignal): P
     const { heldBy } = writer
     if (heldBy.command !== 'mcp' || attempt > HANDOVER_ATTEMPTS) throw new HeldByOther(candidate.config.state, heldBy)
     await askForLock(heldBy, signal)
-    await delay(HANDOVER_PAUSE_MS, undefined, { signal })
+    await systemClock.wait(HANDOVER_PAUSE_MS, signal)
   }
 }
 

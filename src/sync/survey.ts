@@ -17,6 +17,7 @@ import type { Taken, Tree } from './model/tree.ts'
 import { readSkill, unreadableSkill } from './read-skill.ts'
 import type { Content, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
 import { LinkTexts, Resolver, submoduleFinding } from './resolver.ts'
+import { cannot } from './store/disk-error.ts'
 import { NOTHING_KNOWN } from './upstream/upstream.ts'
 import type { KnownTrees } from './upstream/upstream.ts'
 
@@ -173,7 +174,7 @@ class Surveyor {
 
   async #bytesOf(blob: ObjectId): Promise<Uint8Array> {
     const taken = this.#taken.get(blob)
-    if (taken?.kind === 'blob') return readFile(taken.file)
+    if (taken?.kind === 'blob') return readFile(taken.file).catch(cannot(`read the blob ${blob} in the scratch folder`))
     const stored = this.#stored.get(blob)
     if (stored === undefined || this.#earlier === undefined)
       throw new SyncError('store-failed', `Cannot read blob ${blob}: nobody has it`)

@@ -1,6 +1,7 @@
-import { chmod, readFile, writeFile } from 'node:fs/promises'
+import { chmod, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { systemClock } from '../../src/daemon/clock.ts'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../src/daemon/config.ts'
 import { Follower } from '../../src/daemon/follower.ts'
@@ -38,9 +39,7 @@ test('a look at a pointer that did not move tells nobody anything', async () => 
   await using follower = await desk.follow()
   const { catalog } = follower.registry
 
-  follower.look()
-  follower.look()
-  await follower[Symbol.asyncDispose]()
+  await Promise.all([follower.look(), follower.look()])
 
   expect(follower.registry.catalog).toBe(catalog)
 })
@@ -86,10 +85,30 @@ test('P2: a pointer that leads nowhere leaves what is served', async () => {
   await using follower = await desk.follow()
 
   await writeFile(join(desk.store.folder.path, 'current'), '99\n')
-  follower.look()
-  await follower[Symbol.asyncDispose]()
+  await follower.look()
 
   expect(uris(follower)).toEqual(['skill://team/skill-1/SKILL.md'])
+})
+
+test('P2, P6: a pointer that cannot be looked at is told once and ends nothing, and so is that it can be again', async () => {
+  await using desk = await Desk.open()
+  await desk.publish(1)
+  await using follower = await desk.follow()
+  const current = join(desk.store.folder.path, 'current')
+  await rename(current, `${current}-aside`)
+  await symlink(current, current)
+
+  for (let looks = 0; looks < 3; looks += 1) await follower.look()
+  const during = uris(follower)
+  await rm(current)
+  await rename(`${current}-aside`, current)
+  await follower.look()
+
+  expect(during).toEqual(['skill://team/skill-1/SKILL.md'])
+  expect(desk.lines()).toMatchObject([
+    { event: 'generation-not-read', code: 'store-failed', message: expect.stringContaining('ELOOP') },
+    { event: 'recovered' },
+  ])
 })
 
 test('P1: a stored file that was damaged is not read; a daemon of this process reads in its place while there is one', async () => {
@@ -117,6 +136,7 @@ class Desk implements AsyncDisposable {
   readonly store: Store
   readonly #source: string
   readonly #folder: AsyncDisposable
+  #logged = ''
 
   private constructor(store: Store, source: string, folder: AsyncDisposable) {
     this.store = store
@@ -134,14 +154,22 @@ class Desk implements AsyncDisposable {
     await publishSamples(this.store, new Date(), ...numbers.map(numbered))
   }
 
+  /** What was logged, a value for each line. */
+  lines(): unknown[] {
+    return this.#logged
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line))
+  }
+
   async follow(): Promise<Follower> {
     const yaml = `sources:\n  - id: ${this.#source}\n    url: https://git.example.com/skills.git\nstate: ${this.store.folder.path}\n`
     const config = parseConfig(yaml, 'skillsyncd.yaml', environmentOf({}, '/home/me'))
     if (Array.isArray(config)) throw new Error(JSON.stringify(config))
     const redactor = new Redactor()
-    const stream = { write: () => {} }
-    const log = createLog({ level: 'error', stream, format: 'json', journal: false, clock: new FakeClock(), redactor })
-    return Follower.open(config, log)
+    const stream = { write: (text: string) => (this.#logged += text) }
+    const log = createLog({ level: 'info', stream, format: 'json', journal: false, clock: new FakeClock(), redactor })
+    return Follower.open(config, log, systemClock)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,11 +2,12 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Lanes, type LaneLimits, type Run } from '../../src/daemon/lanes.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 
 const LIMITS: LaneLimits = { concurrency: 4, perHost: 2, timeoutMs: 60_000, graceMs: 60_000 }
 
 test('a request for an idle key runs at once and gets its result', async () => {
-  await using lanes = new Lanes<string>(LIMITS)
+  await using lanes = new Lanes<string>(LIMITS, new FakeClock())
 
   const result = await lanes.request('team', 'a', async () => 'done')
 
@@ -14,7 +15,7 @@ test('a request for an idle key runs at once and gets its result', async () => {
 })
 
 test('a second request waits for the running one, and a third joins the second', async () => {
-  await using lanes = new Lanes<string>(LIMITS)
+  await using lanes = new Lanes<string>(LIMITS, new FakeClock())
   const [first, second, third] = [new Pull('first'), new Pull('second'), new Pull('third')]
 
   const one = lanes.request('team', 'a', first.run)
@@ -32,7 +33,7 @@ test('a second request waits for the running one, and a third joins the second',
 })
 
 test('what comes while the second one runs is a new one: it is about a later commit', async () => {
-  await using lanes = new Lanes<string>(LIMITS)
+  await using lanes = new Lanes<string>(LIMITS, new FakeClock())
   const [first, second] = [new Pull('first'), new Pull('second')]
   const one = lanes.request('team', 'a', first.run)
   await first.begun
@@ -49,7 +50,7 @@ test('what comes while the second one runs is a new one: it is about a later com
 })
 
 test('a run that fails makes way for the one that waits', async () => {
-  await using lanes = new Lanes<string>(LIMITS)
+  await using lanes = new Lanes<string>(LIMITS, new FakeClock())
   const pull = new Pull('team')
   const failed = lanes.request('team', 'a', async (signal) => {
     await pull.run(signal)
@@ -68,7 +69,7 @@ test('the limits hold whatever is requested, each request is answered, and no ke
   const request = fc.record({ key: fc.integer({ min: 0, max: 8 }), turns: fc.integer({ min: 0, max: 6 }) })
   await fc.assert(
     fc.asyncProperty(fc.array(request, { maxLength: 60 }), async (requests) => {
-      await using lanes = new Lanes<void>(LIMITS)
+      await using lanes = new Lanes<void>(LIMITS, new FakeClock())
       const seen = new Census()
 
       const results = requests.map(({ key, turns }) => {
@@ -85,7 +86,7 @@ test('the limits hold whatever is requested, each request is answered, and no ke
 })
 
 test('22: sources that hang keep no other host from its schedule', async () => {
-  await using lanes = new Lanes<string>({ ...LIMITS, graceMs: 0 })
+  await using lanes = new Lanes<string>({ ...LIMITS, graceMs: 0 }, new FakeClock())
   const hung = ['x', 'y', 'z'].map((key) => [key, new Pull(key)] as const)
   const stuck = hung.map(([key, pull]) => lanes.request(key, 'slow.example', pull.run).catch(() => 'stopped'))
   await Promise.all([hung[0]![1].begun, hung[1]![1].begun])
@@ -105,36 +106,61 @@ test('22: sources that hang keep no other host from its schedule', async () => {
 })
 
 test('a run that ignores its signal loses its place when its time is over', async () => {
-  await using lanes = new Lanes<string>({ concurrency: 1, perHost: 1, timeoutMs: 20, graceMs: 0 })
+  const clock = new FakeClock()
+  await using lanes = new Lanes<string>({ concurrency: 1, perHost: 1, timeoutMs: 60_000, graceMs: 0 }, clock)
   const deaf = new Pull('deaf')
 
   const failed = lanes.request('deaf', 'a', deaf.run).catch((error: unknown) => error)
   const other = lanes.request('other', 'a', async () => 'done')
+  await clock.advance(60_000)
 
   const error = await failed
   expect(error).toBeInstanceOf(SyncError)
   expect(error).toMatchObject({
     code: 'source-unreachable',
-    message: 'Cannot pull "deaf": it was not done after 0.02 s',
+    message: 'Cannot pull "deaf": it was not done after 60 s',
   })
   expect(deaf.signal?.aborted).toBe(true)
   expect(await other).toBe('done')
 })
 
 test('after a run that ignored its signal the same key runs again', async () => {
-  await using lanes = new Lanes<string>({ ...LIMITS, timeoutMs: 20, graceMs: 0 })
+  const clock = new FakeClock()
+  await using lanes = new Lanes<string>({ ...LIMITS, graceMs: 0 }, clock)
   const deaf = new Pull('deaf')
   const failed = lanes.request('team', 'a', deaf.run)
   await deaf.begun
 
   const next = lanes.request('team', 'a', async () => 'again')
+  const ends = Promise.allSettled([failed, next])
+  await clock.advance(60_000)
 
-  await expect(failed).rejects.toThrow(SyncError)
-  expect(await next).toBe('again')
+  const [first, second] = await ends
+  expect(first).toMatchObject({ status: 'rejected', reason: { code: 'source-unreachable' } })
+  expect(second).toEqual({ status: 'fulfilled', value: 'again' })
+  expect(clock.waiting).toBe(0)
+})
+
+test('all who wait for a run that loses its place are told by the same error', async () => {
+  const clock = new FakeClock()
+  await using lanes = new Lanes<string>({ ...LIMITS, graceMs: 0 }, clock)
+  const [first, deaf] = [new Pull('first'), new Pull('deaf')]
+  const one = lanes.request('team', 'a', first.run)
+  await first.begun
+  const joined = [1, 2].map(async () => lanes.request('team', 'a', deaf.run).catch((error: unknown) => error))
+  first.end()
+  await one
+  await deaf.begun
+
+  await clock.advance(60_000)
+
+  const [two, three] = await Promise.all(joined)
+  expect(two).toBeInstanceOf(SyncError)
+  expect(three).toBe(two)
 })
 
 test('stopping a key aborts its run, drops the one that waits, and leaves other keys alone', async () => {
-  await using lanes = new Lanes<string>(LIMITS)
+  await using lanes = new Lanes<string>(LIMITS, new FakeClock())
   const [pull, other] = [new Pull('team'), new Pull('other')]
   const running = lanes.request('team', 'a', pull.runUntilAborted)
   const beside = lanes.request('other', 'a', other.run)
@@ -151,7 +177,7 @@ test('stopping a key aborts its run, drops the one that waits, and leaves other 
 })
 
 test('a key that was stopped can be requested again, at once', async () => {
-  await using lanes = new Lanes<string>({ ...LIMITS, graceMs: 0 })
+  await using lanes = new Lanes<string>({ ...LIMITS, graceMs: 0 }, new FakeClock())
   const pull = new Pull('team')
   const running = lanes.request('team', 'a', pull.run).catch(() => 'stopped')
   await pull.begun
@@ -165,7 +191,7 @@ test('a key that was stopped can be requested again, at once', async () => {
 })
 
 test('disposing stops all keys, those included that wait for a place, and refuses what comes after', async () => {
-  const lanes = new Lanes<string>({ ...LIMITS, concurrency: 1 })
+  const lanes = new Lanes<string>({ ...LIMITS, concurrency: 1 }, new FakeClock())
   const pull = new Pull('team')
   const running = lanes.request('team', 'a', pull.runUntilAborted)
   const placeless = lanes.request('other', 'b', async () => 'never')

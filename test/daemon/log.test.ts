@@ -44,15 +44,6 @@ test('the journal gets the priority of each line', () => {
   expect(lines.map((line) => line.slice(0, 4))).toEqual(['<3>{', '<4>{', '<6>{', '<7>{'])
 })
 
-test('a child says its fields in each line, its own children too, and the line has the last word', () => {
-  const { log, lines } = logged()
-  const child = log.child({ source: 'team', room: 'sync' }).child({ room: 'store' })
-
-  child.info('kept', { source: 'other' })
-
-  expect(JSON.parse(lines[0]!)).toMatchObject({ source: 'other', room: 'store' })
-})
-
 test('no field takes the place of the time, the level or the event', () => {
   const { log, lines } = logged()
 
@@ -81,13 +72,11 @@ test('the same failure of a source is written once and then counted, until it is
   const dns = { source: 'team', code: 'dns-failed' }
   const tls = { source: 'team', code: 'tls-failed' }
 
-  const counts = [dns, dns, dns, tls, tls].map((failure) => log.failure('warn', 'pull-failed', failure))
+  for (const failure of [dns, dns, dns, tls, tls]) log.failure('warn', 'pull-failed', failure)
   log.failure('warn', 'pull-failed', { ...dns, source: 'other' })
-  const over = [log.recovery('pull-failed', 'team'), log.recovery('pull-failed', 'team')]
+  for (let times = 0; times < 2; times += 1) log.recovery('pull-failed', 'team')
   log.failure('warn', 'pull-failed', tls)
 
-  expect(counts).toEqual([0, 1, 2, 0, 1])
-  expect(over).toEqual([1, 0])
   expect(
     lines.map((line) => JSON.parse(line)).map(({ event, source, code, repeated }) => [event, source, code, repeated]),
   ).toEqual([
@@ -102,12 +91,11 @@ test('the same failure of a source is written once and then counted, until it is
 test('23: a week of the same failure is one line', () => {
   const { log, lines } = logged()
 
-  const counts = Array.from({ length: 168 }, () => {
-    return log.child({ attempt: 'pull' }).failure('warn', 'pull-failed', { source: 'team', code: 'source-unreachable' })
-  })
+  for (let hour = 0; hour < 168; hour += 1) {
+    log.failure('warn', 'pull-failed', { source: 'team', code: 'source-unreachable' })
+  }
 
   expect(lines).toHaveLength(1)
-  expect(counts.at(-1)).toBe(167)
 })
 
 test('29: a secret is not written wherever it stands', () => {
@@ -118,7 +106,7 @@ test('29: a secret is not written wherever it stands', () => {
   const cause = new Error(`Authorization refused for ${canary}`)
 
   log.error(canary, { error: new SyncError('credentials-rejected', `Cannot use ${canary}`, { cause }) })
-  log.child({ [canary]: [canary] }).warn('event', { url: `https://x/?q=${encodeURIComponent(canary)}` })
+  log.warn('event', { [canary]: [canary], url: `https://x/?q=${encodeURIComponent(canary)}` })
   log.failure('warn', 'pull-failed', { source: canary, code: canary })
 
   expect(lines).toHaveLength(3)

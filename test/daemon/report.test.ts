@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
@@ -87,13 +87,30 @@ test('a record that cannot be written is told, and the outcome counts all the sa
   expect(desk.lines().map(({ event }) => event)).toEqual(['source-updated', 'record-not-written'])
 })
 
+test('a record that cannot be written is told once, and that it can be again', async () => {
+  await using desk = await Desk.open()
+  const folder = `${desk.store.folder.path}/sources`
+  await rm(folder, { recursive: true })
+  await writeFile(folder, '')
+  for (let poll = 0; poll < 3; poll += 1) await desk.report.outcome(TEAM, failed('dns-failed'), 1)
+
+  await rm(folder)
+  await mkdir(folder)
+  await desk.report.outcome(TEAM, failed('dns-failed'), 1)
+
+  expect(desk.lines()).toMatchObject([
+    { event: 'pull-failed' },
+    { event: 'record-not-written', source: 'team', code: 'store-failed' },
+    { event: 'recovered', from: 'record-not-written', repeated: 2 },
+  ])
+})
+
 const TEAM: Source = {
   kind: 'git',
   id: sourceId('team'),
   url: 'https://git.example.com/skills.git',
   ref: 'main',
   schedule: { kind: 'every', periodMs: 300_000 },
-  required: false,
   root: '',
   include: ['**'],
   exclude: [],

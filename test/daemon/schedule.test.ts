@@ -3,6 +3,7 @@ import { CronTime } from 'cron'
 import * as fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/daemon/clock.ts'
+import { Hosts } from '../../src/daemon/hosts.ts'
 import { nextAt, Poller, type PollEnd, type Polled } from '../../src/daemon/schedule.ts'
 import type { Schedule } from '../../src/sync/model/source.ts'
 import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
@@ -235,60 +236,14 @@ test('all sources of a host that asked for a pause leave it alone as long as it 
   await using poller = new Poller(sources, polls.options)
   await clock.advance(6 * SECOND)
   polls.forget()
-  polls.ends.set(idOf('one'), { failed: true, retryAfterMs: HOUR })
 
-  poller.trigger(idOf('one'))
-  await clock.advance(0)
-  polls.forget()
-  poller.trigger(idOf('two'))
+  polls.options.hosts.close('a', HOUR)
   await clock.advance(HOUR - 1)
 
   expect(new Set(polls.ids)).toEqual(new Set(['far']))
   expect(poller.nextPolls().get(idOf('two'))?.getTime()).toBe(clock.now().getTime() + 1)
   await clock.advance(1)
   expect(new Set(polls.ids)).toEqual(new Set(['far', 'one', 'two']))
-})
-
-test('a host that asks for years is asked again after a day', async () => {
-  const clock = new FakeClock()
-  const polls = new Polls(clock)
-  polls.end = { failed: true, retryAfterMs: Number.MAX_VALUE }
-  await using poller = new Poller([source('team')], polls.options)
-  await clock.advance(30 * SECOND)
-
-  const next = poller.nextPolls().get(idOf('team'))
-
-  expect(next!.getTime()).toBeLessThanOrEqual(clock.now().getTime() + DAY)
-})
-
-test('a trigger polls at once; while the source is being polled, once more after that', async () => {
-  const clock = new FakeClock()
-  const polls = new Polls(clock)
-  await using poller = new Poller([source('team')], polls.options)
-
-  poller.trigger(idOf('team'))
-  await clock.advance(0)
-  expect(polls.ids).toEqual(['team'])
-  polls.hung.add(idOf('team'))
-  poller.trigger(idOf('team'))
-  await clock.advance(0)
-  poller.trigger(idOf('team'))
-  poller.trigger(idOf('team'))
-  polls.release()
-  await clock.advance(0)
-
-  expect(polls.ids).toEqual(['team', 'team', 'team'])
-})
-
-test('a trigger of a source that nobody has configured does nothing', async () => {
-  const clock = new FakeClock()
-  const polls = new Polls(clock)
-  await using poller = new Poller([source('team')], polls.options)
-
-  poller.trigger(idOf('other'))
-  await clock.advance(0)
-
-  expect(polls.ids).toEqual([])
 })
 
 test('a poll that was stopped is no failure', async () => {
@@ -310,7 +265,6 @@ test('a poller that is disposed polls no more and leaves no timer behind', async
   polls.forget()
 
   await poller[Symbol.asyncDispose]()
-  poller.trigger(idOf('one'))
   await clock.advance(DAY)
 
   expect(polls.ids).toEqual([])
@@ -340,32 +294,25 @@ test('a wait lasts as long as it was asked to', async () => {
 /** Takes down who is polled and when, and answers as it is told. */
 class Polls {
   end: PollEnd = { failed: false }
-  readonly ends = new Map<SourceId, PollEnd>()
-  /** Their polls do not end until released. */
+  /** Their polls do not end. */
   readonly hung = new Set<SourceId>()
   ids: SourceId[] = []
   timesMs: number[] = []
   readonly options
-  #release = Promise.withResolvers<void>()
 
   constructor(clock: FakeClock) {
     const poll = async (id: SourceId): Promise<PollEnd> => {
       this.ids.push(id)
       this.timesMs.push(clock.monotonicMs())
-      if (this.hung.has(id)) await this.#release.promise
-      return this.ends.get(id) ?? this.end
+      if (this.hung.has(id)) await new Promise(() => {})
+      return this.end
     }
-    this.options = { clock, machine: 'here', random: () => 0.5, poll }
+    this.options = { clock, hosts: new Hosts(clock), machine: 'here', random: () => 0.5, poll }
   }
 
   forget(): void {
     this.ids = []
     this.timesMs = []
-  }
-
-  release(): void {
-    this.hung.clear()
-    this.#release.resolve()
   }
 }
 

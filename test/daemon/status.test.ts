@@ -37,7 +37,7 @@ test('before anything was pulled a source has neither a commit nor a time', () =
 
 test('a source says which commit is served, which one upstream was at, and when', () => {
   const revision = snapshotOf().revision
-  const record = { lastAttempt: NOON, lastSuccess: NOON, nextPoll: undefined, condition: undefined, revision }
+  const record = { lastAttempt: NOON, lastSuccess: NOON, condition: undefined, revision }
 
   const status = statusOf(input({ catalog: catalogOf(skill('served', [])), recordOf: () => record }))
 
@@ -51,7 +51,7 @@ test('a source says which commit is served, which one upstream was at, and when'
 test('a condition comes with what a person can try', () => {
   const error = new SyncError('tls-failed', 'Cannot reach "team": the certificate is expired')
   const condition = { code: error.code, message: error.message }
-  const record = { lastAttempt: NOON, lastSuccess: undefined, nextPoll: undefined, condition, revision: undefined }
+  const record = { lastAttempt: NOON, lastSuccess: undefined, condition, revision: undefined }
 
   const [source] = statusOf(input({ recordOf: () => record })).sources
 

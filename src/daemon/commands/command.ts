@@ -1,6 +1,6 @@
+import { resolve } from 'node:path'
 import type { ParseArgsOptionsConfig } from 'node:util'
 import type { Readable, Writable } from 'node:stream'
-import type { ExitStatus } from '../cli.ts'
 import { configOfSources } from '../config/adhoc.ts'
 import type { Environment } from '../config/environment.ts'
 import { readConfig } from '../config.ts'
@@ -21,6 +21,9 @@ export interface Command {
   readonly details?: string
   run(context: Context): Promise<ExitStatus>
 }
+
+/** What a command ended with: done, failed, wrong usage or configuration, or a check that found something. */
+export type ExitStatus = 0 | 1 | 2 | 3
 
 /** The streams of a process. */
 export interface Streams {
@@ -48,12 +51,6 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-const LOG_LEVELS: readonly string[] = ['error', 'warn', 'info', 'debug'] satisfies LogLevel[]
-
-export function isLogLevel(text: string): text is LogLevel {
-  return LOG_LEVELS.includes(text)
-}
-
 /** The configuration that the options name. */
 export async function configOf({ values, environment }: Context): Promise<Config> {
   const sources = values['source']
@@ -61,7 +58,7 @@ export async function configOf({ values, environment }: Context): Promise<Config
   if (!Array.isArray(sources)) return readConfig({ file: optional(values['config']), state }, environment)
   if (values['config'] !== undefined) throw new UsageError('--source and --config exclude each other')
   const config = configOfSources(sources.map(String), environment)
-  return state === undefined ? config : { ...config, state }
+  return state === undefined ? config : { ...config, state: resolve(state) }
 }
 
 /** The log of this command. Lines for people on a terminal, JSON elsewhere. */

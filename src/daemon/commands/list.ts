@@ -1,9 +1,6 @@
-import { currentCatalog } from '../../sync/publisher.ts'
-import { Store } from '../../sync/store/store.ts'
-import { idsOf } from '../config.ts'
 import { printable } from '../log-line.ts'
 import { agreeWithDaemon, sourcesOf } from '../requests.ts'
-import { rowsOf } from '../skill-rows.ts'
+import { readRows } from '../skill-rows.ts'
 import type { SkillRow } from '../skill-rows.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command } from './command.ts'
@@ -20,10 +17,8 @@ export const list: Command = {
     const config = await configOf(context)
     const sources: readonly string[] = sourcesOf(context.operands, config)
     await agreeWithDaemon(config, context.signal)
-    // What is served is what the state folder says, whether a daemon runs or not.
-    const rows = rowsOf(await currentCatalog(await Store.open(config.state), idsOf(config)))
     const onlyServed = context.values['served'] === true
-    const wanted = rows.filter(({ source }) => sources.includes(source))
+    const wanted = (await readRows(config)).filter(({ source }) => sources.includes(source))
     const shown = onlyServed ? wanted.filter(({ uri }) => uri !== undefined) : wanted
     if (context.json) printJson(context, { skills: shown })
     else

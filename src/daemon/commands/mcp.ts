@@ -1,6 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { serveStream } from '../../serve/mcp/stdio.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
+import { ignoreAbort } from '../abort-error.ts'
+import { systemClock } from '../clock.ts'
 import { Follower } from '../follower.ts'
 import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
@@ -24,7 +25,7 @@ export const mcp: Command = {
     const log = logOf(context)
     const ended = new AbortController()
     const signal = AbortSignal.any([context.signal, ended.signal])
-    await using follower = await Follower.open(config, log)
+    await using follower = await Follower.open(config, log, systemClock)
     const keeping = keepWriting(context, config, log, follower, signal)
     try {
       await follower.hasGeneration(FIRST_PULL_MS, signal)
@@ -51,7 +52,7 @@ async function keepWriting(
       if (!(error instanceof SyncError)) throw error
       log.failure('warn', 'cannot-write', { source: '', code: error.code, message: error.message })
     })
-    await delay(TAKE_OVER_MS, undefined, { signal }).catch(ignoreAbort)
+    await systemClock.wait(TAKE_OVER_MS, signal).catch(ignoreAbort)
   }
 }
 
@@ -75,7 +76,8 @@ async function write(
   if ('heldBy' in writer) return
   await using _writer = writer
   using _reading = follower.readWith(writer.daemon.serving.read)
-  using _listening = writer.daemon.registry.listen(() => follower.look())
+  // A look rejects only in a way that is to end the process.
+  using _listening = writer.daemon.registry.listen(() => void follower.look())
   writer.daemon.poll()
   await Promise.race([handedOver.promise, aborted(signal)])
 }
@@ -85,8 +87,4 @@ async function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
   signal.addEventListener('abort', () => resolve(), { once: true })
   await promise
-}
-
-function ignoreAbort(error: unknown): void {
-  if (!(error instanceof Error) || error.name !== 'AbortError') throw error
 }

@@ -1,10 +1,7 @@
-import { currentCatalog } from '../../sync/publisher.ts'
-import { Store } from '../../sync/store/store.ts'
-import { idsOf } from '../config.ts'
 import { ControlError } from '../control-client.ts'
 import { printable } from '../log-line.ts'
 import { agreeWithDaemon } from '../requests.ts'
-import { matching, rowsOf } from '../skill-rows.ts'
+import { matching, readRows } from '../skill-rows.ts'
 import type { SkillRow } from '../skill-rows.ts'
 import { UsageError, configOf, printJson, printLines } from './command.ts'
 import type { Command } from './command.ts'
@@ -22,10 +19,7 @@ export const show: Command = {
       throw new UsageError('"show" wants the URI, path or name of a skill; skillsyncd list shows them')
     const config = await configOf(context)
     await agreeWithDaemon(config, context.signal)
-    const row = onlyOne(
-      matching(rowsOf(await currentCatalog(await Store.open(config.state), idsOf(config))), asked),
-      asked,
-    )
+    const row = onlyOne(matching(await readRows(config), asked), asked)
     if (context.json) printJson(context, row)
     else printLines(context, linesOf(row))
     return 0
@@ -44,10 +38,10 @@ function onlyOne(rows: readonly SkillRow[], asked: string): SkillRow {
 function linesOf(row: SkillRow): string[] {
   const { name, path, source, uri, description, standing, commit, ref, digest, size, files, findings } = row
   return [
-    `${name ?? path} (${standing})`,
+    `${printable(name ?? path)} (${standing})`,
     ...(description === undefined ? [] : [`  ${printable(description.replaceAll(/\s+/g, ' '))}`]),
     ...(uri === undefined ? [] : [`  uri     ${uri}`]),
-    `  from    ${source}, ${path === '' ? 'the root' : printable(path)}, ${ref} at ${commit}`,
+    `  from    ${source}, ${path === '' ? 'the root' : printable(path)}, ${printable(ref)} at ${commit}`,
     ...(digest === undefined ? [] : [`  digest  ${digest}, ${files.length} files, ${size} bytes`]),
     ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),
     ...files.map(

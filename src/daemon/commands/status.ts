@@ -1,3 +1,4 @@
+import { EMPTY_CATALOG } from '../../sync/model/catalog.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { currentCatalog } from '../../sync/publisher.ts'
 import { Store } from '../../sync/store/store.ts'
@@ -30,11 +31,11 @@ export const status: Command = {
 
 async function statusNow({ signal }: Context, config: Config): Promise<Status> {
   const answer = await request(config, 'status', {}, { signal })
-  const store = await Store.open(config.state)
+  const store = await Store.openExisting(config.state)
   const ids = idsOf(config)
-  const catalog = await currentCatalog(store, ids)
+  const catalog = store === undefined ? EMPTY_CATALOG : await currentCatalog(store, ids)
   if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog)
-  const records = new Map(await Promise.all(ids.map(async (id) => [id, await store.records.read(id)] as const)))
+  const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
   return statusOf({
     config,
     catalog,

@@ -1,4 +1,6 @@
+import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Config } from '../config.ts'
+import { printable } from '../log-line.ts'
 import { createProgress } from '../progress.ts'
 import { request, sourcesOf } from '../requests.ts'
 import { SYNC_END, syncEndOf } from '../sync-end.ts'
@@ -17,20 +19,24 @@ export const sync: Command = {
   async run(context) {
     const config = await configOf(context)
     const ids = sourcesOf(context.operands, config)
-    using progress = createProgress({ stream: context.streams.stderr, quiet: context.quiet })
-    const ends: SyncEnd[] = []
-    const onEnd = (end: SyncEnd): void => {
-      ends.push(end)
-      progress.show(`${ends.length} of ${ids.length} sources: ${end.source} ${end.outcome}`)
-    }
-    progress.show(`pulling ${ids.length} of ${config.sources.length} sources`)
-    if (!(await byDaemon(context, config, ids, onEnd))) await byOurselves(context, config, ids, onEnd)
-    progress[Symbol.dispose]()
-    const inOrder = ids.flatMap((id) => ends.filter(({ source }) => source === id))
-    if (context.json) printJson(context, { sources: inOrder })
-    else printLines(context, inOrder.flatMap(linesOf))
-    return inOrder.some(({ outcome }) => outcome === 'failed') ? 1 : 0
+    const ends = await pulled(context, config, ids)
+    if (context.json) printJson(context, { sources: ends })
+    else printLines(context, ends.flatMap(linesOf))
+    return ends.some(({ outcome }) => outcome === 'failed') ? 1 : 0
   },
+}
+
+/** How it ended for each of the sources, in their order. Where it has got to is shown meanwhile. */
+async function pulled(context: Context, config: Config, ids: readonly SourceId[]): Promise<SyncEnd[]> {
+  using progress = createProgress({ stream: context.streams.stderr, quiet: context.quiet })
+  const ends: SyncEnd[] = []
+  const onEnd = (end: SyncEnd): void => {
+    ends.push(end)
+    progress.show(`${ends.length} of ${ids.length} sources: ${end.source} ${end.outcome}`)
+  }
+  progress.show(`pulling ${ids.length} of ${config.sources.length} sources`)
+  if (!(await byDaemon(context, config, ids, onEnd))) await byOurselves(context, config, ids, onEnd)
+  return ids.flatMap((id) => ends.filter(({ source }) => source === id))
 }
 
 type OnEnd = (end: SyncEnd) => void
@@ -46,28 +52,30 @@ async function byDaemon(
   return (await request(config, 'sync', { sources }, waiting)) !== undefined
 }
 
-async function byOurselves(
-  context: Context,
-  config: Config,
-  ids: ReturnType<typeof sourcesOf>,
-  onEnd: OnEnd,
-): Promise<void> {
+async function byOurselves(context: Context, config: Config, ids: readonly SourceId[], onEnd: OnEnd): Promise<void> {
   const { environment, redactor, signal } = context
   // Outcomes are this command's result; its log would say them twice.
   const log = logOf({ ...context, logLevel: context.logLevel === 'debug' ? 'debug' : 'error' })
   await using writer = await becomeWriter({ config, environment, log, redactor, command: 'sync' }, signal)
-  const stop = (): void => void writer.daemon[Symbol.asyncDispose]()
-  signal.addEventListener('abort', stop, { once: true })
-  const pulls = ids.map(async (id) => {
+  const pulls = async (id: SourceId): Promise<void> => {
     for (const [source, outcome] of await writer.daemon.sync([id])) onEnd(syncEndOf(source, outcome))
-  })
-  await Promise.all(pulls)
+  }
+  // The writer awaits the same end when it is disposed; here it makes the pulls reject.
+  const stop = (): void => void writer.daemon[Symbol.asyncDispose]()
+  // It may have been raised while somebody handed over.
+  signal.throwIfAborted()
+  signal.addEventListener('abort', stop)
+  try {
+    await Promise.all(ids.map(pulls))
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
 }
 
 function linesOf(end: SyncEnd): string[] {
   const { source, outcome, ref, commit, skills, code, message, mend } = end
-  if (outcome === 'failed') return [`${source}: failed (${code}): ${message}`, `  ${mend}`]
-  const at = `${ref} at ${commit?.slice(0, 12)}`
+  if (outcome === 'failed') return [`${source}: failed (${code}): ${printable(message ?? '')}`, `  ${mend}`]
+  const at = `${printable(ref ?? '')} at ${commit?.slice(0, 12)}`
   if (skills === undefined) return [`${source}: unchanged, ${at}`]
   const { seen, clean, noted, tools, withheld } = skills
   const served = `${clean + noted} of ${seen} skills served (${noted} with a note), ${tools} for tools only, ${withheld} withheld`

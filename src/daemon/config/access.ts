@@ -2,6 +2,7 @@ import { constants, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { utf8 } from '../../sync/model/frontmatter.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
+import { codeOf } from '../error-code.ts'
 import type { Redactor } from '../redactor.ts'
 import type { Environment } from './environment.ts'
 
@@ -92,10 +93,10 @@ async function readBounded(path: string): Promise<Uint8Array | undefined> {
 }
 
 function reasonOf(cause: unknown): string {
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  const code = codeOf(cause)
   if (code === 'ENOENT') return 'no such file'
   if (code === 'EACCES') return 'permission denied'
-  return typeof code === 'string' ? code : 'it cannot be opened'
+  return code ?? 'it cannot be opened'
 }
 
 function rejected(message: string, cause?: unknown): SyncError {

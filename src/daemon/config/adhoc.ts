@@ -43,7 +43,6 @@ function addressOf(text: string): string {
 interface NamedSource {
   readonly id: string
   readonly url: string
-  readonly required: true
 }
 
 /** Ids from the last part of each address; the second that comes to the same gets -2. */
@@ -54,7 +53,7 @@ function named(urls: readonly string[]): NamedSource[] {
     let id = wanted
     for (let number = 2; taken.has(id); number += 1) id = `${wanted}-${number}`
     taken.add(id)
-    return { id, url, required: true }
+    return { id, url }
   })
 }
 

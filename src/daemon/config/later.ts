@@ -1,4 +1,5 @@
-import { isIP } from 'node:net'
+import { isObject } from '../../sync/store/json.ts'
+import { isLoopback } from './loopback.ts'
 import type { Fault, KeyPath } from './problem.ts'
 import { isSshAddress } from './values.ts'
 
@@ -21,12 +22,13 @@ export const LATER: readonly Later[] = [
   },
   { key: 'sources[].path', message: 'is not in this version yet; url: file:///… takes a git repository on this disk' },
   { key: 'sources[].mcp' },
-  { key: 'sources[].ref', values: isMapping, message: 'a tag range is not in this version yet' },
+  { key: 'sources[].ref', values: isObject, message: 'a tag range is not in this version yet' },
   { key: 'sources[].nested', values: (value) => value === 'as-files' },
   { key: 'sources[].contract', values: (value) => value === true },
   { key: 'sources[].docs' },
   { key: 'sources[].archives' },
   { key: 'sources[].max_age' },
+  { key: 'sources[].required', values: (value) => value === true },
   { key: 'sources[].auth.ssh' },
   { key: 'sources[].auth.github_app' },
   { key: 'sources[].auth.helper' },
@@ -101,19 +103,8 @@ function uses(value: unknown, parts: readonly string[], path: KeyPath): Use[] {
   const [part, ...rest] = parts
   if (part === undefined) return [{ path, value }]
   const key = part.replace('[]', '')
-  if (!isMapping(value) || !Object.hasOwn(value, key)) return []
+  if (!isObject(value) || !Object.hasOwn(value, key)) return []
   const below = value[key]
   if (key === part) return uses(below, rest, [...path, key])
   return Array.isArray(below) ? below.flatMap((entry, index) => uses(entry, rest, [...path, key, index])) : []
-}
-
-/** A mapping of the configuration, before anything is known about it. */
-export function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** Whether an address to listen on is reached from this machine alone. */
-export function isLoopback(host: string): boolean {
-  if (isIP(host) === 4) return host.startsWith('127.')
-  return host === '::1' || host.toLowerCase() === 'localhost'
 }

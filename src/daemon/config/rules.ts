@@ -1,4 +1,6 @@
-import { isLoopback, isMapping, laterFaults } from './later.ts'
+import { isObject } from '../../sync/store/json.ts'
+import { laterFaults } from './later.ts'
+import { isLoopback } from './loopback.ts'
 import { keyText, looksLikeSecret } from './problem.ts'
 import type { Fault, KeyPath } from './problem.ts'
 
@@ -18,14 +20,14 @@ export function ruleFaults(value: unknown): Fault[] {
 }
 
 function entriesOf(value: unknown, key: string): readonly unknown[] {
-  const list = isMapping(value) ? value[key] : undefined
+  const list = isObject(value) ? value[key] : undefined
   return Array.isArray(list) ? list : []
 }
 
 function duplicateIds(entries: readonly unknown[], key: string): Fault[] {
   const first = new Map<string, number>()
   return entries.flatMap((entry, index): Fault[] => {
-    const id = isMapping(entry) ? entry['id'] : undefined
+    const id = isObject(entry) ? entry['id'] : undefined
     if (typeof id !== 'string') return []
     const earlier = first.get(id)
     if (earlier !== undefined) {
@@ -37,7 +39,7 @@ function duplicateIds(entries: readonly unknown[], key: string): Fault[] {
 }
 
 function sourceFaults(source: unknown, path: KeyPath): Fault[] {
-  if (!isMapping(source)) return []
+  if (!isObject(source)) return []
   const faults: Fault[] = []
   const places = ['url', 'path', 'mcp'].filter((key) => Object.hasOwn(source, key))
   if (places.length === 0) faults.push({ path, message: 'needs `url`, the address of a git repository' })
@@ -76,5 +78,5 @@ function inlineSecrets(value: unknown, path: KeyPath): Fault[] {
       : []
   }
   if (Array.isArray(value)) return value.flatMap((entry, index) => inlineSecrets(entry, [...path, index]))
-  return isMapping(value) ? Object.entries(value).flatMap(([key, below]) => inlineSecrets(below, [...path, key])) : []
+  return isObject(value) ? Object.entries(value).flatMap(([key, below]) => inlineSecrets(below, [...path, key])) : []
 }

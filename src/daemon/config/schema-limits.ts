@@ -15,14 +15,19 @@ function ofTime(fallbackMs: number, description: string) {
   return duration().prefault(durationText(fallbackMs)).describe(description)
 }
 
+/** Of what is measured by a timer: one of Node that is longer than 2^31-1 ms is over at once. */
+function ofTimer(fallbackMs: number, description: string) {
+  return duration({ most: '24d' }).prefault(durationText(fallbackMs)).describe(description)
+}
+
 function ofCount(fallback: number, description: string) {
   return count().default(fallback).describe(description)
 }
 
 const HTTP_LIMITS = z.strictObject({
   body_bytes: ofBytes(2 ** 20, 'The body of one request.'),
-  header_timeout: ofTime(10_000, 'How long a client may take to send its headers.'),
-  request_timeout: ofTime(30_000, 'How long a client may take to send a whole request.'),
+  header_timeout: ofTimer(10_000, 'How long a client may take to send its headers.'),
+  request_timeout: ofTimer(30_000, 'How long a client may take to send a whole request.'),
   connections: ofCount(10_000, 'Connections open at once.'),
   streams: ofCount(10_000, 'Streams open at once.'),
   sessions: ofCount(10_000, 'Sessions of the 2025 era; above it the one unused for longest ends.'),
@@ -72,9 +77,9 @@ export const LIMITS = z.strictObject({
     .strictObject({
       concurrency: ofCount(4, 'Fetches at once.'),
       concurrency_per_host: ofCount(2, 'Fetches at once from one host.'),
-      connect_timeout: ofTime(FETCH_LIMITS.connectMs, 'How long until the first byte.'),
-      idle_timeout: ofTime(FETCH_LIMITS.idleMs, 'How long without a byte.'),
-      total_timeout: ofTime(FETCH_LIMITS.totalMs, 'How long one fetch may take, all in all.'),
+      connect_timeout: ofTimer(FETCH_LIMITS.connectMs, 'How long until the first byte.'),
+      idle_timeout: ofTimer(FETCH_LIMITS.idleMs, 'How long without a byte.'),
+      total_timeout: ofTimer(FETCH_LIMITS.totalMs, 'How long one fetch may take, all in all.'),
     })
     .prefault({})
     .describe('Bounds of fetching.'),

@@ -11,14 +11,13 @@ type AuthEntry = NonNullable<SourceEntry['auth']>
 type SecretEntry = NonNullable<AuthEntry['token']>
 type LimitsEntry = ConfigFile['limits']
 
-/** What a checked file means here: paths made absolute, access settled, and what is disabled set aside. */
+/** What a checked file means here: paths made absolute, access settled, and what is disabled left out. */
 export function configOf(file: ConfigFile, fileName: string, environment: Environment): Config {
   const absolute = (path: string) => absolutePath(path, dirname(fileName), environment)
   const enabled = file.sources.filter((source) => source.enabled)
   return {
     file: resolve(fileName),
     sources: enabled.map((entry) => ({ source: sourceOf(entry), access: accessOf(entry.auth, absolute) })),
-    disabled: file.sources.filter((source) => !source.enabled).map(({ id }) => id),
     serve: {
       http: { host: file.serve.http.host, port: file.serve.http.port },
       instructions: file.serve.instructions,
@@ -39,14 +38,14 @@ function absolutePath(path: string, folder: string, environment: Environment): s
 }
 
 function sourceOf(entry: SourceEntry): Source {
-  const { id, url, ref, root, include, exclude, unlisted, names, strict, lfs, required } = entry
+  const { id, url, ref, root, include, exclude, unlisted, names, strict, lfs } = entry
   // The table of later keys refuses a file with another kind of source or of ref before this is asked.
   if (url === undefined || typeof ref === 'object') throw new TypeError('A source of a later version was let through')
   const selection = { root, include, exclude, unlisted, names, strict, lfs }
-  return { kind: 'git', id, url, ref, schedule: scheduleOf(entry), required, ...selection }
+  return { kind: 'git', id, url, ref, schedule: scheduleOf(entry), ...selection }
 }
 
-/** `design` section 5: every five minutes, if nothing else is said. */
+/** Every five minutes, if nothing else is said. */
 const PERIOD_MS = 300_000
 
 function scheduleOf({ schedule, every }: SourceEntry): Schedule {

@@ -1,0 +1,10 @@
+import type { ReadFile } from '../serve/content.ts'
+import type { Serving } from '../serve/mcp/methods.ts'
+import type { Registry } from '../serve/registry.ts'
+import type { Config } from './config.ts'
+
+/** What the answers to clients are made from. */
+export function servingOf({ serve, limits }: Config, registry: Registry, read: ReadFile): Serving {
+  const { instructions } = serve
+  return { registry, read, pages: limits.listing, ...(instructions !== undefined && { instructions }) }
+}

@@ -1,0 +1,194 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { environmentOf } from '../../src/daemon/config/environment.ts'
+import { parseConfig } from '../../src/daemon/config.ts'
+import { Daemon } from '../../src/daemon/daemon.ts'
+import { createLog } from '../../src/daemon/log.ts'
+import { Redactor } from '../../src/daemon/redactor.ts'
+import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
+import { SyncError } from '../../src/sync/model/sync-error.ts'
+import type { Pulling } from '../../src/sync/pull.ts'
+import { Store } from '../../src/sync/store/store.ts'
+import type { Upstream } from '../../src/sync/upstream/upstream.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { ScriptedUpstream } from '../support/scripted-upstream.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+
+const HOUR = 3_600_000
+const TEAM = idOf('team')
+const MORE = idOf('more')
+
+test('P7: a secret that an upstream says back reaches no outcome, no status, no file and no line of the log', async () => {
+  await using desk = await Desk.open({ team: 'https://git.example.com/team.git' })
+  await using daemon = await desk.start()
+  desk.redactor.add('hunter2hunter2')
+  const cause = new Error('the server says hunter2hunter2 too')
+  desk.upstream.failure = new SyncError('source-unreachable', 'Cannot pull: the server says hunter2hunter2', { cause })
+
+  const outcomes = await daemon.sync()
+
+  const record = await readFile(join(desk.state, 'sources', 'team.json'), 'utf8')
+  expect(outcomes.get(TEAM)).toMatchObject({ error: { message: 'Cannot pull: the server says ***' } })
+  for (const text of [desk.logged(), record, JSON.stringify(daemon.status())]) {
+    expect(text).toContain('the server says ***')
+    expect(text).not.toContain('hunter2')
+  }
+})
+
+test('a pause that a host asked for is kept by who asks by hand too, and by all sources of the host', async () => {
+  await using desk = await Desk.open({
+    team: 'https://git.example.com/team.git',
+    more: 'https://git.example.com/more.git',
+    far: 'https://elsewhere.example.com/far.git',
+  })
+  await using daemon = await desk.start()
+  const asked = 'Cannot reach "team": the host answers 429 and asks for a pause'
+  desk.upstream.failure = new SyncError('rate-limited', asked, { retryAfterMs: HOUR })
+  await daemon.sync([TEAM])
+  desk.upstream.failure = undefined
+  const { lastAttempt } = daemon.status().sources[0]!
+  await desk.clock.advance(HOUR / 2)
+
+  const during = await daemon.sync()
+  const attempts = desk.opened.splice(0)
+  await desk.clock.advance(HOUR / 2)
+  const after = await daemon.sync()
+
+  for (const id of [TEAM, MORE]) {
+    expect(during.get(id)).toMatchObject({ error: { code: 'rate-limited', retryAfterMs: HOUR / 2 } })
+    expect(after.get(id)).toMatchObject({ kind: 'updated' })
+  }
+  expect(during.get(idOf('far'))).toMatchObject({ kind: 'updated' })
+  expect(attempts).toEqual([TEAM, 'far'])
+  expect(lastAttempt).toBe('2026-06-15T12:00:00.000Z')
+})
+
+test('a source that waits for its place when its host asks for a pause does not ask any more', async () => {
+  await using desk = await Desk.open(
+    { team: 'https://git.example.com/team.git', more: 'https://git.example.com/more.git' },
+    ['limits: { fetch: { concurrency_per_host: 1 } }'],
+  )
+  await using daemon = await desk.start()
+  desk.upstream.failure = new SyncError('rate-limited', 'Cannot reach "team"', { retryAfterMs: HOUR })
+
+  const outcomes = await daemon.sync()
+
+  expect(desk.opened).toEqual([TEAM])
+  expect(outcomes.get(MORE)).toMatchObject({ error: { code: 'rate-limited' } })
+})
+
+test('the next poll of each source of a host that asked for a pause is after it', async () => {
+  await using desk = await Desk.open({ team: 'https://git.example.com/team.git' })
+  await using daemon = await desk.start()
+  desk.upstream.failure = new SyncError('rate-limited', 'Cannot reach "team"', { retryAfterMs: HOUR })
+  await daemon.sync()
+  daemon.poll()
+
+  await desk.clock.advance(HOUR - 1)
+
+  expect(desk.opened).toEqual([TEAM])
+  expect(daemon.status().sources[0]?.nextPoll).toBe('2026-06-15T13:00:00.000Z')
+})
+
+test('P8: repositories on this disk that hang delay no other one on it', async () => {
+  await using desk = await Desk.open({ one: 'file:///one', two: 'file:///two', team: 'file:///team' })
+  await using daemon = await desk.start()
+  for (const id of ['one', 'two']) desk.hung.add(idOf(id))
+  const hung = daemon.sync([idOf('one'), idOf('two')]).catch((error: unknown) => error)
+
+  const outcomes = await daemon.sync([TEAM])
+
+  expect(outcomes.get(TEAM)?.kind).toBe('updated')
+  await daemon[Symbol.asyncDispose]()
+  expect(await hung).toMatchObject({ name: 'AbortError' })
+})
+
+test('a pull that does not end is one failure, however many waited for it', async () => {
+  await using desk = await Desk.open({ team: 'https://git.example.com/team.git' }, [
+    'limits: { fetch: { total_timeout: 1h } }',
+  ])
+  await using daemon = await desk.start()
+  desk.hung.add(TEAM)
+  const ends = Promise.all([daemon.sync(), daemon.sync(), daemon.sync()])
+
+  await desk.clock.advance(2 * HOUR)
+  await desk.clock.advance(2 * HOUR)
+  const codes = (await ends).map((outcomes) => outcomes.get(TEAM))
+  desk.hung.clear()
+  await daemon.sync()
+
+  expect(codes).toMatchObject(Array.from({ length: 3 }, () => ({ error: { code: 'source-unreachable' } })))
+  expect(desk.lines().map(({ event, repeated }) => [event, repeated])).toEqual([
+    ['pull-failed', undefined],
+    ['recovered', undefined],
+    ['source-updated', undefined],
+  ])
+})
+
+/** A state folder, and a scripted upstream that all sources of the daemon lead to. */
+class Desk implements AsyncDisposable {
+  readonly clock = new FakeClock()
+  readonly redactor = new Redactor()
+  readonly upstream = new ScriptedUpstream()
+  /** Sources that hang until they are stopped. */
+  readonly hung = new Set<SourceId>()
+  /** Which sources were reached, in order. */
+  readonly opened: SourceId[] = []
+  readonly state: string
+  readonly #yaml: string
+  readonly #folder: AsyncDisposable
+  #logged = ''
+
+  private constructor(yaml: string, folder: AsyncDisposable & { readonly path: string }) {
+    this.#yaml = yaml
+    this.#folder = folder
+    this.state = join(folder.path, 'state')
+  }
+
+  static async open(urls: Readonly<Record<string, string>>, lines: readonly string[] = []): Promise<Desk> {
+    const sources = Object.entries(urls).flatMap(([id, url]) => [`  - id: ${id}`, `    url: ${url}`])
+    return new Desk(['sources:', ...sources, ...lines].join('\n'), await temporaryFolder())
+  }
+
+  async start(): Promise<Daemon> {
+    const { clock, redactor, state } = this
+    const environment = environmentOf({}, state)
+    const config = parseConfig(this.#yaml, 'skillsyncd.yaml', environment)
+    if (Array.isArray(config)) throw new Error(JSON.stringify(config))
+    const stream = { write: (text: string) => (this.#logged += text) }
+    const log = createLog({ level: 'info', stream, format: 'json', journal: false, clock, redactor })
+    const open: Pulling['open'] = ({ id }, reach) => this.#open(id, reach)
+    return Daemon.start(config, { store: await Store.open(state), clock, log, environment, redactor, open })
+  }
+
+  logged(): string {
+    return this.#logged
+  }
+
+  lines(): Record<string, unknown>[] {
+    return this.#logged
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#folder[Symbol.asyncDispose]()
+  }
+
+  #open(id: SourceId, reach: Parameters<Pulling['open']>[1]): Upstream {
+    this.opened.push(id)
+    const upstream = this.upstream.open(reach)
+    return this.hung.has(id) ? { ...upstream, resolve: aborted } : upstream
+  }
+}
+
+async function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+}
+
+function idOf(text: string): SourceId {
+  if (!isSourceId(text)) throw new Error(`"${text}" is no source id`)
+  return text
+}
