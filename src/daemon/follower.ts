@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { ReadFile } from '../serve/content.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import { Registry } from '../serve/registry.ts'
-import { Damaged, SyncError } from '../sync/model/sync-error.ts'
+import { SyncError } from '../sync/model/sync-error.ts'
 import { currentCatalog } from '../sync/publisher.ts'
 import { storedSkill } from '../sync/pull.ts'
 import { cannot, unlessAbsent } from '../sync/store/disk-error.ts'
@@ -136,6 +136,6 @@ async function markOf(path: string): Promise<string | undefined> {
 }
 
 function damaged(error: unknown): undefined {
-  if (error instanceof Damaged) return undefined
+  if (error instanceof SyncError) return undefined
   throw error
 }

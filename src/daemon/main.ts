@@ -9,11 +9,13 @@ if (major < FLOOR.major || (major === FLOOR.major && minor < FLOOR.minor)) {
   )
   process.exitCode = 2
 } else {
-  // Whoever read the output has read enough of it: `skillsyncd list | head`.
+  // Whoever read the output has read enough of it: `skillsyncd list | head`. What cannot be said is not done again.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit(0)
+    if (error.code !== 'EPIPE') process.stderr.write(`skillsyncd: Cannot write the result: ${error.code}\n`)
+    if (process.argv[2] !== 'start') process.exit(error.code === 'EPIPE' ? 0 : 1)
   })
+  // A log that nobody takes any more, or that has no room, is no reason to stop serving.
+  process.stderr.on('error', () => {})
   // Nothing is imported before: an older Node would fail on the imports with an error that does not say why.
   const { run } = await import('./cli.ts')
   process.exitCode = await run(process.argv.slice(2), process)

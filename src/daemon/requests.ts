@@ -76,14 +76,25 @@ export async function request(
 
 const ANSWER_MS = 10_000
 
-/** Throws where a daemon runs for the state folder with another configuration: what it has is not what was asked about. */
+/**
+ * Throws where a daemon runs for the state folder with another configuration: what it has is not what was asked about. One
+ * that says nothing, because it is stopped or hangs, is no reason not to read what it wrote.
+ */
 export async function agreeWithDaemon(config: Config, signal: AbortSignal): Promise<void> {
-  await request(config, 'hello', {}, { signal })
+  try {
+    await request(config, 'hello', {}, { signal, timeoutMs: HELLO_MS })
+  } catch (error) {
+    if (!(error instanceof ControlError) || !SAYS_NOTHING.has(error.code)) throw error
+  }
 }
 
-/** Equal for two processes that were given the same configuration. */
+const HELLO_MS = 2_000
+const SAYS_NOTHING: ReadonlySet<string> = new Set(['timed-out', 'connection-lost'])
+
+/** Equal for two processes that were given the same configuration, however they name the places of it. */
 function configDigest(config: Config): string {
-  return createHash('sha256').update(JSON.stringify(config)).digest('hex')
+  const { file: _file, state: _state, ...meant } = config
+  return createHash('sha256').update(JSON.stringify(meant)).digest('hex')
 }
 
 function otherConfig(config: Config): ControlError {

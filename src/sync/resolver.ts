@@ -9,6 +9,7 @@ import { isBelow, joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Tree, TreeEntry } from './model/tree.ts'
 import type { ResolvedCandidate, ResolvedFile } from './read-skill.ts'
+import { cannot } from './store/disk-error.ts'
 
 /** A link's text is a path; git itself allows no longer one. */
 const LINK_BYTES = 4096
@@ -29,7 +30,12 @@ export class LinkTexts {
     if (this.#missing.size === 0) return false
     for (const [id, taken] of await tree.take(this.#missing, signal)) {
       const isText = taken.kind === 'blob' && taken.size <= LINK_BYTES
-      this.#texts.set(id, isText ? utf8(await readFile(taken.file)) : undefined)
+      this.#texts.set(
+        id,
+        isText
+          ? utf8(await readFile(taken.file).catch(cannot(`read the link ${id} in the scratch folder`)))
+          : undefined,
+      )
     }
     this.#missing.clear()
     return true

@@ -38,6 +38,20 @@ test('a stream that waits behind another on its connection is refused, and leave
   expect((await second.subscribe([URI])).messages).toEqual([])
 })
 
+test('a connection on which request follows request unread is closed, and the next one is served', async () => {
+  await using daemon = await serveTidy()
+  const { served } = daemon
+  const { headers, body } = modern('resources/read', { uri: URI })
+  const socket = await connected(served)
+  const received = text(socket)
+
+  socket.write(wire(served, 'POST', headers, body).repeat(20))
+
+  const statuses = [...(await received).matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status)
+  expect(statuses).toEqual([...Array.from({ length: 8 }, () => '200'), '503'])
+  expect((await exchange(served.url, modern('skills/list'))).status).toBe(200)
+})
+
 test('a session whose stream has just ended was not idle, however long the stream was open', async () => {
   let now = 0
   await using daemon = await serveTidy({ config: ['limits: { http: { session_idle_timeout: 1s } }'], now: () => now })

@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
@@ -541,6 +541,18 @@ test('sources named on the command line get ids from their addresses and a state
     ['house-rules', 'file:///srv/house%20rules'],
   ])
   expect(config.state).toMatch(/^\/home\/ada\/\.local\/state\/skillsyncd\/adhoc\/[0-9a-f]{16}$/)
+})
+
+test('a path on the command line, relative ones too, is the address of the repository there', () => {
+  const urls = (...paths: string[]) => configOfSources(paths, ENVIRONMENT).sources.map(({ source }) => source.url)
+  const at = (path: string) => pathToFileURL(resolve(path)).href
+
+  expect(urls('./rules', '../house', '.', '/srv/team')).toEqual([
+    at('rules'),
+    at('../house'),
+    at('.'),
+    'file:///srv/team',
+  ])
 })
 
 test('the state of sources named on the command line is that of the set, whatever their order', () => {

@@ -230,6 +230,23 @@ test('an mcp with no network and nothing stored answers its client within some s
   expect((await mcp.call('skills/list')).result.skills).toEqual([])
 })
 
+test('a daemon whose log and output nobody takes any more goes on', async () => {
+  await using world = await World.create(['every: 1s'])
+  await world.synced()
+  const daemon = world.home.start('start', '--log-level', 'debug')
+  const url = await daemon.line()
+  daemon.process.stdout.destroy()
+  daemon.process.stderr.destroy()
+  await using peer = await modernHttp(url)
+  const uri = 'skill://team/alpha/SKILL.md'
+  const heard = await peer.subscribe([uri])
+
+  await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'unheard') })
+
+  await heard.next(({ method, params }) => method === 'notifications/resources/updated' && params.uri === uri)
+  expect((await daemon.stop()).status).toBe(0)
+})
+
 test('a request on the socket that is no request of ours leaves the daemon alive', async () => {
   await using world = await World.create()
   const daemon = world.home.start('start')

@@ -98,12 +98,13 @@ test('P5: killed at any moment of a sync, a daemon comes back to the old generat
   expect(served).toEqual({ one: 2, two: 2 })
   const moves: string[] = []
 
-  for (let version = 3; version < 23; version += 1) {
+  // Twenty times, and on until kills came on both sides of the publish: how many changes a watcher sees is not ours to say.
+  for (let version = 3; version < 23 || (version < 63 && new Set(moves).size < 2); version += 1) {
     await one.commit(written(version))
     await two.commit(written(version))
     // A little beyond the last step too: what is left then is to remember how it went, and to tell.
     await stepsOf(home, git, () => askToSync(home).catch(() => {}), {
-      most: Math.floor(random() * steps * 1.1),
+      most: Math.floor(random() * steps * (version < 23 ? 1.1 : 2)),
       end: () => daemon.kill(),
     })
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { chmod, readFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { chmod, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -131,6 +131,29 @@ describe('the first pull', () => {
 
     expect(await readdir(scene.store.folder.at('tmp'))).toEqual([])
     expect(await scene.store.skills.digests()).toHaveLength(2)
+  })
+
+  test('fails, and the program goes on, where the scratch folder is swept away meanwhile', async () => {
+    await using scene = await Scene.open()
+    const open: Pulling['open'] = (_, reach) => {
+      const upstream = scene.upstream.open(reach)
+      const fetch: typeof upstream.fetch = async (revision, known, signal) => {
+        const tree = await upstream.fetch(revision, known, signal)
+        return {
+          ...tree,
+          take: async (blobs, until) => {
+            const taken = await tree.take(blobs, until)
+            await rm(scene.store.folder.at('tmp'), { recursive: true })
+            return taken
+          },
+        }
+      }
+      return { ...upstream, fetch }
+    }
+
+    const outcome = await scene.pull({}, { open })
+
+    expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'store-failed' } })
   })
 
   test('stores a skill of two sources once, and both have it', async () => {

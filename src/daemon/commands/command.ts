@@ -55,6 +55,7 @@ export class UsageError extends Error {
 export async function configOf({ values, environment }: Context): Promise<Config> {
   const sources = values['source']
   const state = optional(values['state'])
+  if (state === '') throw new UsageError('--state names no folder')
   if (!Array.isArray(sources)) return readConfig({ file: optional(values['config']), state }, environment)
   if (values['config'] !== undefined) throw new UsageError('--source and --config exclude each other')
   const config = configOfSources(sources.map(String), environment)

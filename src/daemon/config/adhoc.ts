@@ -37,7 +37,7 @@ function messageOf(
 
 /** A path of this disk is the address of the git repository there. */
 function addressOf(text: string): string {
-  return isAbsolute(text) ? pathToFileURL(resolve(text)).href : text
+  return isAbsolute(text) || /^\.\.?(?:\/|$)/.test(text) ? pathToFileURL(resolve(text)).href : text
 }
 
 interface NamedSource {

@@ -62,10 +62,13 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   )
   const routes: Routes = { '/mcp': (request, response) => endpoint.answer(request, response) }
 
-  const server = createServer(
-    { connectionsCheckingInterval: DEADLINE_CHECK_MS },
-    (request, response) => void dispatch(routes, request, response, options.onError),
-  )
+  const server = createServer({ connectionsCheckingInterval: DEADLINE_CHECK_MS }, (request, response) => {
+    if (connections.waitingOn(request.socket) < MAX_PIPELINED)
+      return void dispatch(routes, request, response, options.onError)
+    sendError(response, 503, -32000, 'Too many requests at once on one connection', {
+      headers: { connection: 'close' },
+    })
+  })
   const connections = new Connections(server)
   setLimits(server, options.limits)
   await listening(server, options)
@@ -110,6 +113,9 @@ async function dispatch(
     else response.destroy()
   }
 }
+
+/** A client that sends request after request and reads nothing has so many answers held for it, and no more. */
+const MAX_PIPELINED = 8
 
 /** The client went away while it was sending. */
 function isAborted(error: unknown): boolean {

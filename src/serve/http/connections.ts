@@ -22,6 +22,11 @@ export class Connections {
     })
   }
 
+  /** How many answers a connection waits for; in the server's own listener, without the one that is asked for now. */
+  waitingOn(socket: Socket): number {
+    return this.#waiting.get(socket) ?? 0
+  }
+
   /** From here on no connection outlives its last answer. */
   close(): void {
     this.#isClosing = true

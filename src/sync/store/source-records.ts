@@ -3,7 +3,7 @@ import { isObjectId, type Revision } from '../model/revision.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { isSyncErrorCode, type SyncErrorCode } from '../model/sync-error.ts'
 import { writeWhole } from './atomic.ts'
-import { cannot, unlessAbsent } from './disk-error.ts'
+import { isDiskError } from './disk-error.ts'
 import { canonicalJson, isObject, isTime, parseJson } from './json.ts'
 import type { StateFolder } from './state-folder.ts'
 
@@ -28,7 +28,10 @@ export class SourceRecords {
   /** Undefined where there is none, or none that can be read: a damaged history is no history. */
   async read(id: SourceId): Promise<SourceRecord | undefined> {
     const file = this.#fileOf(id)
-    const text = await unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
+    const text = await readFile(file, 'utf8').catch((error: unknown) => {
+      if (isDiskError(error)) return undefined
+      throw error
+    })
     return text === undefined ? undefined : parseRecord(text)
   }
 

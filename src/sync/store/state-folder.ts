@@ -1,5 +1,5 @@
-import { chmodSync, mkdirSync } from 'node:fs'
-import { mkdir, readFile, readdir, rename } from 'node:fs/promises'
+import { chmodSync, lstatSync, mkdirSync } from 'node:fs'
+import { readFile, readdir, rename } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { SyncError } from '../model/sync-error.ts'
 import { isTemporary, removeAll, syncFolder, temporaryIn, writeWhole } from './atomic.ts'
@@ -13,9 +13,9 @@ const FOLDERS = ['skills', 'snapshots', 'generations', 'sources', 'tmp'] as cons
 /** Opens the state folder, and makes it where there is none. Refuses a layout it does not know and a folder of someone else's. */
 export async function openState(path: string): Promise<StateFolder> {
   const root = resolve(path)
-  await mkdir(root, { recursive: true, mode: 0o700 }).catch(cannot(`make the state folder "${root}"`))
+  makeFolder(root, 0o700)
   if (!(await hasFormat(root))) await writeWhole(join(root, 'format'), `${FORMAT}\n`)
-  for (const folder of FOLDERS) makeFolder(join(root, folder), 0o700)
+  for (const folder of FOLDERS) ownFolder(join(root, folder))
   await syncFolder(root)
   return new StateFolder(root)
 }
@@ -103,6 +103,16 @@ async function checkUnused(root: string): Promise<void> {
 
 /** Put there before the first opening: by the lock of the one writer, and by the file system itself. */
 const MAY_BE_THERE: ReadonlySet<string> = new Set(['daemon.lock', 'lost+found'])
+
+/** A folder of the layout. A link is refused: sweeping and collecting would remove what lies behind it. */
+function ownFolder(path: string): void {
+  makeFolder(path, 0o700)
+  if (attempted(`look at "${path}"`, () => lstatSync(path)).isDirectory()) return
+  throw new SyncError(
+    'store-failed',
+    `Cannot use "${path}": it is no folder of the state folder's own; move the whole state folder instead`,
+  )
+}
 
 /** Makes one folder with exactly these permission bits; one that is there stays as it is. */
 export function makeFolder(path: string, mode: number): void {

@@ -101,7 +101,8 @@ async function openFetch(place: Place, { scratch, limits }: Reach): Promise<Fetc
     [Symbol.asyncDispose]: async () => {
       clearTimeout(clock)
       await worker[Symbol.asyncDispose]()
-      await rm(folder, { recursive: true, force: true })
+      // What cannot be removed now goes with the scratch folder, or with the next sweep.
+      await rm(folder, { recursive: true, force: true }).catch(() => {})
     },
   }
 }

@@ -42,7 +42,9 @@ export class HttpTransport implements GitTransport {
   async #open(signal: AbortSignal): Promise<GitHttp> {
     const bytes = { limit: `${LISTING_BYTES} bytes of refs`, left: LISTING_BYTES }
     const authorization = await this.#reach.authorization()
-    return new GitHttp(this.#url, { limits: this.#reach.limits, bytes, authorization, signal })
+    const { limits } = this.#reach
+    const short = { ...limits, totalMs: Math.min(limits.totalMs, LISTING_MS) }
+    return new GitHttp(this.#url, { limits: short, bytes, authorization, signal })
   }
 
   async #server(http: GitHttp, signal: AbortSignal): Promise<Server> {
@@ -62,6 +64,9 @@ export class HttpTransport implements GitTransport {
 const SERVERS = new Map<string, Server>()
 
 const MOST_SERVERS = 1000
+
+/** A listing is one short answer. A host that drips it keeps others waiting no longer than this. */
+const LISTING_MS = 60_000
 
 /** Some 200,000 refs. The largest repositories list by prefix far less, and version 1 lists all. */
 const LISTING_BYTES = 2 ** 24

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { removeAll, temporaryIn } from '../../../src/sync/store/atomic.ts'
@@ -66,6 +66,34 @@ test('a folder that a killed first start left without a format is opened', async
   await state.sweep()
 
   expect((await readdir(folder.path)).filter((name) => name.startsWith('.'))).toEqual([])
+})
+
+test('a folder of the layout that is a link is refused, and nothing behind it is touched', async () => {
+  await using folder = await temporaryFolder()
+  const [root, elsewhere] = [join(folder.path, 'state'), join(folder.path, 'elsewhere')]
+  const { path } = await openState(root)
+  await mkdir(elsewhere)
+  await writeFile(join(elsewhere, 'thesis.txt'), 'years of work')
+  await removeAll(join(path, 'tmp'))
+  await symlink(elsewhere, join(path, 'tmp'))
+
+  const opening = openState(root)
+
+  await expect(opening).rejects.toMatchObject({
+    code: 'store-failed',
+    message: expect.stringMatching(/tmp": it is no folder of the state folder's own; move the whole/),
+  })
+  expect(await readdir(elsewhere)).toEqual(['thesis.txt'])
+})
+
+test('a state folder that is a link as a whole is opened where it leads', async () => {
+  await using folder = await temporaryFolder()
+  await mkdir(join(folder.path, 'large-disk'))
+  await symlink(join(folder.path, 'large-disk'), join(folder.path, 'state'))
+
+  await openState(join(folder.path, 'state'))
+
+  expect(await readdir(join(folder.path, 'large-disk'))).toContain('format')
 })
 
 test('a sweep removes what was left half done, and nothing else', async () => {
