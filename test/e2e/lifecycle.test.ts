@@ -10,10 +10,9 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { askDaemon } from '../../src/daemon/control-client.ts'
 import { holderOf } from '../../src/daemon/daemon-lock.ts'
-import { GitServer } from '../support/git-server.ts'
 import { legacyHttp, modernHttp, stdio } from '../support/peer.ts'
 import { Home, MAIN, Program } from '../support/program.ts'
-import { Repository } from '../support/repository.ts'
+import { World, skill } from './world.ts'
 
 test('the first line on stdout is the address of MCP, and there is no second', async () => {
   await using world = await World.create()
@@ -282,43 +281,6 @@ test('a Node below the floor is told the floor, in one line, with exit status 2'
   expect(end).toMatchObject({ status: 2, stdout: '' })
   expect(end.stderr).toBe(`skillsyncd needs Node 22.12 or newer; this is ${old.version}\n`)
 })
-
-/** A person's home, with one repository of one skill as the source `team`. */
-class World implements AsyncDisposable {
-  readonly home: Home
-  readonly git: GitServer
-  readonly repository: Repository
-
-  private constructor(home: Home, git: GitServer, repository: Repository) {
-    this.home = home
-    this.git = git
-    this.repository = repository
-  }
-
-  static async create(source: readonly string[] = ['every: 1h']): Promise<World> {
-    const home = await Home.create()
-    const git = await GitServer.start()
-    const repository = await Repository.create()
-    await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'first') })
-    await home.configure({ team: [`url: ${git.serve('team', repository)}`, ...source] })
-    return new World(home, git, repository)
-  }
-
-  /** Brings the first generation. */
-  async synced(): Promise<void> {
-    expect(await this.home.run('sync')).toMatchObject({ status: 0 })
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.home[Symbol.asyncDispose]()
-    await this.git[Symbol.asyncDispose]()
-    await this.repository[Symbol.asyncDispose]()
-  }
-}
-
-function skill(name: string, body: string): string {
-  return `---\nname: ${name}\ndescription: ${name} of the tests\n---\n${body}\n`
-}
 
 async function freePort(): Promise<number> {
   await using server = createServer()

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
-import { chmod, readFile, readdir, writeFile } from 'node:fs/promises'
+import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { holderOf } from '../../src/daemon/daemon-lock.ts'
-import { GitServer } from '../support/git-server.ts'
 import { stdio } from '../support/peer.ts'
 import { Home } from '../support/program.ts'
 import { Repository } from '../support/repository.ts'
+import { World, skill } from './world.ts'
 
 const ALPHA = 'skill://team/alpha/SKILL.md'
 
@@ -148,45 +148,3 @@ test('a client beside a running daemon is told of what that one pulls', async ()
   expect((await mcp.call('resources/read', { uri: ALPHA })).result.contents[0].text).toContain('second')
   expect((await mcp.call('skills/list')).result.skills).toHaveLength(2)
 })
-
-/** A home with the source `team`, which has the skill `alpha`. */
-class World implements AsyncDisposable {
-  readonly home: Home
-  readonly git: GitServer
-  readonly repository: Repository
-
-  private constructor(home: Home, git: GitServer, repository: Repository) {
-    this.home = home
-    this.git = git
-    this.repository = repository
-  }
-
-  static async create(source: readonly string[] = ['every: 1h']): Promise<World> {
-    const home = await Home.create()
-    const git = await GitServer.start()
-    const repository = await Repository.create()
-    await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'first') })
-    await home.configure({ team: [`url: ${git.serve('team', repository)}`, ...source] })
-    return new World(home, git, repository)
-  }
-
-  /** Where the only SKILL.md lies. */
-  async storedDocument(): Promise<string> {
-    const skills = join(this.home.state, 'skills')
-    const files = await readdir(skills, { recursive: true })
-    return join(
-      skills,
-      files.find((path) => path.endsWith('SKILL.md'))!,
-    )
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.home[Symbol.asyncDispose]()
-    await this.git[Symbol.asyncDispose]()
-    await this.repository[Symbol.asyncDispose]()
-  }
-}
-
-function skill(name: string, body: string): string {
-  return `---\nname: ${name}\ndescription: ${name} of the tests\n---\n${body}\n`
-}
