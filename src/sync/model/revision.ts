@@ -1,9 +1,9 @@
-/** The id of a git object: 40 lower-case hex digits. (SHA-256 repositories, 64 digits, need the git program.) */
+/** The id of a git object, lower-case hex: 40 digits, or 64 in a repository whose ids are SHA-256. */
 export type ObjectId = string & { readonly [brand]: 'ObjectId' }
 
 declare const brand: unique symbol
 
-const SHAPE = /^[0-9a-f]{40}$/
+const SHAPE = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
 
 /** The one check of the rule. Nothing else casts into `ObjectId`. */
 export function isObjectId(text: string): text is ObjectId {

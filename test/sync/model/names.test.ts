@@ -51,11 +51,12 @@ describe.each([
   })
 })
 
-test.each(['a'.repeat(39), 'a'.repeat(41), 'A'.repeat(40), 'g'.repeat(40), `${'a'.repeat(40)}\n`, '', 'a'.repeat(64)])(
+test.each(['a'.repeat(39), 'a'.repeat(41), 'A'.repeat(40), 'g'.repeat(40), `${'a'.repeat(40)}\n`, '', 'a'.repeat(63)])(
   '%j is no object id',
   (text) => {
     expect(isObjectId(text)).toBe(false)
     expect(isObjectId('0123456789abcdef'.repeat(3).slice(0, 40))).toBe(true)
+    expect(isObjectId('0123456789abcdef'.repeat(4))).toBe(true)
   },
 )
 

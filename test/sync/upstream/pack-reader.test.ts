@@ -119,40 +119,45 @@ test('a pack of more objects than the limit is refused unread', async () => {
   await expect(opening).rejects.toMatchObject({ code: 'limit-exceeded' })
 })
 
-test('a pack with any byte changed gives an error of ours or the same objects', { timeout: 60_000 }, async () => {
-  await using repository = await sample()
-  await using folder = await temporaryFolder()
-  const pack = await packOf(repository, ['--delta-base-offset'])
-  const ids = await idsOf(repository)
-  let damaged = 0
+test(
+  'a pack with any byte changed gives an error of ours, or objects that are what their ids say',
+  { timeout: 60_000 },
+  async () => {
+    await using repository = await sample()
+    await using folder = await temporaryFolder()
+    const pack = await packOf(repository, ['--delta-base-offset'])
+    let damaged = 0
 
-  await fc.assert(
-    fc.asyncProperty(fc.nat(pack.length - 21), fc.integer({ min: 1, max: 255 }), async (at, mask) => {
-      const changed = Buffer.from(pack)
-      changed[at]! ^= mask
-      const file = await written(folder.path, changed)
-      const found: string[] = []
+    await fc.assert(
+      fc.asyncProperty(fc.nat(pack.length - 21), fc.integer({ min: 1, max: 255 }), async (at, mask) => {
+        const changed = Buffer.from(pack)
+        changed[at]! ^= mask
+        const file = await written(folder.path, changed)
+        let isHonest = true
 
-      const outcome = await PackReader.open(file, LIMITS, (id) => found.push(id)).catch((error: unknown) => error)
+        const outcome = await PackReader.open(file, LIMITS, (id, object) => {
+          isHonest &&= idOf(object) === id
+        }).catch((error: unknown) => error)
 
-      if (outcome instanceof PackReader) outcome[Symbol.dispose]()
-      else damaged += 1
-      await rm(file)
-      // A change that reads well is a change of content, so it has other ids.
-      return outcome instanceof PackReader ? found.sort().join() !== ids.join() : outcome instanceof SyncError
-    }),
-    {
-      numRuns: 300,
-      examples: [
-        [0, 1],
-        [11, 1],
-        [12, 64],
-      ],
-    },
-  )
+        if (outcome instanceof PackReader) outcome[Symbol.dispose]()
+        else damaged += 1
+        await rm(file)
+        // Some bytes say nothing (the last bits of a compressed stream): such a change reads well, and as the same objects.
+        return outcome instanceof PackReader ? isHonest : outcome instanceof SyncError
+      }),
+      {
+        numRuns: 300,
+        examples: [
+          [0, 1],
+          [11, 1],
+          [12, 64],
+        ],
+      },
+    )
 
-  expect(damaged).toBeGreaterThan(200)
-})
+    expect(damaged).toBeGreaterThan(200)
+  },
+)
 
 test('a pack that does not end with its checksum is refused when it is written down', async () => {
   await using repository = await sample()
