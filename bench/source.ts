@@ -22,18 +22,21 @@ export async function openSource(url: string, state: string): Promise<OpenSource
   if (configured === undefined) throw new TypeError('There is no source')
   const { source } = configured
   const store = await Store.open(state)
-  const { publisher } = await Publisher.open(store, [source.id])
+  const { publisher } = await Publisher.open(store, [source.id], async () => true)
   const authorization = async (): Promise<undefined> => undefined
   const io = { store, open: openUpstream, limits, authorization }
   const { signal } = new AbortController()
   return {
     async firstSync() {
-      const outcome = await pull(source, undefined, io, signal)
+      const outcome = await pull(source, undefined, ORDERS, io, signal)
       if (outcome.kind !== 'updated') throw new Error(`The first sync ended with "${outcome.kind}"`)
-      return (await publisher.publish(outcome.held, outcome.snapshot, new Date(), signal)).skills.size
+      const { held, snapshot } = outcome
+      const cause = { action: 'update', trigger: 'command', source: source.id } as const
+      return (await publisher.publish(new Map([[source.id, { held, snapshot }]]), cause, new Date(), signal)).skills
+        .size
     },
     async pullUnchanged() {
-      const { kind } = await pull(source, publisher.currentOf(source.id), io, signal)
+      const { kind } = await pull(source, publisher.currentOf(source.id), ORDERS, io, signal)
       if (kind !== 'unchanged') throw new Error(`The poll ended with "${kind}"`)
     },
     async resolve() {
@@ -41,3 +44,6 @@ export async function openSource(url: string, state: string): Promise<OpenSource
     },
   }
 }
+
+/** Nobody decided anything, and nothing is locked. */
+const ORDERS = { decision: {}, offline: false }

@@ -5,6 +5,7 @@ import { SyncError, mendOf } from '../sync/model/sync-error.ts'
 import { UsageError } from './commands/command.ts'
 import type { Command, Context, ExitStatus, Streams } from './commands/command.ts'
 import { list } from './commands/list.ts'
+import { lock } from './commands/lock.ts'
 import { mcp } from './commands/mcp.ts'
 import { show } from './commands/show.ts'
 import { start } from './commands/start.ts'
@@ -19,7 +20,7 @@ import { printable } from './log-line.ts'
 import { Redactor } from './redactor.ts'
 
 /** Every command, in the order of the help. */
-const COMMANDS: readonly Command[] = [start, mcp, sync, status, list, show]
+const COMMANDS: readonly Command[] = [start, mcp, sync, status, list, show, lock]
 
 /** Runs one command line. Results go to stdout, everything else to stderr. */
 export async function run(args: readonly string[], process: Streams & Signals): Promise<ExitStatus> {

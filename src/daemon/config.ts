@@ -30,8 +30,19 @@ export interface Config {
   readonly serve: ServeConfig
   /** The state folder. */
   readonly state: string
+  /** The lock file. Undefined where the sources were named on the command line. */
+  readonly lock: string | undefined
+  readonly mode: Mode
   readonly retention: Retention
   readonly limits: Limits
+}
+
+/** What the command line asked for, beside the file. */
+export interface Mode {
+  /** `--locked`: what the lock says and nothing else is served, for all sources. */
+  readonly locked: boolean
+  /** `--offline`: nothing is asked of any host. */
+  readonly offline: boolean
 }
 
 /** The ids of the sources, in the order of the file. */

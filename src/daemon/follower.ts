@@ -7,9 +7,10 @@ import type { Serving } from '../serve/mcp/methods.ts'
 import { Registry } from '../serve/registry.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { currentCatalog } from '../sync/publisher.ts'
-import { storedSkill } from '../sync/pull.ts'
 import { cannot, unlessAbsent } from '../sync/store/disk-error.ts'
 import { Store } from '../sync/store/store.ts'
+import { storedSkill } from '../sync/take.ts'
+import { admissionOf } from './admission.ts'
 import type { Clock } from './clock.ts'
 import { idsOf } from './config.ts'
 import type { Config } from './config.ts'
@@ -103,7 +104,7 @@ export class Follower implements AsyncDisposable {
   async #serveNewest(): Promise<void> {
     const mark = await markOf(join(this.#config.state, 'current'))
     if (mark === undefined || mark === this.#seen) return
-    this.registry.publish(await currentCatalog(this.#store, idsOf(this.#config)))
+    this.registry.publish(await currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config)))
     this.#seen = mark
     this.#first.abort()
   }

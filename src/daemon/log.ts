@@ -38,7 +38,7 @@ export interface Log {
    * Writes a failure, unless the last one of the event and source had the same code. The next line about it, of another failure
    * or of the recovery, says as `repeated` how many were left out.
    */
-  failure(level: 'error' | 'warn', event: string, failure: Failure): void
+  failure(level: 'error' | 'warn' | 'info', event: string, failure: Failure): void
   /** Writes that what failed does not any more, if it did. */
   recovery(event: string, source: string): void
 }
@@ -71,7 +71,7 @@ class LineLog implements Log {
     this.#write('debug', event, fields)
   }
 
-  failure(level: 'error' | 'warn', event: string, failure: Failure): void {
+  failure(level: 'error' | 'warn' | 'info', event: string, failure: Failure): void {
     const key = `${event} ${failure.source}`
     const last = this.#failures.get(key)
     if (last?.code === failure.code) {

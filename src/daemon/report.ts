@@ -3,7 +3,7 @@ import type { Revision } from '../sync/model/revision.ts'
 import { tallyOf } from '../sync/model/snapshot.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
-import { SyncError } from '../sync/model/sync-error.ts'
+import { SyncError, isByChoice } from '../sync/model/sync-error.ts'
 import type { SourceRecord, SourceRecords } from '../sync/store/source-records.ts'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
@@ -41,13 +41,10 @@ export class Report {
     this.#write(source, outcome, tookMs)
     const now = this.#clock.now().toISOString()
     const previous = this.recordOf(source.id)
-    const record: SourceRecord =
-      outcome.kind === 'failed'
-        ? { ...previous, lastAttempt: now, condition: { code: outcome.error.code, message: outcome.error.message } }
-        : { ...previous, lastAttempt: now, lastSuccess: now, condition: undefined, revision: outcome.revision }
+    const record = recordAfter(outcome, previous, now)
     this.#last.set(source.id, record)
     // Only history: an unchanged poll writes nothing, and a disk that is full must not stop the next poll.
-    if (outcome.kind === 'unchanged' && previous.condition === undefined) return
+    if (outcome.kind === 'unchanged' && previous.condition === undefined && record.condition === undefined) return
     await this.#remember(source.id, record)
   }
 
@@ -64,37 +61,78 @@ export class Report {
   #write(source: Source, outcome: Outcome, tookMs: number): void {
     const common = { source: source.id, tookMs: Math.round(tookMs) }
     switch (outcome.kind) {
-      case 'failed': {
-        const { code, message, cause } = outcome.error
-        this.#log.failure('warn', 'pull-failed', {
+      case 'failed':
+        this.#log.failure('warn', 'pull-failed', { ...common, ...toldOf(outcome.error) })
+        return
+      case 'held':
+        this.#log.recovery('pull-failed', source.id)
+        this.#log.failure(isByChoice(outcome.reason.code) ? 'info' : 'warn', 'source-held', {
           ...common,
-          code,
-          message,
-          cause: cause instanceof Error ? cause : undefined,
+          ...toldOf(outcome.reason),
+          commit: outcome.revision?.commit,
         })
         return
-      }
       case 'unchanged':
-        this.#log.recovery('pull-failed', source.id)
-        this.#log.debug('source-unchanged', { ...common, commit: outcome.revision.commit })
+        this.#recovered(source, outcome.drift)
+        this.#log.debug('source-unchanged', { ...common, commit: outcome.revision?.commit })
         return
       case 'updated': {
-        this.#log.recovery('pull-failed', source.id)
+        this.#recovered(source, outcome.drift)
         const { seen, clean, noted, tools, withheld } = tallyOf(outcome.snapshot.skills)
         const { ref, commit } = outcome.revision
+        const from = outcome.from?.commit
+        if (outcome.rewritten === true) this.#log.warn('history-rewritten', { source: source.id, ref, from, commit })
         this.#log.info('source-updated', {
           ...common,
           ref,
           commit,
+          ...(from !== commit && { from }),
           seen,
           served: clean + noted,
           noted,
           tools,
           withheld,
         })
+        return
       }
+      default:
+        outcome satisfies never
     }
   }
+
+  #recovered({ id }: Source, drift: SyncError | undefined): void {
+    this.#log.recovery('pull-failed', id)
+    this.#log.recovery('source-held', id)
+    if (drift === undefined) this.#log.recovery('upstream-drifted', id)
+    else this.#log.failure('warn', 'upstream-drifted', { source: id, ...toldOf(drift) })
+  }
+}
+
+/** What is remembered of a source after this outcome. */
+function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): SourceRecord {
+  const looked = { ...previous, lastAttempt: now }
+  switch (outcome.kind) {
+    case 'failed':
+      return { ...looked, condition: conditionOf(outcome.error) }
+    case 'held':
+      if (outcome.revision === undefined) return { ...previous, condition: conditionOf(outcome.reason) }
+      return { ...looked, lastSuccess: now, condition: conditionOf(outcome.reason), revision: outcome.revision }
+    case 'unchanged':
+      if (outcome.revision === undefined) return { ...previous, condition: undefined }
+      return { ...looked, lastSuccess: now, condition: conditionOf(outcome.drift), revision: outcome.revision }
+    case 'updated':
+      return { ...looked, lastSuccess: now, condition: conditionOf(outcome.drift), revision: outcome.revision }
+    default:
+      return outcome satisfies never
+  }
+}
+
+function conditionOf(error: SyncError | undefined): SourceRecord['condition'] {
+  return error && { code: error.code, message: error.message }
+}
+
+function toldOf({ code, message, cause }: SyncError) {
+  return { code, message, cause: cause instanceof Error ? cause : undefined }
 }
 
 const NEVER: SourceRecord = {

@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { isObjectId } from '../sync/model/revision.ts'
 import { isSourceId } from '../sync/model/source-id.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { idsOf } from './config.ts'
-import type { Config } from './config.ts'
+import type { Config, Mode } from './config.ts'
 import { askDaemon, ControlError } from './control-client.ts'
 import type { ControlHandlers } from './control.ts'
 import { holderOf } from './daemon-lock.ts'
 import type { Daemon } from './daemon.ts'
+import { VERBS } from './decide.ts'
+import type { RollbackTarget } from './rollback.ts'
 import { withoutFindings } from './status.ts'
 import { syncEndOf } from './sync-end.ts'
 
@@ -18,6 +21,7 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     // Whoever is not of this version may ask anything: that is no reason to end.
     if (!success) throw new ControlError('bad-request', 'The request does not name its configuration, or its sources')
     if (data.config !== configDigest(config)) throw otherConfig(config)
+    expectMode(data.mode, config)
     return data
   }
   return {
@@ -38,11 +42,73 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       await Promise.all(ends)
       return null
     },
+    async decide(params) {
+      checked(params)
+      const { source, verb, commit } = parsed(DECIDE, params)
+      await daemon.decide(idOf(source, config), verb, commit)
+      return null
+    },
+    async revision(params, _, signal) {
+      checked(params)
+      return daemon.revision(idOf(parsed(CANDIDATE, params).source, config), signal)
+    },
+    async candidate(params, _, signal) {
+      checked(params)
+      const { source, commit } = parsed(CANDIDATE, params)
+      if (commit !== undefined && !isObjectId(commit))
+        throw new ControlError('unknown-commit', `"${commit}" is no full commit id`)
+      return (await daemon.candidate(idOf(source, config), commit, signal)).held
+    },
+    async rollback(params, _, signal) {
+      checked(params)
+      const { generation, source, commit, hold } = parsed(ROLLBACK, params)
+      const target: RollbackTarget =
+        source === undefined
+          ? { kind: 'generation', number: generation ?? 0 }
+          : { kind: 'commit', source: idOf(source, config), commit: commit ?? '' }
+      return daemon.rollback(target, hold, signal)
+    },
   }
 }
 
-const REQUEST = z.object({ config: z.string(), sources: z.array(z.string()).optional() })
+function parsed<Value>(schema: z.ZodType<Value>, params: unknown): Value {
+  const { data, success } = schema.safeParse(params)
+  if (!success) throw new ControlError('bad-request', 'The request lacks something, or has it in another form')
+  return data
+}
+
+function idOf(source: string, config: Config): SourceId {
+  const [id] = sourcesOf([source], config)
+  if (id === undefined) throw new TypeError('One source that was named came to none')
+  return id
+}
+
+/** Who asks for more caution than the daemon was started with would be told of success without it. */
+function expectMode(mode: Mode | undefined, config: Config): void {
+  for (const [key, flag] of [
+    ['locked', '--locked'],
+    ['offline', '--offline'],
+  ] as const) {
+    if (mode?.[key] !== true || config.mode[key]) continue
+    throw new ControlError(
+      'other-config',
+      `The daemon that runs for "${config.state}" was not started with ${flag}; restart it so, or stop it first`,
+    )
+  }
+}
+
+const MODE = z.object({ locked: z.boolean(), offline: z.boolean() })
+const REQUEST = z.object({ config: z.string(), mode: MODE.optional(), sources: z.array(z.string()).optional() })
 type Request = z.infer<typeof REQUEST>
+
+const DECIDE = z.object({ source: z.string(), verb: z.enum(VERBS), commit: z.string().optional() })
+const CANDIDATE = z.object({ source: z.string(), commit: z.string().optional() })
+const ROLLBACK = z.object({
+  generation: z.number().optional(),
+  source: z.string().optional(),
+  commit: z.string().optional(),
+  hold: z.boolean(),
+})
 
 /** The ids that were named, or all. One that is not configured is a mistake of the one who asks. */
 export function sourcesOf(named: readonly string[] | undefined, config: Config): SourceId[] {
@@ -68,7 +134,7 @@ export async function request(
   const answer = await askDaemon(
     holder.socket,
     method,
-    { ...params, config: configDigest(config) },
+    { ...params, config: configDigest(config), mode: config.mode },
     { onEvent, signal, timeoutMs },
   )
   return answer.kind === 'nobody' ? undefined : { result: answer.result }
@@ -92,8 +158,8 @@ const HELLO_MS = 2_000
 const SAYS_NOTHING: ReadonlySet<string> = new Set(['timed-out', 'connection-lost'])
 
 /** Equal for two processes that were given the same configuration, however they name the places of it. */
-function configDigest(config: Config): string {
-  const { file: _file, state: _state, ...meant } = config
+export function configDigest(config: Config): string {
+  const { file: _file, state: _state, lock: _lock, mode: _mode, ...meant } = config
   return createHash('sha256').update(JSON.stringify(meant)).digest('hex')
 }
 

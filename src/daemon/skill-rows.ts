@@ -4,6 +4,7 @@ import { uriOf } from '../sync/model/skill-uri.ts'
 import type { Skill, Standing } from '../sync/model/skill.ts'
 import { currentCatalog } from '../sync/publisher.ts'
 import { Store } from '../sync/store/store.ts'
+import { admissionOf } from './admission.ts'
 import { idsOf } from './config.ts'
 import type { Config } from './config.ts'
 
@@ -37,7 +38,7 @@ export interface SkillRow {
  */
 export async function readRows(config: Config): Promise<SkillRow[]> {
   const store = await Store.openExisting(config.state)
-  return store === undefined ? [] : rowsOf(await currentCatalog(store, idsOf(config)))
+  return store === undefined ? [] : rowsOf(await currentCatalog(store, idsOf(config), admissionOf(config)))
 }
 
 /** In the order of sources and paths. */

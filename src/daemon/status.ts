@@ -1,8 +1,11 @@
 import type { Catalog } from '../sync/model/catalog.ts'
 import type { Finding } from '../sync/model/finding.ts'
+import { UNDECIDED, type Decision, type Decisions } from '../sync/model/decisions.ts'
+import { askedText } from '../sync/model/revision.ts'
 import { tallyOf } from '../sync/model/snapshot.ts'
-import type { Tally } from '../sync/model/snapshot.ts'
+import type { Snapshot, Tally } from '../sync/model/snapshot.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
+import type { Signers } from '../sync/model/trust.ts'
 import { mendOf } from '../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../sync/model/sync-error.ts'
 import type { SourceRecord } from '../sync/store/source-records.ts'
@@ -37,8 +40,11 @@ export interface SourceStatus {
   readonly id: SourceId
   readonly url: string
   readonly ref: string | undefined
+  readonly update: 'auto' | 'locked' | 'review'
+  /** What a person decided about it; empty where nothing. */
+  readonly decision: Decision
   /** What is served, and from which commit. */
-  readonly served: { readonly commit: string; readonly ref: string } | undefined
+  readonly served: { readonly commit: string; readonly ref: string; readonly signers?: Signers } | undefined
   /** The commit that the upstream's ref pointed to when it last answered. Equal to the served one: up to date. */
   readonly upstream: { readonly commit: string; readonly at: string } | undefined
   readonly lastAttempt: string | undefined
@@ -68,6 +74,7 @@ export interface StatusInput {
   readonly config: Config
   readonly catalog: Catalog
   readonly recordOf: (id: SourceId) => SourceRecord | undefined
+  readonly decisions: Decisions
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   /** Undefined where no daemon runs. */
   readonly startedAt: Date | undefined
@@ -94,8 +101,10 @@ function sourceStatus({ source, access }: ConfiguredSource, input: StatusInput):
   return {
     id: source.id,
     url: source.url,
-    ref: source.ref,
-    served: snapshot && { commit: snapshot.revision.commit, ref: snapshot.revision.ref },
+    ref: typeof source.ref === 'object' ? askedText(source.ref) : source.ref,
+    update: source.update,
+    decision: input.decisions.get(source.id) ?? UNDECIDED,
+    served: snapshot && servedOf(snapshot),
     upstream: revision && lastSuccess !== undefined ? { commit: revision.commit, at: lastSuccess } : undefined,
     lastAttempt: record?.lastAttempt,
     lastSuccess,
@@ -104,6 +113,11 @@ function sourceStatus({ source, access }: ConfiguredSource, input: StatusInput):
     tally: tallyOf(snapshot?.skills ?? []),
     findings: snapshot === undefined ? [] : findingsOf(snapshot),
   }
+}
+
+function servedOf({ revision, proof }: Snapshot): NonNullable<SourceStatus['served']> {
+  const { commit, ref } = revision
+  return { commit, ref, ...(proof.signers !== undefined && { signers: proof.signers }) }
 }
 
 function conditionOf(condition: NonNullable<SourceRecord['condition']>, access: Access): Condition {

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { Outcome } from '../sync/model/outcome.ts'
+import type { Revision } from '../sync/model/revision.ts'
 import { tallyOf } from '../sync/model/snapshot.ts'
-import { mendOf } from '../sync/model/sync-error.ts'
+import { mendOf, type SyncError } from '../sync/model/sync-error.ts'
 
 const TALLY = z.object({
   seen: z.number(),
@@ -14,7 +15,7 @@ const TALLY = z.object({
 /** How the pull of one source ended, as plain data: a line of `skillsyncd sync`. */
 export const SYNC_END = z.object({
   source: z.string(),
-  outcome: z.enum(['unchanged', 'updated', 'failed']),
+  outcome: z.enum(['unchanged', 'updated', 'held', 'failed']),
   ref: z.string().optional(),
   commit: z.string().optional(),
   skills: TALLY.optional(),
@@ -27,15 +28,25 @@ export type SyncEnd = z.infer<typeof SYNC_END>
 
 export function syncEndOf(source: string, outcome: Outcome): SyncEnd {
   switch (outcome.kind) {
-    case 'failed': {
-      const { code, message } = outcome.error
-      return { source, outcome: 'failed', code, message, mend: mendOf(code) }
-    }
+    case 'failed':
+      return { source, outcome: 'failed', ...toldOf(outcome.error) }
+    case 'held':
+      return { source, outcome: 'held', ...placeOf(outcome.revision), ...toldOf(outcome.reason) }
     case 'unchanged':
-      return { source, outcome: 'unchanged', ref: outcome.revision.ref, commit: outcome.revision.commit }
+      return { source, outcome: 'unchanged', ...placeOf(outcome.revision), ...toldOf(outcome.drift) }
     case 'updated': {
-      const { ref, commit } = outcome.revision
-      return { source, outcome: 'updated', ref, commit, skills: tallyOf(outcome.snapshot.skills) }
+      const skills = tallyOf(outcome.snapshot.skills)
+      return { source, outcome: 'updated', ...placeOf(outcome.revision), skills, ...toldOf(outcome.drift) }
     }
+    default:
+      return outcome satisfies never
   }
+}
+
+function placeOf(revision: Revision | undefined): Pick<SyncEnd, 'ref' | 'commit'> {
+  return revision === undefined ? {} : { ref: revision.ref, commit: revision.commit }
+}
+
+function toldOf(error: SyncError | undefined): Pick<SyncEnd, 'code' | 'message' | 'mend'> {
+  return error === undefined ? {} : { code: error.code, message: error.message, mend: mendOf(error.code) }
 }

@@ -1,30 +1,44 @@
 import { EMPTY_CATALOG, buildCatalog } from './model/catalog.ts'
 import type { Catalog } from './model/catalog.ts'
-import type { Generation, Held } from './model/generation.ts'
+import type { Cause, Generation } from './model/generation.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { SourceId } from './model/source-id.ts'
-import { Damaged } from './model/sync-error.ts'
-import type { Current } from './pull.ts'
+
 import type { Store } from './store/store.ts'
+import type { Current } from './take.ts'
+
+/** Whether a stored snapshot may be served: what a lock and the signatures have to say before anybody is given it. */
+export type Admission = (snapshot: Snapshot) => Promise<boolean>
+
+/** For each source what it is to have from now on; undefined: nothing. */
+export type Changed = ReadonlyMap<SourceId, Current | undefined>
 
 /** What every source has now, and the one way to a new generation. For the one writer of the store. */
 export class Publisher {
   readonly #store: Store
   readonly #order: readonly SourceId[]
-  readonly #current: Map<SourceId, Current>
+  #current: ReadonlyMap<SourceId, Current>
   #last: Promise<unknown> = Promise.resolve()
 
-  private constructor(store: Store, order: readonly SourceId[], current: Map<SourceId, Current>) {
+  private constructor(store: Store, order: readonly SourceId[], current: ReadonlyMap<SourceId, Current>) {
     this.#store = store
     this.#order = order
     this.#current = current
   }
 
-  /** Starts from the generation that the store has. What it holds of sources that are no longer configured is left out. */
-  static async open(store: Store, order: readonly SourceId[]): Promise<{ publisher: Publisher; catalog: Catalog }> {
-    const loaded = await load(store, order)
+  /**
+   * Starts from the generation that the store has. What it holds of sources that are no longer configured is left out, and
+   * so is what is not admitted: those sources are named, for a generation without them.
+   */
+  static async open(
+    store: Store,
+    order: readonly SourceId[],
+    admits: Admission,
+  ): Promise<{ publisher: Publisher; catalog: Catalog; refused: readonly SourceId[] }> {
+    const loaded = await load(store, order, admits)
     const current = new Map(loaded?.held.map((entry) => [entry.held.source, entry]))
-    return { publisher: new Publisher(store, order, current), catalog: catalogOf(loaded) }
+    const publisher = new Publisher(store, order, current)
+    return { publisher, catalog: catalogOf(loaded), refused: loaded?.refused ?? [] }
   }
 
   currentOf(source: SourceId): Current | undefined {
@@ -32,15 +46,15 @@ export class Publisher {
   }
 
   /**
-   * Puts what a pull brought into a new generation, on the disk first. Two at once go one after the other, and one whose
-   * signal is aborted when its turn comes publishes nothing; what has begun is brought to its end.
+   * Puts what changed into a new generation, on the disk first. Two at once go one after the other, and one whose signal is
+   * aborted when its turn comes publishes nothing; what has begun is brought to its end.
    */
-  async publish(held: Held, snapshot: Snapshot, now: Date, signal: AbortSignal): Promise<Catalog> {
+  async publish(changed: Changed, cause: Cause, now: Date, signal: AbortSignal): Promise<Catalog> {
     const previous = this.#last
     const published = (async () => {
       await previous
       signal.throwIfAborted()
-      return this.#publish(held, snapshot, now)
+      return this.#publish(changed, cause, now)
     })()
     // Who comes next waits for the end of this one, not for its success.
     this.#last = published.catch(() => {})
@@ -52,14 +66,16 @@ export class Publisher {
     await this.#last
   }
 
-  async #publish(held: Held, snapshot: Snapshot, now: Date): Promise<Catalog> {
-    const next = new Map(this.#current).set(held.source, { held, snapshot })
+  async #publish(changed: Changed, cause: Cause, now: Date): Promise<Catalog> {
+    const next = new Map(this.#current)
+    for (const [source, current] of changed) {
+      if (current === undefined) next.delete(source)
+      else next.set(source, current)
+    }
     const inOrder = this.#order.flatMap((source) => next.get(source) ?? [])
-    const generation = await this.#store.generations.publish(
-      inOrder.map((entry) => entry.held),
-      now,
-    )
-    this.#current.set(held.source, { held, snapshot })
+    const held = inOrder.map((entry) => entry.held)
+    const generation = await this.#store.generations.publish(held, now, cause)
+    this.#current = next
     return buildCatalog(
       generation,
       inOrder.map((entry) => entry.snapshot),
@@ -68,8 +84,8 @@ export class Publisher {
 }
 
 /** The catalog of what the store has of these sources now: what a process that only reads it serves. */
-export async function currentCatalog(store: Store, sources: readonly SourceId[]): Promise<Catalog> {
-  return catalogOf(await load(store, sources))
+export async function currentCatalog(store: Store, sources: readonly SourceId[], admits: Admission): Promise<Catalog> {
+  return catalogOf(await load(store, sources, admits))
 }
 
 function catalogOf(loaded: Loaded | undefined): Catalog {
@@ -83,16 +99,23 @@ function catalogOf(loaded: Loaded | undefined): Catalog {
 interface Loaded {
   readonly generation: Generation
   readonly held: readonly Current[]
+  /** The sources of which the generation has something that is not admitted. */
+  readonly refused: readonly SourceId[]
 }
 
 /** What the store has of the sources, in their order: what it holds of others is left out. */
-async function load(store: Store, order: readonly SourceId[]): Promise<Loaded | undefined> {
+async function load(store: Store, order: readonly SourceId[], admits: Admission): Promise<Loaded | undefined> {
   const generation = await store.generations.current()
   if (generation === undefined) return undefined
   const sources = order.filter((id) => generation.sources.some(({ source }) => source === id))
-  const found = await Promise.all(sources.map((source) => newestOf(store, source, generation)))
-  const held = found.filter((entry) => entry !== undefined)
-  return { generation: { ...generation, sources: held.map((entry) => entry.held) }, held }
+  const held: Current[] = []
+  const refused: SourceId[] = []
+  for (const found of await Promise.all(sources.map((source) => newestOf(store, source, generation)))) {
+    if (found === undefined) continue
+    if (await admits(found.snapshot)) held.push(found)
+    else refused.push(found.held.source)
+  }
+  return { generation: { ...generation, sources: held.map((entry) => entry.held) }, held, refused }
 }
 
 /** What the generation has of a source. Where that is damaged, what the newest one before it has: old, and told by its age. */
@@ -101,15 +124,8 @@ async function newestOf(store: Store, source: SourceId, newest: Generation): Pro
     if (number > newest.number) continue
     const generation = number === newest.number ? newest : await store.generations.read(number)
     const held = generation?.sources.find((candidate) => candidate.source === source)
-    const snapshot = held && (await unlessDamaged(store.snapshots.read(held.snapshot)))
+    const snapshot = held && (await store.snapshots.readWhole(held.snapshot))
     if (held !== undefined && snapshot !== undefined) return { held, snapshot }
   }
   return undefined
-}
-
-async function unlessDamaged(reading: Promise<Snapshot>): Promise<Snapshot | undefined> {
-  return reading.catch((error: unknown) => {
-    if (error instanceof Damaged) return undefined
-    throw error
-  })
 }

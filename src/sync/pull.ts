@@ -1,38 +1,17 @@
-import type { Held } from './model/generation.ts'
+import { holdOnMove, massDeletion } from './brakes.ts'
+import { isLocked } from './model/lock.ts'
 import type { Outcome } from './model/outcome.ts'
-import type { ObjectId, Revision } from './model/revision.ts'
-import type { Skill, SkillFile } from './model/skill.ts'
+import { isSameRevision, type Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { Source } from './model/source.ts'
-import { Damaged, SyncError } from './model/sync-error.ts'
-import { TreeNotTaken } from './model/tree.ts'
-import type { Tree } from './model/tree.ts'
-import { folderNameOf } from './store/stored-path.ts'
-import type { StoredSkill } from './store/stored-path.ts'
-import type { Origin } from './store/skills.ts'
-import type { Store } from './store/store.ts'
-import { knownTrees, rulesOf, survey } from './survey.ts'
-import type { Earlier, Rules, Survey } from './survey.ts'
-import type { SurveyLimits } from './read-skill.ts'
-import { NOTHING_KNOWN } from './upstream/upstream.ts'
-import type { Reach, Upstream } from './upstream/upstream.ts'
-
-/** What a pull works with. */
-export interface Pulling {
-  readonly store: Store
-  /** Opens the way to the source, with a scratch folder of the store's. */
-  readonly open: (source: Source, reach: Reach) => Upstream
-  readonly limits: { readonly fetch: Reach['limits']; readonly disk: { readonly bytes: number } } & SurveyLimits
-  readonly authorization: Reach['authorization']
-  /** Told of a revision that is not the one held, before anything of it is fetched. */
-  readonly onResolved?: (revision: Revision) => void
-}
-
-/** What a source has now, as its last generation says. */
-export interface Current {
-  readonly held: Held
-  readonly snapshot: Snapshot
-}
+import { SyncError } from './model/sync-error.ts'
+import { isApproved, offered, resigned } from './offer.ts'
+import { pullLocked } from './pull-locked.ts'
+import { rulesOf } from './survey.ts'
+import { openUpstream, proofOf, taken } from './take.ts'
+import type { Current, Orders, Pull, Pulling } from './take.ts'
+import { parentsOf } from './upstream/git-object.ts'
+import type { Relation, Upstream } from './upstream/upstream.ts'
 
 /**
  * Looks at a source once. An unmoved ref ends the flow with nothing written. When this says `updated`, every skill version
@@ -41,182 +20,97 @@ export interface Current {
 export async function pull(
   source: Source,
   current: Current | undefined,
+  orders: Orders,
   io: Pulling,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const rules = { selection: source, limits: io.limits }
+  const { locked } = orders
+  const one: Pull = { source, current, orders, io, signal }
   try {
-    await using scratch = await io.store.scratch()
-    const upstream = io.open(source, {
-      scratch: scratch.path,
-      limits: io.limits.fetch,
-      authorization: io.authorization,
-    })
-    const revision = await upstream.resolve(signal)
-    if (isHeld(source, revision, current, rules)) return { kind: 'unchanged', revision }
-    io.onResolved?.(revision)
-    expectRoom(io)
-    const taking = { source, rules, earlier: current?.snapshot, store: io.store, signal }
-    const snapshot = await take(revision, upstream, taking)
-    const digest = await io.store.snapshots.keep(snapshot)
-    return { kind: 'updated', revision, snapshot, held: { source: source.id, snapshot: digest } }
+    return locked === undefined ? await follow(one) : await pullLocked(one, locked)
   } catch (error) {
-    if (error instanceof SyncError) return { kind: 'failed', error }
+    if (!(error instanceof SyncError)) throw error
+    // What the lock does not name any longer, or nobody trusts any longer, is not served on for want of something else.
+    const stays = current === undefined || (await mayStay(one, current.snapshot))
+    return { kind: 'failed', error, ...(!stays && { withdraw: true }) }
+  }
+}
+
+async function mayStay({ orders, io }: Pull, snapshot: Snapshot): Promise<boolean> {
+  if (orders.locked !== undefined && !isLocked(orders.locked, snapshot)) return false
+  return (await unproved(snapshot, io)) === undefined
+}
+
+/** Why a stored snapshot may not be served by the signatures that are asked for now; undefined where it may. */
+async function unproved(snapshot: Snapshot, { prove }: Pulling): Promise<SyncError | undefined> {
+  try {
+    await prove?.(proofOf(snapshot))
+    return undefined
+  } catch (error) {
+    if (error instanceof SyncError) return error
     throw error
   }
 }
 
-/** What a fetch brings is bounded by itself; that there is no end of fetches is seen to here. */
-function expectRoom({ store, limits }: Pulling): void {
-  if (store.bytes <= limits.disk.bytes) return
-  const message = `Cannot fetch: the skills that are kept come to ${store.bytes} bytes, over limits.disk.bytes (${limits.disk.bytes})`
-  throw new SyncError('limit-exceeded', message)
+/** Goes where the ref goes, unless something is in the way. */
+async function follow(one: Pull): Promise<Outcome> {
+  const { source, current, orders, io, signal } = one
+  if (orders.offline) return offline(one)
+  await using scratch = await io.store.scratch()
+  const upstream = openUpstream(one, scratch.path)
+  const revision = await wanted(one, upstream)
+  if (isHeld(one, revision)) return (await resigned(one)) ?? { kind: 'unchanged', revision }
+  const relationOf = (from: Revision, to: Revision): Promise<Relation> =>
+    upstream.relation(from.commit, to.commit, signal)
+  const hold = await holdOnMove(source, current?.snapshot.revision, revision, orders.decision, relationOf)
+  if (hold !== undefined) return { kind: 'held', revision, reason: hold }
+  const { waiting } = orders
+  const isSeen = waiting?.revision !== undefined && isSameRevision(waiting.revision, revision)
+  if (isSeen && !isApproved(one, revision)) return waiting
+  return await takeAnew(one, revision, upstream)
+}
+
+/** What the ref points to; what a person froze the source at, where that is not what is served. */
+async function wanted({ source, current, orders, signal }: Pull, upstream: Upstream): Promise<Revision> {
+  const { frozen } = orders.decision
+  if (frozen !== undefined && current?.snapshot.revision.commit !== frozen.commit)
+    return { asked: source.ref, ref: frozen.commit, commit: frozen.commit }
+  return upstream.resolve(signal)
+}
+
+function offline({ source, current }: Pull): Outcome {
+  if (current !== undefined) return { kind: 'unchanged', revision: undefined }
+  const message = `Cannot pull "${source.id}": nothing of it is in the store, and --offline lets nobody be asked`
+  throw new SyncError('source-unreachable', message)
+}
+
+async function takeAnew(one: Pull, revision: Revision, upstream: Upstream): Promise<Outcome> {
+  const { source, current, io } = one
+  io.onResolved?.(revision)
+  const snapshot = await taken(one, revision, upstream)
+  const hold = isApproved(one, revision) ? undefined : massDeletion(source, current?.snapshot, snapshot)
+  if (hold !== undefined) return { kind: 'held', revision, reason: hold }
+  const rewritten = await isRewritten(one, snapshot, upstream)
+  return offered(one, snapshot, rewritten)
+}
+
+/** Only of a branch, and only where the commit itself does not say it. */
+async function isRewritten(
+  { current, signal }: Pull,
+  next: Snapshot,
+  upstream: Upstream,
+): Promise<boolean | undefined> {
+  const before = current?.snapshot.revision
+  if (before === undefined || before.ref !== next.revision.ref || !before.ref.startsWith('refs/heads/')) return false
+  if (before.commit === next.revision.commit || parentsOf(Buffer.from(proofOf(next).commit)).includes(before.commit))
+    return false
+  const relation = await upstream.relation(before.commit, next.revision.commit, signal)
+  return relation === 'unknown' ? undefined : relation === 'rewritten'
 }
 
 /** A source whose rules were edited is looked at anew, although its ref did not move. */
-function isHeld(source: Source, revision: Revision, current: Current | undefined, rules: Rules): boolean {
-  if (current === undefined || current.snapshot.rules !== rulesOf(rules)) return false
-  const { url, revision: held } = current.snapshot
-  return url === source.url && held.commit === revision.commit && held.tag === revision.tag && held.ref === revision.ref
-}
-
-interface Taking {
-  readonly source: Source
-  readonly rules: Rules
-  readonly earlier: Snapshot | undefined
-  readonly store: Store
-  readonly signal: AbortSignal
-}
-
-/** Fetches what is not known, judges it and keeps the skills. */
-async function take(revision: Revision, upstream: Upstream, taking: Taking): Promise<Snapshot> {
-  try {
-    return await takeUnknown(revision, upstream, taking)
-  } catch (error) {
-    if (taking.earlier === undefined || !(error instanceof Damaged)) throw error
-    // A stored file that the new commit has too may be damaged. Then nothing that is stored is relied on, and it is mended.
-    return takeUnknown(revision, upstream, { ...taking, earlier: undefined })
-  }
-}
-
-async function takeUnknown(revision: Revision, upstream: Upstream, taking: Taking): Promise<Snapshot> {
-  const { rules, earlier, signal } = taking
-  try {
-    await using tree = await upstream.fetch(revision, knownTrees(rules, earlier), signal)
-    return await keep(tree, taking)
-  } catch (error) {
-    if (!(error instanceof TreeNotTaken)) throw error
-    // A link of the new commit leads into a folder that is as it was. Rare: the whole tree is fetched once more.
-    await using tree = await upstream.fetch(revision, NOTHING_KNOWN, signal)
-    return await keep(tree, taking)
-  }
-}
-
-async function keep(tree: Tree, { source, rules, earlier, store, signal }: Taking): Promise<Snapshot> {
-  const found = await survey(tree, rules, earlierIn(store, earlier), signal)
-  if (source.strict) refuseInvalid(found.skills)
-  await keepSkills(found, earlier, store, signal)
-  const { commit, tag } = tree.proof
-  return {
-    source: source.id,
-    url: source.url,
-    revision: tree.revision,
-    tree: tree.root,
-    rules: found.rules,
-    skills: found.skills,
-    findings: found.findings,
-    folders: found.folders,
-    proof: { commit: base64(commit), ...(tag !== undefined && { tag: base64(tag) }) },
-  }
-}
-
-function earlierIn(store: Store, snapshot: Snapshot | undefined): Earlier | undefined {
-  if (snapshot === undefined) return undefined
-  return {
-    snapshot,
-    read: async (skill, path) => {
-      const file = skill.files.find((candidate) => candidate.path === path)
-      if (file === undefined)
-        throw new SyncError(
-          'store-failed',
-          `Cannot read "${path}" of the skill in "${skill.path}": it has no such file`,
-        )
-      return store.skills.read(storedSkill(skill), file)
-    },
-  }
-}
-
-/** How the store knows a skill. Only for one that has files. */
-export function storedSkill(skill: Skill): StoredSkill {
-  if (skill.digest === undefined)
-    throw new SyncError('store-failed', `Cannot find the skill in "${skill.path}": it was withheld and not stored`)
-  return { digest: skill.digest, folderName: folderNameOf(skill), files: skill.files }
-}
-
-/** `strict: true`: a commit that holds an invalid skill is refused whole, the last good one stays. */
-function refuseInvalid(skills: readonly Skill[]): void {
-  const invalid = skills.filter(({ standing }) => standing === 'withheld' || standing === 'tools')
-  const [first] = invalid
-  if (first === undefined) return
-  const why = first.findings.map(({ message }) => message).join('; ')
-  throw new SyncError(
-    'content-refused',
-    `Cannot take the commit: ${invalid.length} of its skills are invalid and the source is strict; "${first.path}": ${why}`,
-  )
-}
-
-async function keepSkills(
-  found: Survey,
-  earlier: Snapshot | undefined,
-  store: Store,
-  signal: AbortSignal,
-): Promise<void> {
-  const kept = new Set(earlier?.skills.filter(isStored).map(placeOf))
-  const fresh = found.skills.filter((skill) => isStored(skill) && !kept.has(placeOf(skill))).map(storedSkill)
-  const uses = usesOf(fresh)
-  const stored = earlier === undefined ? new Map<ObjectId, Origin>() : storedBlobs(earlier)
-  await store.skills.keepAll(fresh, (_, file) => originOf(file, found, uses, stored), signal)
-}
-
-function isStored(skill: Skill): boolean {
-  return skill.digest !== undefined && skill.standing !== 'withheld'
-}
-
-/** Other rules can read another name out of the same files, and the folder is called by it. */
-function placeOf(skill: Skill): string {
-  return `${skill.digest}/${folderNameOf(skill)}`
-}
-
-function originOf(
-  file: SkillFile,
-  found: Survey,
-  uses: ReadonlyMap<ObjectId, number>,
-  stored: ReadonlyMap<ObjectId, Origin>,
-): Origin {
-  const taken = found.taken.get(file.blob)
-  if (taken?.kind === 'blob') return { kind: 'scratch', file: taken.file, move: uses.get(file.blob) === 1 }
-  const known = stored.get(file.blob)
-  if (known === undefined)
-    throw new SyncError('store-failed', `Cannot keep "${file.path}": nobody has the blob ${file.blob}`)
-  return known
-}
-
-/** How many files want each blob: the only one may take the scratch file away, of several each makes a copy. */
-function usesOf(skills: readonly StoredSkill[]): ReadonlyMap<ObjectId, number> {
-  const uses = new Map<ObjectId, number>()
-  for (const { files } of skills) for (const { blob } of files) uses.set(blob, (uses.get(blob) ?? 0) + 1)
-  return uses
-}
-
-function storedBlobs(snapshot: Snapshot): ReadonlyMap<ObjectId, Origin> {
-  const origins = new Map<ObjectId, Origin>()
-  for (const skill of snapshot.skills.filter(isStored)) {
-    const from = storedSkill(skill)
-    for (const { blob, path } of skill.files) origins.set(blob, { kind: 'stored', skill: from, path })
-  }
-  return origins
-}
-
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('base64')
+function isHeld({ source, current, io }: Pull, revision: Revision): boolean {
+  if (current === undefined || current.snapshot.rules !== rulesOf({ selection: source, limits: io.limits }))
+    return false
+  return current.snapshot.url === source.url && isSameRevision(current.snapshot.revision, revision)
 }

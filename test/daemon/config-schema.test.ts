@@ -57,7 +57,7 @@ const HONOURED = [
   ),
   ...['schedule', 'every', 'enabled', 'auth'].map((key) => `sources[].${key}`),
   // With some of their values alone: the table of later keys has the others.
-  ...['ref.range', 'ref.prefix', 'ref.prereleases', 'nested', 'contract', 'backend', 'update', 'required'].map(
+  ...['ref.range', 'ref.prefix', 'ref.prereleases', 'update', 'nested', 'contract', 'backend', 'required'].map(
     (key) => `sources[].${key}`,
   ),
   ...['token', 'token.env', 'token.file', 'token.credential', 'username'].map((key) => `sources[].auth.${key}`),
@@ -65,7 +65,9 @@ const HONOURED = [
   ...['', '.env', '.file', '.credential'].map((key) => `sources[].auth.basic.password${key}`),
   ...['', '.http', '.http.host', '.http.port', '.instructions'].map((key) => `serve${key}`),
   ...['', '.generations', '.younger_than'].map((key) => `retention${key}`),
+  ...['', '.moved_tag', '.mass_deletion'].map((key) => `sources[].brakes${key}`),
   'state',
+  'lock',
   'limits',
   ...['', '.bytes', '.files', '.segment_bytes', '.path_bytes', '.depth'].map((key) => `limits.repository${key}`),
   ...['', '.concurrency', '.concurrency_per_host'].map((key) => `limits.fetch${key}`),

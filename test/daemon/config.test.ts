@@ -36,6 +36,8 @@ test('a source needs an id and an address; all else has the defaults of the desi
         id: 'team',
         url: 'https://git.example.com/skills.git',
         ref: undefined,
+        update: 'auto',
+        brakes: { movedTag: 'hold', massDeletion: 'hold' },
         root: '',
         include: ['**'],
         exclude: [],
@@ -59,7 +61,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
 test('the example to copy is a configuration, and so it is with all that is commented out', async () => {
   const text = await readFile(EXAMPLE, 'utf8')
   const opened = text
-    .replaceAll(/^# (?=(?:state|retention|limits):)/gm, '')
+    .replaceAll(/^# (?=(?:state|lock|retention|limits):)/gm, '')
     .replaceAll(/^#(?= {3,}[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(/^( +)# (?=(?:unlisted|update|names|strict|lfs|instructions|username): )/gm, '$1')
 
@@ -202,7 +204,7 @@ test.each([
   ['root: /x', 'must be a path inside the repository'],
   ['ref: "a..b"', 'must be a branch, a tag, refs/… or a full commit id'],
   ['ref: "-x"', 'must be a branch, a tag, refs/… or a full commit id'],
-  ['ref: { range: ^2 }', 'a tag range is not in this version yet'],
+  ['ref: { range: newest }', 'must be a range of semantic versions'],
   ['include: "**"', 'must be a list'],
   ['include: ["!x"]', 'use `exclude`'],
   ['exclude: ["/x"]', 'without the leading slash'],
@@ -210,7 +212,7 @@ test.each([
   ['names: "a\\u0007"', 'must be remap or exact'],
   ['root: "a\\u0007"', 'holds a control character'],
   ['ref: "a\\u0085"', 'holds a control character'],
-  ['update: locked', 'is not in this version yet'],
+  ['update: never', 'must be auto, locked or review'],
   ['required: true', 'is not in this version yet'],
   ['signed: { require: commit }', 'is not in this version yet'],
   ['auth: { ssh: { key: { env: KEY } } }', 'is not in this version yet'],

@@ -110,6 +110,8 @@ const TEAM: Source = {
   id: sourceId('team'),
   url: 'https://git.example.com/skills.git',
   ref: 'main',
+  update: 'auto',
+  brakes: { movedTag: 'hold', massDeletion: 'hold' },
   schedule: { kind: 'every', periodMs: 300_000 },
   root: '',
   include: ['**'],
@@ -122,7 +124,8 @@ const TEAM: Source = {
 
 function updated(): Extract<Outcome, { kind: 'updated' }> {
   const snapshot = snapshotOf(numbered(1))
-  return { kind: 'updated', revision: snapshot.revision, snapshot, held: { source: TEAM.id, snapshot: '0'.repeat(64) } }
+  const held = { source: TEAM.id, snapshot: '0'.repeat(64) }
+  return { kind: 'updated', revision: snapshot.revision, snapshot, held, from: undefined, rewritten: false }
 }
 
 function unchanged(): Outcome {

@@ -28,6 +28,8 @@ test('before anything was pulled a source has neither a commit nor a time', () =
         id: 'team',
         url: 'https://git.example.com/skills.git',
         ref: 'main',
+        update: 'auto',
+        decision: {},
         tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0 },
         findings: [],
       },
@@ -104,7 +106,13 @@ test('when a source is polled next is told in UTC', () => {
 })
 
 function input(parts: Partial<StatusInput>): StatusInput {
-  const none = { recordOf: () => undefined, nextPolls: new Map(), startedAt: undefined, http: undefined }
+  const none = {
+    recordOf: () => undefined,
+    decisions: new Map(),
+    nextPolls: new Map(),
+    startedAt: undefined,
+    http: undefined,
+  }
   return { config: config(), catalog: EMPTY_CATALOG, ...none, ...parts }
 }
 

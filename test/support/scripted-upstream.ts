@@ -5,7 +5,13 @@ import { join } from 'node:path'
 import { isObjectId, type ObjectId, type Revision } from '../../src/sync/model/revision.ts'
 import type { SyncError } from '../../src/sync/model/sync-error.ts'
 import { TreeNotTaken, type Taken, type Tree, type TreeEntry } from '../../src/sync/model/tree.ts'
-import { FETCH_LIMITS, type KnownTrees, type Reach, type Upstream } from '../../src/sync/upstream/upstream.ts'
+import {
+  FETCH_LIMITS,
+  type KnownTrees,
+  type Reach,
+  type Relation,
+  type Upstream,
+} from '../../src/sync/upstream/upstream.ts'
 import type { Content } from './repository.ts'
 
 /** What a repository holds, by path from its root: what a `Repository` commits, and links whose text is none. */
@@ -22,6 +28,8 @@ export class ScriptedUpstream {
   failure: SyncError | undefined
   /** What the ref asked for came to; a tag object where it is an annotated tag. */
   pointer: Pick<Revision, 'ref' | 'tag'> = { ref: 'refs/heads/main' }
+  /** What becomes known of how two of its commits are related. */
+  relation: Relation = 'descends'
   /** While true, the ref stays at the commit that it last pointed at. */
   unchanged = false
   /** Blobs that the repository names and does not have. */
@@ -45,6 +53,7 @@ export class ScriptedUpstream {
         if (this.failure !== undefined) throw this.failure
         return { asked: 'main', ...this.pointer, commit: this.#moved().id }
       },
+      relation: async () => this.relation,
       fetch: async (revision, known) => {
         this.counts.fetch += 1
         if (this.failure !== undefined) throw this.failure

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Registry } from '../../src/serve/registry.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
-import type { Held } from '../../src/sync/model/generation.ts'
-import type { Snapshot } from '../../src/sync/model/snapshot.ts'
-import { Publisher, currentCatalog } from '../../src/sync/publisher.ts'
+import type { Cause, Held } from '../../src/sync/model/generation.ts'
+import type { SourceId } from '../../src/sync/model/source-id.ts'
+import { Publisher, currentCatalog, type Changed } from '../../src/sync/publisher.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { keepSamples, numbered, snapshotOf, sourceId, type Sample } from './store/samples.ts'
@@ -23,11 +23,24 @@ async function openStore() {
 }
 
 /** What a pull of the source leaves behind when it says that it brought these skills. */
-async function pulled(store: Store, source: string, ...samples: Sample[]): Promise<[Held, Snapshot]> {
+async function pulled(store: Store, source: string, ...samples: Sample[]): Promise<[Changed, Cause]> {
   await keepSamples(store, ...samples)
-  const snapshot = { ...snapshotOf(...samples), source: sourceId(source) }
-  return [{ source: sourceId(source), snapshot: await store.snapshots.keep(snapshot) }, snapshot]
+  const id = sourceId(source)
+  const snapshot = { ...snapshotOf(...samples), source: id }
+  const held = { source: id, snapshot: await store.snapshots.keep(snapshot) }
+  return [new Map([[id, { held, snapshot }]]), causeOf(id)]
 }
+
+function causeOf(source: SourceId): Cause {
+  return { action: 'update', trigger: 'schedule', source }
+}
+
+/** What a pull brought, as a generation names it. */
+function heldIn([changed]: [Changed, Cause]): Held | undefined {
+  return [...changed.values()][0]?.held
+}
+
+const all = async (): Promise<boolean> => true
 
 function urisOf(catalog: Catalog): string[] {
   return [...catalog.skills.keys()].toSorted()
@@ -35,7 +48,7 @@ function urisOf(catalog: Catalog): string[] {
 
 test('a store without a generation is an empty catalog, and stays one until something is published', async () => {
   await using opened = await openStore()
-  const { publisher, catalog } = await Publisher.open(opened.store, BOTH)
+  const { publisher, catalog } = await Publisher.open(opened.store, BOTH, all)
 
   expect([catalog.generation, catalog.skills.size, catalog.snapshots]).toEqual([0, 0, []])
   expect(publisher.currentOf(TEAM)).toBeUndefined()
@@ -44,22 +57,22 @@ test('a store without a generation is an empty catalog, and stays one until some
 
 test('what is published is on the disk, and is what the next process begins with', async () => {
   await using opened = await openStore()
-  const { publisher } = await Publisher.open(opened.store, BOTH)
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
   await publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY)
   const catalog = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
 
-  const next = await Publisher.open(await Store.open(opened.store.folder.path), BOTH)
+  const next = await Publisher.open(await Store.open(opened.store.folder.path), BOTH, all)
 
   expect(urisOf(catalog)).toEqual(['skill://house/skill-2/SKILL.md', 'skill://team/skill-1/SKILL.md'])
   expect(catalog.snapshots.map(({ source }) => source)).toEqual(BOTH)
   expect(next.catalog).toEqual(catalog)
   expect(next.publisher.currentOf(TEAM)).toEqual(publisher.currentOf(TEAM))
-  expect(await currentCatalog(opened.store, BOTH)).toEqual(catalog)
+  expect(await currentCatalog(opened.store, BOTH, all)).toEqual(catalog)
 })
 
 test('two that publish at once go one after the other, and neither loses what the other brought', async () => {
   await using opened = await openStore()
-  const { publisher } = await Publisher.open(opened.store, BOTH)
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
   const [team, house] = [
     await pulled(opened.store, 'team', numbered(1)),
     await pulled(opened.store, 'house', numbered(2)),
@@ -72,12 +85,12 @@ test('two that publish at once go one after the other, and neither loses what th
 
   expect(catalogs.map(({ generation }) => generation)).toEqual([1, 2])
   expect(catalogs.map(({ skills }) => skills.size)).toEqual([1, 2])
-  expect((await opened.store.generations.current())?.sources).toEqual([team[0], house[0]])
+  expect((await opened.store.generations.current())?.sources).toEqual([heldIn(team), heldIn(house)])
 })
 
 test('one that is stopped before its turn publishes nothing, and settled waits for the one that has begun', async () => {
   await using opened = await openStore()
-  const { publisher } = await Publisher.open(opened.store, BOTH)
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
   const [team, house] = [
     await pulled(opened.store, 'team', numbered(1)),
     await pulled(opened.store, 'house', numbered(2)),
@@ -91,20 +104,19 @@ test('one that is stopped before its turn publishes nothing, and settled waits f
   stop.abort()
   await publisher.settled()
 
-  expect((await opened.store.generations.current())?.sources).toEqual([team[0]])
+  expect((await opened.store.generations.current())?.sources).toEqual([heldIn(team)])
   expect(publisher.currentOf(HOUSE)).toBeUndefined()
   expect((await ends).map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
 })
 
 test('one that fails to publish changes nothing, and the next one is not held up', async () => {
   await using opened = await openStore()
-  const { publisher } = await Publisher.open(opened.store, BOTH)
-  const [, snapshot] = await pulled(opened.store, 'team', numbered(1))
-  const lost = { source: TEAM, snapshot: '0'.repeat(64) }
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const lost = { held: { source: TEAM, snapshot: '0'.repeat(64) }, snapshot: snapshotOf(numbered(1)) }
   const house = await pulled(opened.store, 'house', numbered(2))
 
   const [failed, published] = await Promise.allSettled([
-    publisher.publish(lost, snapshot, NOW, STEADY),
+    publisher.publish(new Map([[TEAM, lost]]), causeOf(TEAM), NOW, STEADY),
     publisher.publish(...house, NOW, STEADY),
   ])
 
@@ -115,11 +127,11 @@ test('one that fails to publish changes nothing, and the next one is not held up
 
 test('a source that left the configuration is gone from the first catalog, and from the next generation', async () => {
   await using opened = await openStore()
-  const before = await Publisher.open(opened.store, BOTH)
+  const before = await Publisher.open(opened.store, BOTH, all)
   await before.publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
   await before.publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY)
 
-  const { publisher, catalog } = await Publisher.open(opened.store, [HOUSE])
+  const { publisher, catalog } = await Publisher.open(opened.store, [HOUSE], all)
   const next = await publisher.publish(...(await pulled(opened.store, 'house', numbered(3))), NOW, STEADY)
 
   expect(urisOf(catalog)).toEqual(['skill://house/skill-2/SKILL.md'])
@@ -131,14 +143,14 @@ test('a source that left the configuration is gone from the first catalog, and f
 
 test('a source whose snapshot was damaged takes no other source along', async () => {
   await using opened = await openStore()
-  const before = await Publisher.open(opened.store, BOTH)
-  const [held, snapshot] = await pulled(opened.store, 'team', numbered(1))
-  await before.publisher.publish(held, snapshot, NOW, STEADY)
+  const before = await Publisher.open(opened.store, BOTH, all)
+  const team = await pulled(opened.store, 'team', numbered(1))
+  await before.publisher.publish(...team, NOW, STEADY)
   await before.publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY)
-  const file = opened.store.folder.at('snapshots', `${held.snapshot}.json`)
+  const file = opened.store.folder.at('snapshots', `${heldIn(team)?.snapshot}.json`)
   await writeFile(file, (await readFile(file, 'utf8')).replace('"served"', '"seryed"'))
 
-  const { publisher, catalog } = await Publisher.open(opened.store, BOTH)
+  const { publisher, catalog } = await Publisher.open(opened.store, BOTH, all)
 
   expect(urisOf(catalog)).toEqual(['skill://house/skill-2/SKILL.md'])
   expect(publisher.currentOf(TEAM)).toBeUndefined()
@@ -146,22 +158,22 @@ test('a source whose snapshot was damaged takes no other source along', async ()
 
 test('a source whose newest snapshot was damaged is served from the one before', async () => {
   await using opened = await openStore()
-  const before = await Publisher.open(opened.store, [TEAM])
+  const before = await Publisher.open(opened.store, [TEAM], all)
   const old = await pulled(opened.store, 'team', numbered(1))
-  const [held, snapshot] = await pulled(opened.store, 'team', numbered(2))
+  const team = await pulled(opened.store, 'team', numbered(2))
   await before.publisher.publish(...old, NOW, STEADY)
-  await before.publisher.publish(held, snapshot, NOW, STEADY)
-  await writeFile(opened.store.folder.at('snapshots', `${held.snapshot}.json`), '{}')
+  await before.publisher.publish(...team, NOW, STEADY)
+  await writeFile(opened.store.folder.at('snapshots', `${heldIn(team)?.snapshot}.json`), '{}')
 
-  const { publisher, catalog } = await Publisher.open(opened.store, [TEAM])
+  const { publisher, catalog } = await Publisher.open(opened.store, [TEAM], all)
 
   expect(urisOf(catalog)).toEqual(['skill://team/skill-1/SKILL.md'])
-  expect(publisher.currentOf(TEAM)?.held).toEqual(old[0])
+  expect(publisher.currentOf(TEAM)?.held).toEqual(heldIn(old))
 })
 
 test('listeners hear of a change when it is served, once each, and of none after they left', async () => {
   await using opened = await openStore()
-  const { publisher } = await Publisher.open(opened.store, BOTH)
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
   const registry = new Registry()
   const heard: string[] = []
   const listener = registry.listen(({ added }, catalog) => {

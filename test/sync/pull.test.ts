@@ -6,7 +6,8 @@ import { describe, expect, test } from 'vitest'
 import type { Outcome } from '../../src/sync/model/outcome.ts'
 import type { GitSource } from '../../src/sync/model/source.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
-import { pull, storedSkill, type Current, type Pulling } from '../../src/sync/pull.ts'
+import { pull } from '../../src/sync/pull.ts'
+import { storedSkill, type Current, type Orders, type Pulling } from '../../src/sync/take.ts'
 import { RETENTION } from '../../src/sync/store/collect.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { FETCH_LIMITS } from '../../src/sync/upstream/upstream.ts'
@@ -36,11 +37,15 @@ class Scene implements AsyncDisposable {
     return new Scene(await Store.open(join(folder.path, 'state')), folder)
   }
 
+  /** What decides, besides the ref. */
+  orders: Orders = { decision: {}, offline: false }
+
   async pull(edit: Edited & Partial<GitSource> = {}, io: Partial<Pulling> = {}, signal = never()): Promise<Outcome> {
     const { limits, ...source } = edit
     const outcome = await pull(
       sourceWith(source),
       this.current,
+      this.orders,
       {
         store: this.store,
         open: (_, reach) => this.upstream.open(reach),
@@ -104,10 +109,13 @@ class Scene implements AsyncDisposable {
   }
 }
 
+const FOLLOW = { movedTag: 'follow', massDeletion: 'follow' } as const
+
 function sourceWith(edit: Partial<GitSource>): GitSource {
   const place = { kind: 'git', id: sourceId('team'), url: 'https://git.example.com/skills.git', ref: 'main' } as const
   const schedule = { kind: 'every', periodMs: 1000 } as const
-  return { ...place, schedule, ...rulesWith().selection, ...edit }
+  const following = { schedule, update: 'auto', brakes: { movedTag: 'hold', massDeletion: 'hold' } } as const
+  return { ...place, ...following, ...rulesWith().selection, ...edit }
 }
 
 describe('the first pull', () => {
@@ -235,7 +243,7 @@ describe('a pull of an unmoved ref', () => {
       { ref: 'refs/heads/v1' },
     ]) {
       scene.upstream.pointer = pointer
-      kinds.push((await scene.pull()).kind)
+      kinds.push((await scene.pull({ brakes: FOLLOW })).kind)
     }
 
     expect(kinds).toEqual(['updated', 'unchanged', 'updated', 'updated', 'updated'])
@@ -340,7 +348,7 @@ describe('a pull that fails', () => {
 
     const failing = scene.pull(
       {},
-      { open: () => ({ resolve: async () => Promise.reject(fault), fetch: async () => Promise.reject(fault) }) },
+      { open: () => ({ ...scene.upstream.open({ scratch: '' }), resolve: async () => Promise.reject(fault) }) },
     )
 
     await expect(failing).rejects.toBe(fault)
@@ -446,7 +454,7 @@ describe('for any history', () => {
           for (const files of history) {
             scene.upstream.files = files
 
-            const { snapshot, held } = await scene.updated()
+            const { snapshot, held } = await scene.updated({ brakes: FOLLOW })
 
             const read = await scene.store.snapshots.read(held.snapshot)
             expect(read).toEqual(snapshot)

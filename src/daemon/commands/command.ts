@@ -51,8 +51,30 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
+/** The switches that decide how much may be asked of others, of those commands that have them. */
+export const MODE_OPTIONS: ParseArgsOptionsConfig = {
+  locked: { type: 'boolean' },
+  offline: { type: 'boolean' },
+  frozen: { type: 'boolean' },
+}
+
+export const MODE_DETAILS = `
+      --locked         serve what the lock says and nothing else; fail where it does not fit the configuration
+      --offline        ask no host for anything
+      --frozen         both
+`
+
 /** The configuration that the options name. */
-export async function configOf({ values, environment }: Context): Promise<Config> {
+export async function configOf(context: Context): Promise<Config> {
+  const config = await namedConfig(context)
+  const { locked, offline, frozen } = context.values
+  return {
+    ...config,
+    mode: { locked: locked === true || frozen === true, offline: offline === true || frozen === true },
+  }
+}
+
+async function namedConfig({ values, environment }: Context): Promise<Config> {
   const sources = values['source']
   const state = optional(values['state'])
   if (state === '') throw new UsageError('--state names no folder')

@@ -4,10 +4,11 @@ import { ignoreAbort } from '../abort-error.ts'
 import { systemClock } from '../clock.ts'
 import { Follower } from '../follower.ts'
 import type { Config } from '../config.ts'
+import { expectLock } from '../lock-rules.ts'
 import type { Log } from '../log.ts'
 import { agreeWithDaemon } from '../requests.ts'
 import { Writer } from '../writer.ts'
-import { configOf, logOf } from './command.ts'
+import { MODE_DETAILS, MODE_OPTIONS, configOf, logOf } from './command.ts'
 import type { Command, Context } from './command.ts'
 
 /** The first answer of a state folder that holds nothing yet waits so long for the first pull. */
@@ -19,8 +20,11 @@ const TAKE_OVER_MS = 10_000
 export const mcp: Command = {
   name: 'mcp',
   summary: 'Serve one MCP client over stdio',
+  details: MODE_DETAILS,
+  options: MODE_OPTIONS,
   async run(context) {
     const config = await configOf(context)
+    await expectLock(config)
     await agreeWithDaemon(config, context.signal)
     const log = logOf(context)
     const ended = new AbortController()

@@ -6,7 +6,7 @@ import { ControlError } from '../control-client.ts'
 import type { Log } from '../log.ts'
 import { isLoopback } from '../config/loopback.ts'
 import { becomeWriter } from '../writer.ts'
-import { UsageError, configOf, logOf } from './command.ts'
+import { MODE_DETAILS, MODE_OPTIONS, UsageError, configOf, logOf } from './command.ts'
 import type { Command, Context } from './command.ts'
 
 /** How often an idle stream carries a comment. */
@@ -17,9 +17,8 @@ export const start: Command = {
   summary: 'Run the daemon: pull on schedule, serve over HTTP',
   details: `
       --port N         the port to listen on; 0 picks a free one
-      --host NAME      the loopback address to listen on
-`,
-  options: { port: { type: 'string' }, host: { type: 'string' } },
+      --host NAME      the loopback address to listen on${MODE_DETAILS}`,
+  options: { port: { type: 'string' }, host: { type: 'string' }, ...MODE_OPTIONS },
   async run(context) {
     const { environment, redactor, signal, streams } = context
     const config = await configOf(context)

@@ -1,7 +1,9 @@
 import { EMPTY_CATALOG } from '../../sync/model/catalog.ts'
+import type { Decision } from '../../sync/model/decisions.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { currentCatalog } from '../../sync/publisher.ts'
 import { Store } from '../../sync/store/store.ts'
+import { admissionOf } from '../admission.ts'
 import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
 import { VERSION } from '../../serve/version.ts'
@@ -33,13 +35,14 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
   const answer = await request(config, 'status', {}, { signal })
   const store = await Store.openExisting(config.state)
   const ids = idsOf(config)
-  const catalog = store === undefined ? EMPTY_CATALOG : await currentCatalog(store, ids)
+  const catalog = store === undefined ? EMPTY_CATALOG : await currentCatalog(store, ids, admissionOf(config))
   if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog)
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
   return statusOf({
     config,
     catalog,
     recordOf: (id) => records.get(id),
+    decisions: (await store?.decisions.read()) ?? new Map<SourceId, Decision>(),
     nextPolls: new Map<SourceId, Date>(),
     startedAt: undefined,
     http: undefined,

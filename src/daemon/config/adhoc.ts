@@ -22,7 +22,7 @@ export function configOfSources(urls: readonly string[], environment: Environmen
   if (fault !== undefined || !file.success)
     throw new ConfigError(`Cannot use --source: ${messageOf(fault, urls.length)}`)
   const config = configOf(file.data, 'unused', environment)
-  return { ...config, file: undefined, state: join(environment.state, 'adhoc', nameOf(sources)) }
+  return { ...config, file: undefined, lock: undefined, state: join(environment.state, 'adhoc', nameOf(sources)) }
 }
 
 /** The address itself may hold a secret, so it is told by its number. */

@@ -1,11 +1,14 @@
 import { z } from 'zod'
+import { isVersionRange } from '../../sync/model/tag-range.ts'
 import { AUTH, PROGRAM, SECRET } from './schema-access.ts'
 import { bytes, count, cron, duration, folder, gitUrl, globs, id, line, path, ref, webUrl } from './values.ts'
 
 // One entry of `sources`, those of later versions included: a key is named once and for ever.
 
 const TAG_RANGE = z.strictObject({
-  range: line(200).describe('A range of semantic versions, such as ^2 or >=1.4 <3. The highest tag in it is followed.'),
+  range: line(200)
+    .refine(isVersionRange, 'must be a range of semantic versions, such as ^2 or >=1.4 <3')
+    .describe('A range of semantic versions, such as ^2 or >=1.4 <3. The highest tag in it is followed.'),
   prefix: line(200).optional().describe('What stands before the version in the name of the tag, such as v.'),
   prereleases: z.boolean().optional().describe('Whether versions such as 2.0.0-rc.1 count. Default: false.'),
 })

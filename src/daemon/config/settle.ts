@@ -1,10 +1,11 @@
 import { dirname, join, resolve } from 'node:path'
-import type { Schedule, Source } from '../../sync/model/source.ts'
+import type { AskedRef } from '../../sync/model/revision.ts'
+import type { Brakes, Schedule, Source } from '../../sync/model/source.ts'
 import { TOKEN_USERNAME } from './access.ts'
 import type { Access, SecretReference } from './access.ts'
 import type { Environment } from './environment.ts'
 import type { ConfigFile } from './schema.ts'
-import type { Config, HttpLimits, Limits } from '../config.ts'
+import type { Config, HttpLimits, Limits, Mode } from '../config.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
 type AuthEntry = NonNullable<SourceEntry['auth']>
@@ -23,6 +24,8 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       instructions: file.serve.instructions,
     },
     state: file.state === undefined ? environment.state : absolute(file.state),
+    lock: file.lock === undefined ? join(dirname(resolve(fileName)), 'skills.lock') : absolute(file.lock),
+    mode: FREE,
     retention: {
       generations: file.retention.generations,
       youngerThanMs: file.retention.younger_than,
@@ -32,17 +35,29 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
   }
 }
 
+const FREE: Mode = { locked: false, offline: false }
+
 function absolutePath(path: string, folder: string, environment: Environment): string {
   if (path === '~' || path.startsWith('~/')) return join(environment.home, path.slice(1))
   return resolve(folder, path)
 }
 
 function sourceOf(entry: SourceEntry): Source {
-  const { id, url, ref, root, include, exclude, unlisted, names, strict, lfs } = entry
-  // The table of later keys refuses a file with another kind of source or of ref before this is asked.
-  if (url === undefined || typeof ref === 'object') throw new TypeError('A source of a later version was let through')
+  const { id, url, update, root, include, exclude, unlisted, names, strict, lfs } = entry
+  // The table of later keys refuses a file with another kind of source before this is asked.
+  if (url === undefined) throw new TypeError('A source of a later version was let through')
   const selection = { root, include, exclude, unlisted, names, strict, lfs }
-  return { kind: 'git', id, url, ref, schedule: scheduleOf(entry), ...selection }
+  const following = { ref: askedOf(entry), update, brakes: brakesOf(entry), schedule: scheduleOf(entry) }
+  return { kind: 'git', id, url, ...following, ...selection }
+}
+
+function askedOf({ ref }: SourceEntry): AskedRef {
+  if (typeof ref !== 'object') return ref
+  return { range: ref.range, prefix: ref.prefix ?? '', prereleases: ref.prereleases ?? false }
+}
+
+function brakesOf({ brakes }: SourceEntry): Brakes {
+  return { movedTag: brakes?.moved_tag ?? 'hold', massDeletion: brakes?.mass_deletion ?? 'hold' }
 }
 
 /** Every five minutes, if nothing else is said. */

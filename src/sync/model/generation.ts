@@ -8,6 +8,8 @@ export interface Generation {
   readonly createdAt: string
   /** In the order of the configuration. */
   readonly sources: readonly Held[]
+  /** What made it. Absent in generations of older versions. */
+  readonly cause?: Cause
 }
 
 /** The snapshot that a generation holds of one source. */
@@ -16,3 +18,17 @@ export interface Held {
   /** The name of the snapshot in the store: SHA-256 of its JSON, 64 hex digits. */
   readonly snapshot: string
 }
+
+/** Why there is a new generation, and who asked for it. */
+export interface Cause {
+  /** `withdraw`: something may not be served any longer (lock, signature). */
+  readonly action: 'update' | 'rollback' | 'withdraw'
+  readonly trigger: Trigger
+  /** Absent where it is about all of them. */
+  readonly source?: SourceId
+  /** A commit that does not have the one before among its ancestors. */
+  readonly rewritten?: true
+}
+
+/** Who wanted a source to be looked at. */
+export type Trigger = 'start' | 'schedule' | 'webhook' | 'command'

@@ -4,7 +4,39 @@ import type { Snapshot } from './snapshot.ts'
 import type { SyncError } from './sync-error.ts'
 
 /** How a pull ended. */
-export type Outcome =
-  | { readonly kind: 'unchanged'; readonly revision: Revision }
-  | { readonly kind: 'updated'; readonly revision: Revision; readonly snapshot: Snapshot; readonly held: Held }
-  | { readonly kind: 'failed'; readonly error: SyncError }
+export type Outcome = Unchanged | Updated | Waiting | Failed
+
+export interface Unchanged {
+  readonly kind: 'unchanged'
+  /** What was seen. Undefined where nobody was asked, since the network is off. */
+  readonly revision: Revision | undefined
+  /** What a person should know although nothing failed: where upstream departs from the lock. */
+  readonly drift?: SyncError
+}
+
+export interface Updated {
+  readonly kind: 'updated'
+  readonly revision: Revision
+  readonly snapshot: Snapshot
+  readonly held: Held
+  /** What was served before. */
+  readonly from: Revision | undefined
+  /** The branch was rewritten: what was served before is no ancestor. Undefined where that is not known. */
+  readonly rewritten: boolean | undefined
+  readonly drift?: SyncError
+}
+
+/** The ref moved, and what was served is served on: until a person decides, or because one did. */
+export interface Waiting {
+  readonly kind: 'held'
+  /** What was seen; undefined where nobody looked. */
+  readonly revision: Revision | undefined
+  readonly reason: SyncError
+}
+
+export interface Failed {
+  readonly kind: 'failed'
+  readonly error: SyncError
+  /** What is served may not be served any longer. */
+  readonly withdraw?: true
+}

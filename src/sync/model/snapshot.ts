@@ -2,6 +2,7 @@ import type { Finding } from './finding.ts'
 import type { ObjectId, Revision } from './revision.ts'
 import type { Skill } from './skill.ts'
 import type { SourceId } from './source-id.ts'
+import type { Signers } from './trust.ts'
 
 /** What was found in one revision of one source. Plain data: JSON and back is the identity. */
 export interface Snapshot {
@@ -21,8 +22,8 @@ export interface Snapshot {
    * found below them. An equal id in a later commit means: the same skills, unread.
    */
   readonly folders: Readonly<Record<string, ObjectId>>
-  /** The raw commit and tag objects, base64. */
-  readonly proof: { readonly commit: string; readonly tag?: string }
+  /** The raw commit and tag objects, base64, and who signed them, where that was asked for. */
+  readonly proof: { readonly commit: string; readonly tag?: string; readonly signers?: Signers }
 }
 
 /** How many SKILL.md were seen, and what became of them. The parts add up to `seen`. */

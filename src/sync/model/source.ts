@@ -1,3 +1,4 @@
+import type { AskedRef } from './revision.ts'
 import type { SourceId } from './source-id.ts'
 
 /** What the operator wrote about one place that skills come from, checked and with every default filled in. */
@@ -9,10 +10,20 @@ export interface GitSource extends Selection {
   readonly id: SourceId
   /** An absolute `http:`, `https:` or `file:` address that holds no user name, password, query or fragment. */
   readonly url: string
-  /** Branch, tag, `refs/…` or full commit id. Undefined follows the repository's default branch. */
-  readonly ref: string | undefined
+  readonly ref: AskedRef
+  /** What moves it. `auto`: the ref. `locked`: the lock alone. `review`: the ref, once a person approved. */
+  readonly update: 'auto' | 'locked' | 'review'
+  readonly brakes: Brakes
   /** How often the ref is looked at: a cron expression, or a period in milliseconds. */
   readonly schedule: Schedule
+}
+
+/** What waits for a person, and what is followed. */
+export interface Brakes {
+  /** A tag that names another object than before. */
+  readonly movedTag: 'hold' | 'follow'
+  /** A commit with no skill where there were some, or with fewer than half and over five fewer. */
+  readonly massDeletion: 'hold' | 'follow'
 }
 
 export type Schedule =

@@ -11,6 +11,12 @@ export type SyncErrorCode =
   | 'tag-moved'
   | 'history-rewritten'
   | 'mass-deletion'
+  | 'default-branch-moved'
+  | 'awaiting-approval'
+  | 'paused'
+  | 'pinned'
+  | 'rolled-back'
+  | 'rejected'
   | 'revision-unverified'
   | 'lock-mismatch'
   | 'content-refused'
@@ -48,6 +54,11 @@ export function mendOf(code: SyncErrorCode): string {
   return MENDS[code]
 }
 
+/** Whether somebody decided that it be so: there is nothing to mend. */
+export function isByChoice(code: SyncErrorCode): boolean {
+  return code === 'paused' || code === 'pinned' || code === 'rolled-back' || code === 'rejected'
+}
+
 /** The one check of the rule, for codes that were written down by a version of us. */
 export function isSyncErrorCode(text: string): text is SyncErrorCode {
   return Object.hasOwn(MENDS, text)
@@ -62,11 +73,18 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'repository-not-found': 'Check the address; a private repository without a credential looks the same',
   'ref-not-found': 'Check `ref`; the branch or tag may have been renamed or deleted',
   'ref-ambiguous': 'Write the full name: refs/heads/… for the branch, refs/tags/… for the tag',
-  'tag-moved': 'Look at both commits; the held one is served on until a person decides',
-  'history-rewritten': 'Look at both commits; the held one is served on until a person decides',
-  'mass-deletion': 'If the deletion is meant, a person has to say so; until then the last skills are served on',
+  'tag-moved': 'Look at both with skillsyncd diff; the old one is served on until skillsyncd approve, reject or update',
+  'history-rewritten': 'Look at both with skillsyncd diff; the old one is served on until skillsyncd approve or reject',
+  'mass-deletion': 'If the deletion is meant, skillsyncd approve; until then the last skills are served on',
+  'default-branch-moved': 'Name the branch that is meant in `ref`, or skillsyncd approve to follow the new one',
+  'awaiting-approval': 'Look at it with skillsyncd diff, then skillsyncd approve or reject',
+  paused: 'skillsyncd resume lets it be looked at again',
+  pinned: 'skillsyncd unpin lets it move again',
+  'rolled-back': 'skillsyncd release lets it move again; without --hold the next commit is taken by itself',
+  rejected: 'Nothing to do: the next commit is taken; skillsyncd approve takes this one after all',
   'revision-unverified': 'Check who signed the commit, and `signed.allowed_signers`',
-  'lock-mismatch': 'Compare the lock with the configuration; the message names what differs',
+  'lock-mismatch':
+    'skillsyncd verify tells all that differs; skillsyncd lock adds what is missing, update moves what is there',
   'content-refused': 'The repository holds something that is never served; the message names it',
   'limit-exceeded': 'Raise the limit that the message names, or narrow `root` and `include`',
   'git-missing': 'Install the git program, or use an http(s) address',

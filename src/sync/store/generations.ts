@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Generation, Held } from '../model/generation.ts'
+import type { Cause, Generation, Held } from '../model/generation.ts'
 import { isSourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { writeWhole } from './atomic.ts'
@@ -48,8 +48,8 @@ export class GenerationStore {
   }
 
   /** Writes the next generation and makes it the one that is served. Its snapshots are in the store already. */
-  async publish(sources: readonly Held[], now: Date): Promise<Generation> {
-    return this.exclusively(() => this.#publish(sources, now))
+  async publish(sources: readonly Held[], now: Date, cause?: Cause): Promise<Generation> {
+    return this.exclusively(() => this.#publish(sources, now, cause))
   }
 
   /** Runs while nobody publishes, each in turn. */
@@ -64,13 +64,13 @@ export class GenerationStore {
     return this.#state.setAside(this.#fileOf(number))
   }
 
-  async #publish(sources: readonly Held[], now: Date): Promise<Generation> {
+  async #publish(sources: readonly Held[], now: Date, cause: Cause | undefined): Promise<Generation> {
     for (const { source, snapshot } of sources) {
       if (await this.#snapshots.has(snapshot)) continue
       throw new SyncError('store-failed', `Cannot publish "${source}": its snapshot "${snapshot}" is not in the store`)
     }
     const number = Math.max(0, (await this.#pointed()) ?? 0, ...(await this.numbers())) + 1
-    const generation = { number, createdAt: now.toISOString(), sources: [...sources] }
+    const generation = { number, createdAt: now.toISOString(), sources: [...sources], ...(cause && { cause }) }
     await writeWhole(this.#fileOf(number), canonicalJson(generation))
     await writeWhole(this.#currentFile, `${number}\n`)
     return generation
@@ -107,9 +107,19 @@ function numberIn(text: string): number | undefined {
 function parseGeneration(text: string, number: number): Generation | undefined {
   const value = parseJson(text)
   if (!isObject(value) || value['number'] !== number) return undefined
-  const { createdAt, sources } = value
+  const { createdAt, sources, cause } = value
   if (!isTime(createdAt) || !Array.isArray(sources) || !sources.every(isHeld)) return undefined
-  return { number, createdAt, sources }
+  // Only history: one that cannot be read costs no generation.
+  return { number, createdAt, sources, ...(isCause(cause) && { cause }) }
+}
+
+function isCause(value: unknown): value is Cause {
+  if (!isObject(value)) return false
+  const { action, trigger, source, rewritten } = value
+  if (action !== 'update' && action !== 'rollback' && action !== 'withdraw') return false
+  if (trigger !== 'start' && trigger !== 'schedule' && trigger !== 'webhook' && trigger !== 'command') return false
+  if (rewritten !== undefined && rewritten !== true) return false
+  return source === undefined || (typeof source === 'string' && isSourceId(source))
 }
 
 function isHeld(value: unknown): value is Held {

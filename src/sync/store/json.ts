@@ -19,6 +19,32 @@ function jsonOf(value: unknown): string {
   return `{${members}}`
 }
 
+/** The same form with a line for each member and each item, for files that people read, compare and merge. */
+export function indentedJson(value: unknown): string {
+  return `${indented(value, '')}\n`
+}
+
+function indented(value: unknown, indent: string): string {
+  const inner = `${indent}  `
+  if (Array.isArray(value))
+    return bracketed(
+      '[',
+      ']',
+      value.map((item) => `${inner}${indented(item, inner)}`),
+      indent,
+    )
+  if (!isObject(value)) return JSON.stringify(value)
+  const members = Object.keys(value)
+    .sort()
+    .filter((key) => value[key] !== undefined)
+    .map((key) => `${inner}${JSON.stringify(key)}: ${indented(value[key], inner)}`)
+  return bracketed('{', '}', members, indent)
+}
+
+function bracketed(open: string, close: string, lines: readonly string[], indent: string): string {
+  return lines.length === 0 ? `${open}${close}` : `${open}\n${lines.join(',\n')}\n${indent}${close}`
+}
+
 /** The value that the text stands for; undefined where it is not JSON. */
 export function parseJson(text: string): unknown {
   try {

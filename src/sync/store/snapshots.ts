@@ -38,6 +38,14 @@ export class SnapshotStore {
     return snapshot
   }
 
+  /** Undefined for one that is damaged or gone. */
+  async readWhole(digest: string): Promise<Snapshot | undefined> {
+    return this.read(digest).catch((error: unknown) => {
+      if (error instanceof Damaged) return undefined
+      throw error
+    })
+  }
+
   /** How large the file is; 0 where there is none. */
   async bytes(digest: string): Promise<number> {
     const found = await unlessAbsent(lstat(this.#fileOf(digest))).catch(cannot(`look for the snapshot "${digest}"`))

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { isObjectId, type Revision } from '../model/revision.ts'
+import { isObjectId, type AskedRef, type Revision } from '../model/revision.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { isSyncErrorCode, type SyncErrorCode } from '../model/sync-error.ts'
 import { writeWhole } from './atomic.ts'
@@ -13,7 +13,7 @@ export interface SourceRecord {
   readonly lastSuccess: string | undefined
   /** What is wrong with it; undefined while all is well. */
   readonly condition: { readonly code: SyncErrorCode; readonly message: string } | undefined
-  /** What the last success saw. */
+  /** What was seen when the source last answered, taken or not. */
   readonly revision: Revision | undefined
 }
 
@@ -66,7 +66,14 @@ function isCondition(value: unknown): value is NonNullable<SourceRecord['conditi
 function isRevision(value: unknown): value is Revision {
   if (!isObject(value)) return false
   const { asked, ref, commit, tag } = value
-  if (asked !== undefined && typeof asked !== 'string') return false
+  if (!isAsked(asked)) return false
   if (typeof ref !== 'string' || typeof commit !== 'string' || !isObjectId(commit)) return false
   return tag === undefined || (typeof tag === 'string' && isObjectId(tag))
+}
+
+function isAsked(value: unknown): value is AskedRef {
+  if (value === undefined || typeof value === 'string') return true
+  if (!isObject(value)) return false
+  const { range, prefix, prereleases } = value
+  return typeof range === 'string' && typeof prefix === 'string' && typeof prereleases === 'boolean'
 }

@@ -1,5 +1,6 @@
 import { Claims } from './claims.ts'
 import { collect, type Collected, type Retention } from './collect.ts'
+import { DecisionStore } from './decisions.ts'
 import { GenerationStore } from './generations.ts'
 import { SkillStore } from './skills.ts'
 import { SnapshotStore } from './snapshots.ts'
@@ -21,6 +22,7 @@ export class Store {
   readonly snapshots: SnapshotStore
   readonly generations: GenerationStore
   readonly records: SourceRecords
+  readonly decisions: DecisionStore
   #bytes = 0
 
   private constructor(folder: StateFolder, options: StoreOptions) {
@@ -30,6 +32,7 @@ export class Store {
     this.snapshots = new SnapshotStore(folder, claims)
     this.generations = new GenerationStore(folder, this.snapshots)
     this.records = new SourceRecords(folder)
+    this.decisions = new DecisionStore(folder)
   }
 
   /** Opens the state folder, and makes it where there is none. */

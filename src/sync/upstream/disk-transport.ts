@@ -8,7 +8,7 @@ import { SyncError } from '../model/sync-error.ts'
 import type { GitTransport } from './git.ts'
 import type { Place } from './git-messages.ts'
 import { peelObject } from './git-tree.ts'
-import type { Ref } from './ref-rules.ts'
+import type { Ref, RefPattern } from './ref-rules.ts'
 import type { Reach } from './upstream.ts'
 
 /** A repository on this disk: bare, or with a work tree. Nothing is written to it. */
@@ -21,10 +21,19 @@ export class DiskTransport implements GitTransport {
     this.#reach = reach
   }
 
-  async list(names: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
+  async list(patterns: readonly RefPattern[]): Promise<readonly Ref[]> {
     const gitdir = await this.#open()
-    const refs = await Promise.all(names.map((name) => this.#ref(gitdir, name, signal)))
+    const names = await this.#read(() => Promise.all(patterns.map((pattern) => namesOf(gitdir, pattern))))
+    const refs = await Promise.all(names.flat().map((name) => this.#ref(gitdir, name)))
     return refs.filter((ref) => ref !== undefined)
+  }
+
+  /** Only of the one that was chosen: each takes a worker. */
+  async peel(ref: Ref, signal: AbortSignal): Promise<Ref> {
+    // A branch is a commit by git's own rule; anything else has to be looked at.
+    if (ref.name === 'HEAD' || ref.name.startsWith('refs/heads/')) return ref
+    const commit = await peelObject({ kind: 'disk', folder: await this.#open() }, ref.id, this.#reach, signal)
+    return commit === undefined || commit === ref.id ? ref : { ...ref, peeled: commit }
   }
 
   async isEmpty(): Promise<boolean> {
@@ -39,17 +48,12 @@ export class DiskTransport implements GitTransport {
 
   forget(): void {}
 
-  async #ref(gitdir: string, name: string, signal: AbortSignal): Promise<Ref | undefined> {
+  async #ref(gitdir: string, name: string): Promise<Ref | undefined> {
     const id = await this.#read(() => idOf(gitdir, name))
     if (id === undefined) return undefined
-    if (name === 'HEAD') {
-      const target = await this.#read(() => resolveRef({ fs, gitdir, ref: name, depth: 2 }))
-      return target.startsWith('refs/') ? { name, id, target } : { name, id }
-    }
-    // A branch is a commit by git's own rule; anything else has to be looked at.
-    if (name.startsWith('refs/heads/')) return { name, id }
-    const commit = await peelObject({ kind: 'disk', folder: gitdir }, id, this.#reach, signal)
-    return commit === undefined || commit === id ? { name, id } : { name, id, peeled: commit }
+    if (name !== 'HEAD') return { name, id }
+    const target = await this.#read(() => resolveRef({ fs, gitdir, ref: name, depth: 2 }))
+    return target.startsWith('refs/') ? { name, id, target } : { name, id }
   }
 
   /** The folder with the objects and refs, once it is clear that both can be read. */
@@ -68,6 +72,13 @@ export class DiskTransport implements GitTransport {
       throw new SyncError('source-unreachable', `Cannot read "${this.#path}"`, { cause })
     })
   }
+}
+
+/** Only tags are ever asked for by a prefix. */
+async function namesOf(gitdir: string, { kind, text }: RefPattern): Promise<string[]> {
+  if (kind === 'name') return [text]
+  const tags = await listTags({ fs, gitdir })
+  return tags.map((tag) => `refs/tags/${tag}`).filter((name) => name.startsWith(text))
 }
 
 async function idOf(gitdir: string, ref: string): Promise<ObjectId | undefined> {

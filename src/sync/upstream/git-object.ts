@@ -34,6 +34,14 @@ export function treeOfCommit(commit: Buffer): ObjectId | undefined {
   return headerOf(commit, /^tree ([0-9a-f]{40})\n/)
 }
 
+/** The commits that a commit names as its parents, in its order. */
+export function parentsOf(commit: Buffer): ObjectId[] {
+  const header = commit.toString('latin1', 0, Math.max(0, commit.indexOf('\n\n')))
+  return [...header.matchAll(/^parent ([0-9a-f]+)$/gm)].flatMap(([, id]) =>
+    id !== undefined && isObjectId(id) ? [id] : [],
+  )
+}
+
 /** What a tag object points to; undefined if it names nothing. */
 export function targetOfTag(tag: Buffer): ObjectId | undefined {
   return headerOf(tag, /^object ([0-9a-f]{40})\n/)

@@ -3,13 +3,23 @@ import type { GitSource } from '../model/source.ts'
 import type { Tree } from '../model/tree.ts'
 import type { Place } from './git-messages.ts'
 import { openGitTree } from './git-tree.ts'
-import { candidatesOf, chooseRef, refNotFound, revisionOfCommit, type Ref } from './ref-rules.ts'
-import type { KnownTrees, Reach, Upstream } from './upstream.ts'
+import {
+  chooseRef,
+  patternsOf,
+  refNotFound,
+  revisionOf,
+  revisionOfCommit,
+  type Ref,
+  type RefPattern,
+} from './ref-rules.ts'
+import type { KnownTrees, Reach, Relation, Upstream } from './upstream.ts'
 
 /** How a git repository is reached. It knows no rule about refs, and keeps nothing of the repository. */
 export interface GitTransport {
-  /** Those of the refs that exist, in full names; others may be in the answer. */
-  list(names: readonly string[], signal: AbortSignal): Promise<readonly Ref[]>
+  /** Those of the refs that exist, in full names; others may be in the answer, and a tag need not be peeled. */
+  list(patterns: readonly RefPattern[], signal: AbortSignal): Promise<readonly Ref[]>
+  /** The same ref, and where it is an annotated tag, what that leads to. */
+  peel(ref: Ref, signal: AbortSignal): Promise<Ref>
   /** Whether there is no branch and no tag at all. */
   isEmpty(signal: AbortSignal): Promise<boolean>
   /** Where a worker finds the objects. */
@@ -35,10 +45,14 @@ export class GitUpstream implements Upstream {
     const { ref, id } = this.#source
     const commit = revisionOfCommit(ref)
     if (commit !== undefined) return commit
-    const listing = await this.#transport.list(candidatesOf(ref), signal)
-    const revision = chooseRef(ref, listing, id)
-    if (revision !== undefined) return revision
-    throw refNotFound(ref, id, await this.#transport.isEmpty(signal))
+    const listing = await this.#transport.list(patternsOf(ref), signal)
+    const chosen = chooseRef(ref, listing, id)
+    if (chosen !== undefined) return revisionOf(ref, await this.#transport.peel(chosen, signal))
+    throw refNotFound(ref, id, listing, await this.#transport.isEmpty(signal))
+  }
+
+  async relation(): Promise<Relation> {
+    return 'unknown'
   }
 
   async fetch(revision: Revision, known: KnownTrees, signal: AbortSignal): Promise<Tree> {

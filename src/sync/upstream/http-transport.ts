@@ -3,7 +3,7 @@ import type { GitTransport } from './git.ts'
 import type { Place } from './git-messages.ts'
 import { discover } from './git-discover.ts'
 import { listRefs, type Server } from './git-remote.ts'
-import type { Ref } from './ref-rules.ts'
+import type { Ref, RefPattern } from './ref-rules.ts'
 import type { Reach } from './upstream.ts'
 
 /** A repository behind http(s). */
@@ -16,18 +16,24 @@ export class HttpTransport implements GitTransport {
     this.#reach = reach
   }
 
-  async list(names: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
+  /** A server knows prefixes alone, and peels each tag of its answer. */
+  async list(patterns: readonly RefPattern[], signal: AbortSignal): Promise<readonly Ref[]> {
     try {
       const http = await this.#open(signal)
-      return await listRefs(http, await this.#server(http, signal), names)
+      const prefixes = patterns.map(({ text }) => text)
+      return await listRefs(http, await this.#server(http, signal), prefixes)
     } catch (cause) {
       this.forget()
       throw cause
     }
   }
 
+  async peel(ref: Ref): Promise<Ref> {
+    return ref
+  }
+
   async isEmpty(signal: AbortSignal): Promise<boolean> {
-    return (await this.list(['refs/heads/', 'refs/tags/'], signal)).length === 0
+    return (await this.list(ANY, signal)).length === 0
   }
 
   async locate(signal: AbortSignal): Promise<Place> {
@@ -59,6 +65,11 @@ export class HttpTransport implements GitTransport {
     return server
   }
 }
+
+const ANY: readonly RefPattern[] = [
+  { kind: 'prefix', text: 'refs/heads/' },
+  { kind: 'prefix', text: 'refs/tags/' },
+]
 
 /** What servers can do, by repository, for this process: it makes a poll one request. Forgotten at the first failure. */
 const SERVERS = new Map<string, Server>()

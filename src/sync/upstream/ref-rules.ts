@@ -1,5 +1,6 @@
-import { isObjectId, type ObjectId, type Revision } from '../model/revision.ts'
+import { askedText, isObjectId, type AskedRef, type ObjectId, type Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
+import { highestTags } from '../model/tag-range.ts'
 
 /** A name in a repository and the object it points to. */
 export interface Ref {
@@ -13,40 +14,74 @@ export interface Ref {
 }
 
 /** The revision that needs no listing, because a commit id was asked for. */
-export function revisionOfCommit(asked: string | undefined): Revision | undefined {
-  const id = asked?.toLowerCase()
-  return id !== undefined && isObjectId(id) ? { asked, ref: id, commit: id } : undefined
+export function revisionOfCommit(asked: AskedRef): Revision | undefined {
+  const id = typeof asked === 'string' ? asked.toLowerCase() : ''
+  return isObjectId(id) ? { asked, ref: id, commit: id } : undefined
 }
 
-/** The full names that `asked` can mean, in no order: two that exist are one too many. */
-export function candidatesOf(asked: string | undefined): readonly string[] {
+/** What to look for: a name in full, or all names that begin alike. */
+export interface RefPattern {
+  readonly kind: 'name' | 'prefix'
+  readonly text: string
+}
+
+/** The refs that `asked` can mean, in no order. HEAD is among them: where nothing is found it says what there is. */
+export function patternsOf(asked: AskedRef): readonly RefPattern[] {
+  if (typeof asked === 'object') return [HEAD, { kind: 'prefix', text: `${TAGS}${asked.prefix}` }]
+  return [...new Set(['HEAD', ...candidatesOf(asked)])].map((text) => ({ kind: 'name', text }))
+}
+
+const HEAD: RefPattern = { kind: 'name', text: 'HEAD' }
+
+const TAGS = 'refs/tags/'
+
+/** The full names that `asked` can mean: two that exist are one too many. */
+function candidatesOf(asked: string | undefined): readonly string[] {
   if (asked === undefined || asked === 'HEAD') return ['HEAD']
   if (asked.startsWith('refs/')) return [asked]
-  return [`refs/heads/${asked}`, `refs/tags/${asked}`]
+  return [`refs/heads/${asked}`, `${TAGS}${asked}`]
 }
 
-/**
- * Where `asked` points in a listing; undefined if nothing in it is meant. The listing may hold more than was asked for,
- * since servers match by prefix.
- */
-export function chooseRef(asked: string | undefined, listing: readonly Ref[], source: string): Revision | undefined {
-  const candidates = candidatesOf(asked)
-  const [found, other] = listing.filter((ref) => candidates.includes(ref.name))
-  if (found === undefined) return undefined
-  if (other !== undefined) {
-    const names = [found.name, other.name].sort().join('" and "')
-    throw new SyncError('ref-ambiguous', `Cannot resolve "${asked}" of "${source}": there are "${names}"`)
-  }
-  const place = { asked, ref: nameOf(found) }
-  return found.peeled === undefined ? { ...place, commit: found.id } : { ...place, commit: found.peeled, tag: found.id }
+/** The one ref of a listing that `asked` means; undefined if there is none. The listing may hold more than was asked for. */
+export function chooseRef(asked: AskedRef, listing: readonly Ref[], source: string): Ref | undefined {
+  const found = typeof asked === 'object' ? inRange(asked, listing) : named(candidatesOf(asked), listing)
+  if (found.length < 2) return found[0]
+  const names = found.map(({ name }) => name).sort()
+  const some = names.slice(0, 5).map((name) => `"${name}"`)
+  const message = `Cannot resolve "${askedText(asked)}" of "${source}": there are ${some.join(' and ')}`
+  throw new SyncError('ref-ambiguous', message)
+}
+
+function named(names: readonly string[], listing: readonly Ref[]): Ref[] {
+  return listing.filter((ref) => names.includes(ref.name))
+}
+
+function inRange(range: Extract<AskedRef, object>, listing: readonly Ref[]): Ref[] {
+  const tags = new Map(
+    listing.filter(({ name }) => name.startsWith(TAGS)).map((ref) => [ref.name.slice(TAGS.length), ref]),
+  )
+  return highestTags([...tags.keys()], range).flatMap((tag) => tags.get(tag) ?? [])
+}
+
+/** Where a ref, once peeled, leads to. */
+export function revisionOf(asked: AskedRef, ref: Ref): Revision {
+  const place = { asked, ref: nameOf(ref) }
+  return ref.peeled === undefined ? { ...place, commit: ref.id } : { ...place, commit: ref.peeled, tag: ref.id }
 }
 
 /** Why nothing was found. `isEmpty`: the repository has no branch and no tag at all. */
-export function refNotFound(asked: string | undefined, source: string, isEmpty: boolean): SyncError {
-  const what = asked === undefined ? `the default branch of "${source}"` : `"${asked}" of "${source}"`
-  const why = isEmpty ? 'the repository has no commits' : 'no such ref'
-  const isDangling = !isEmpty && candidatesOf(asked)[0] === 'HEAD'
-  return new SyncError('ref-not-found', `Cannot resolve ${what}: ${isDangling ? 'its HEAD points to no branch' : why}`)
+export function refNotFound(asked: AskedRef, source: string, listing: readonly Ref[], isEmpty: boolean): SyncError {
+  const what = asked === undefined ? `the default branch of "${source}"` : `"${askedText(asked)}" of "${source}"`
+  return new SyncError('ref-not-found', `Cannot resolve ${what}: ${whyNot(asked, listing, isEmpty)}`)
+}
+
+function whyNot(asked: AskedRef, listing: readonly Ref[], isEmpty: boolean): string {
+  if (isEmpty) return 'the repository has no commits'
+  if (typeof asked === 'object') return 'no tag has a version in that range'
+  if (candidatesOf(asked)[0] === 'HEAD') return 'its HEAD points to no branch'
+  const head = listing.find(({ name }) => name === 'HEAD')
+  const branch = head === undefined ? 'HEAD' : nameOf(head)
+  return branch === 'HEAD' ? 'no such ref' : `no such ref; its default branch is "${branch}"`
 }
 
 /** The branch that HEAD stands for. A server can claim any target, so one that is no name of a branch is not repeated. */

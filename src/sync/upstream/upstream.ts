@@ -10,7 +10,12 @@ export interface Upstream {
   resolve(signal: AbortSignal): Promise<Revision>
   /** The commit of the revision, with all of its trees but those the caller knows; no file content yet. */
   fetch(revision: Revision, known: KnownTrees, signal: AbortSignal): Promise<Tree>
+  /** Whether `to` has `from` among its ancestors. That it could not be learnt is no failure. */
+  relation(from: ObjectId, to: ObjectId, signal: AbortSignal): Promise<Relation>
 }
+
+/** Whether a commit leads to an earlier one. `unknown`: it could not be learnt within bounds. */
+export type Relation = 'descends' | 'rewritten' | 'unknown'
 
 /**
  * Trees that the caller will not ask for, by their path from the repository's root (the root is the empty path): what lies

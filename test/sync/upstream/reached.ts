@@ -84,5 +84,7 @@ function sourceAt(url: string, ref: string | undefined): GitSource {
   if (!isSourceId(id)) throw new Error(`"${id}" is no source id`)
   const selection = { root: '', include: ['**'], exclude: [], unlisted: [] }
   const rest = { names: 'remap', strict: false, lfs: 'withhold' } as const
-  return { kind: 'git', id, url, ref, schedule: { kind: 'every', periodMs: 1000 }, ...selection, ...rest }
+  return { kind: 'git', id, url, ref, schedule: { kind: 'every', periodMs: 1000 }, ...FOLLOWING, ...selection, ...rest }
 }
+
+const FOLLOWING = { update: 'auto', brakes: { movedTag: 'hold', massDeletion: 'hold' } } as const

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import {
-  candidatesOf,
   chooseRef,
+  patternsOf,
   refNotFound,
+  revisionOf,
   revisionOfCommit,
   type Ref,
 } from '../../../src/sync/upstream/ref-rules.ts'
@@ -40,7 +41,9 @@ test.each<[string | undefined, object | undefined]>([
   ['pull/7/head', undefined],
   ['', undefined],
 ])('in a listing, %s means %j', (asked, revision) => {
-  expect(chooseRef(asked, LISTING, 'team')).toEqual(revision)
+  const found = chooseRef(asked, LISTING, 'team')
+
+  expect(found && revisionOf(asked, found)).toEqual(revision)
 })
 
 test('a name that is a branch and a tag is ambiguous, and the message has both', () => {
@@ -50,13 +53,13 @@ test('a name that is a branch and a tag is ambiguous, and the message has both',
 })
 
 test('a HEAD that points to a commit stays HEAD', () => {
-  expect(chooseRef(undefined, [{ name: 'HEAD', id: TWO }], 'team')).toMatchObject({ ref: 'HEAD', commit: TWO })
+  expect(revisionOf(undefined, { name: 'HEAD', id: TWO })).toMatchObject({ ref: 'HEAD', commit: TWO })
 })
 
 test.each(['refs/heads/\u001b[2J', 'refs/heads/', 'refs/heads/a b', `refs/heads/${'x'.repeat(300)}`, 'elsewhere'])(
   'a target of HEAD that no branch can have is not repeated: %j',
   (target) => {
-    expect(chooseRef(undefined, [{ name: 'HEAD', id: TWO, target }], 'team')).toMatchObject({ ref: 'HEAD' })
+    expect(revisionOf(undefined, { name: 'HEAD', id: TWO, target })).toMatchObject({ ref: 'HEAD' })
   },
 )
 
@@ -70,12 +73,50 @@ test('a full commit id needs no listing, whatever its case', () => {
 })
 
 test('a short name is a branch or a tag, and a full name only itself', () => {
-  expect(candidatesOf('v1')).toEqual(['refs/heads/v1', 'refs/tags/v1'])
-  expect(candidatesOf('refs/heads/v1')).toEqual(['refs/heads/v1'])
+  expect(patternsOf('v1').map(({ text }) => text)).toEqual(['HEAD', 'refs/heads/v1', 'refs/tags/v1'])
+  expect(patternsOf('refs/heads/v1').map(({ text }) => text)).toEqual(['HEAD', 'refs/heads/v1'])
 })
 
 test('what is not found is told from a repository that is empty', () => {
-  expect(refNotFound('x', 'team', false).message).toBe('Cannot resolve "x" of "team": no such ref')
-  expect(refNotFound(undefined, 'team', true).message).toContain('the repository has no commits')
-  expect(refNotFound(undefined, 'team', false).message).toContain('its HEAD points to no branch')
+  expect(refNotFound('x', 'team', [], false).message).toBe('Cannot resolve "x" of "team": no such ref')
+  expect(refNotFound(undefined, 'team', [], true).message).toContain('the repository has no commits')
+  expect(refNotFound(undefined, 'team', [], false).message).toContain('its HEAD points to no branch')
+})
+
+test('a branch that is gone is told with the one that is the default now', () => {
+  expect(refNotFound('master', 'team', LISTING, false).message).toBe(
+    'Cannot resolve "master" of "team": no such ref; its default branch is "refs/heads/trunk"',
+  )
+})
+
+const VERSIONS: readonly Ref[] = [
+  'v1.9.0',
+  'v2.0.0-rc.1',
+  'v2.1.0',
+  'v2.1.0-beta',
+  '2.4.0',
+  'tools-v3.0.0',
+  'v02.9.0',
+].map((tag) => ({ name: `refs/tags/${tag}`, id: ONE }))
+
+test.each<[string, string, boolean, string | undefined]>([
+  ['^2', 'v', false, 'v2.1.0'],
+  ['^2', '', false, '2.4.0'],
+  ['*', 'tools-v', false, 'tools-v3.0.0'],
+  ['>=1 <2.1.0', 'v', false, 'v1.9.0'],
+  ['>=1 <2.1.0', 'v', true, 'v2.1.0-beta'],
+  ['>=2.0.0-rc.0 <2.1.0', 'v', false, undefined],
+  ['^9', 'v', false, undefined],
+])('the range %s after "%s", pre-releases %s, is the tag %s', (range, prefix, prereleases, tag) => {
+  const found = chooseRef({ range, prefix, prereleases }, VERSIONS, 'team')
+
+  expect(found?.name).toBe(tag && `refs/tags/${tag}`)
+})
+
+test('two tags for one version are one too many', () => {
+  const listing = ['v1.0.0', '1.0.0'].map((tag) => ({ name: `refs/tags/${tag}`, id: ONE }))
+
+  expect(() => chooseRef({ range: '1', prefix: '', prereleases: false }, listing, 'team')).toThrow(
+    'Cannot resolve "1" of "team": there are "refs/tags/1.0.0" and "refs/tags/v1.0.0"',
+  )
 })

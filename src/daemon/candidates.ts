@@ -1,0 +1,76 @@
+import PQueue from 'p-queue'
+import type { ObjectId, Revision } from '../sync/model/revision.ts'
+import { isSameRevision } from '../sync/model/revision.ts'
+import { UNDECIDED } from '../sync/model/decisions.ts'
+import { SyncError } from '../sync/model/sync-error.ts'
+import { rulesOf } from '../sync/survey.ts'
+import { openUpstream, taken } from '../sync/take.ts'
+import type { Current, Pull } from '../sync/take.ts'
+import type { Config, ConfiguredSource } from './config.ts'
+import type { Parts } from './daemon.ts'
+import { cleanedError, pullingOf } from './reaching.ts'
+
+/** Looks at what upstream has, for those who have to decide: nothing of it is served for that. */
+export class Candidates {
+  readonly #config: Config
+  readonly #parts: Parts
+  readonly #places: PQueue
+
+  constructor(config: Config, parts: Parts) {
+    this.#config = config
+    this.#parts = parts
+    this.#places = new PQueue({ concurrency: config.limits.fetches.concurrency })
+  }
+
+  /** Where the ref of a source points now. */
+  async revision(configured: ConfiguredSource, signal: AbortSignal): Promise<Revision> {
+    return this.#looking(configured, undefined, signal, async (one, scratch) =>
+      openUpstream(one, scratch).resolve(signal),
+    )
+  }
+
+  /** The snapshot of where its ref points now, or of one commit, in the store. `current` is what is served meanwhile. */
+  async take(
+    configured: ConfiguredSource,
+    current: Current | undefined,
+    precise: ObjectId | undefined,
+    signal: AbortSignal,
+  ): Promise<Current> {
+    const { source } = configured
+    return this.#looking(configured, current, signal, async (one, scratch) => {
+      const upstream = openUpstream(one, scratch)
+      const revision =
+        precise === undefined ? await upstream.resolve(signal) : { asked: source.ref, ref: precise, commit: precise }
+      const rules = rulesOf({ selection: source, limits: this.#config.limits })
+      const isServed = current?.snapshot.rules === rules && current.snapshot.url === source.url
+      if (current !== undefined && isServed && isSameRevision(current.snapshot.revision, revision)) return current
+      const snapshot = await taken(one, revision, upstream)
+      return { held: { source: source.id, snapshot: await this.#parts.store.snapshots.keep(snapshot) }, snapshot }
+    })
+  }
+
+  async #looking<Seen>(
+    configured: ConfiguredSource,
+    current: Current | undefined,
+    signal: AbortSignal,
+    look: (one: Pull, scratch: string) => Promise<Seen>,
+  ): Promise<Seen> {
+    const { source } = configured
+    if (this.#config.mode.offline)
+      throw new SyncError('source-unreachable', `Cannot look at "${source.id}": --offline lets nobody be asked`)
+    const io = pullingOf(configured, this.#config, this.#parts)
+    const one: Pull = { source, current, orders: { decision: UNDECIDED, offline: false }, io, signal }
+    return this.#places.add(
+      async () => {
+        await using scratch = await this.#parts.store.scratch()
+        try {
+          return await look(one, scratch.path)
+        } catch (error) {
+          if (error instanceof SyncError) throw cleanedError(error, this.#parts.redactor)
+          throw error
+        }
+      },
+      { signal },
+    )
+  }
+}

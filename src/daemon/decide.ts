@@ -1,0 +1,104 @@
+import { identityOf, isAbout, type Decision } from '../sync/model/decisions.ts'
+import { isObjectId, type ObjectId, type Revision } from '../sync/model/revision.ts'
+import type { SyncErrorCode } from '../sync/model/sync-error.ts'
+import { ControlError } from './control-client.ts'
+
+/** What a person can decide about a source. */
+export const VERBS = ['pause', 'resume', 'pin', 'unpin', 'release', 'approve', 'reject'] as const
+export type Verb = (typeof VERBS)[number]
+
+/** What a decision is made on. */
+export interface Situation {
+  readonly source: string
+  readonly served: Revision | undefined
+  /** What upstream had when it last answered, and is not served. */
+  readonly waiting: Revision | undefined
+  /** The commit that the person named, or its first digits. */
+  readonly commit: string | undefined
+}
+
+/** What becomes of the decision about a source. Throws where there is nothing of the kind to decide, saying what there is. */
+export function decisionAfter(verb: Verb, before: Decision, situation: Situation): Decision {
+  const { paused, frozen, skipped, approved } = before
+  switch (verb) {
+    case 'pause':
+      return { ...before, paused: true }
+    case 'resume':
+      return without(before, 'paused', paused !== undefined, `"${situation.source}" is not paused`)
+    case 'pin':
+      return { ...before, frozen: { commit: commitToPin(situation), by: 'pin' } }
+    case 'unpin':
+      return without(before, 'frozen', frozen?.by === 'pin', notFrozen(situation.source, 'pinned', frozen, 'release'))
+    case 'release': {
+      const isHeld = frozen?.by === 'rollback' || skipped?.by === 'rollback'
+      if (!isHeld) throw nothing(notFrozen(situation.source, 'held by a rollback', frozen, 'unpin'))
+      return {
+        ...(paused !== undefined && { paused }),
+        ...(frozen?.by === 'pin' && { frozen }),
+        ...(skipped?.by === 'reject' && { skipped }),
+        ...(approved !== undefined && { approved }),
+      }
+    }
+    case 'approve': {
+      const candidate = candidateOf(situation, 'approve')
+      const rest = isAbout(skipped, candidate) ? omit(before, 'skipped') : before
+      return { ...rest, approved: identityOf(candidate) }
+    }
+    case 'reject': {
+      const candidate = candidateOf(situation, 'reject')
+      return { ...omit(before, 'approved'), skipped: { ...identityOf(candidate), by: 'reject' } }
+    }
+    default:
+      return verb satisfies never
+  }
+}
+
+function commitToPin({ source, served, commit }: Situation): ObjectId {
+  if (commit !== undefined && isObjectId(commit)) return commit
+  if (served === undefined)
+    throw nothing(`Nothing of "${source}" is served that it could be pinned at; name a full commit id`)
+  if (commit === undefined || served.commit.startsWith(commit)) return served.commit
+  throw nothing(`"${source}" serves ${served.commit}; to pin it elsewhere, name a full commit id`)
+}
+
+/** What waits, which has to be what the person looked at. */
+function candidateOf({ source, waiting, commit }: Situation, verb: string): Revision {
+  if (waiting === undefined)
+    throw nothing(`Nothing of "${source}" waits for a decision; skillsyncd status shows what does`)
+  if (commit === undefined || waiting.commit.startsWith(commit)) return waiting
+  throw nothing(`Cannot ${verb} ${commit}: what waits of "${source}" is ${waiting.commit}`)
+}
+
+/** Conditions under which what upstream had last waits for a person, or was turned away by one. */
+export function isWaiting(code: SyncErrorCode | undefined): boolean {
+  return code !== undefined && WAITING.has(code)
+}
+
+const WAITING: ReadonlySet<SyncErrorCode> = new Set([
+  'tag-moved',
+  'history-rewritten',
+  'default-branch-moved',
+  'mass-deletion',
+  'awaiting-approval',
+  'rejected',
+  'rolled-back',
+])
+
+function notFrozen(source: string, how: string, frozen: Decision['frozen'], other: string): string {
+  return frozen === undefined
+    ? `"${source}" is not ${how}`
+    : `"${source}" is not ${how}; skillsyncd ${other} ${source} lets it move`
+}
+
+function without(before: Decision, part: keyof Decision, isThere: boolean, why: string): Decision {
+  if (!isThere) throw nothing(why)
+  return omit(before, part)
+}
+
+function omit(decision: Decision, part: keyof Decision): Decision {
+  return Object.fromEntries(Object.entries(decision).filter(([key]) => key !== part))
+}
+
+function nothing(message: string): ControlError {
+  return new ControlError('nothing-to-decide', message)
+}

@@ -1,0 +1,34 @@
+import type { Outcome } from '../sync/model/outcome.ts'
+import { SyncError } from '../sync/model/sync-error.ts'
+import type { Pulling } from '../sync/take.ts'
+import { openUpstream } from '../sync/upstream/open.ts'
+import { authorizationOf } from './config/access.ts'
+import type { Config, ConfiguredSource } from './config.ts'
+import type { Parts } from './daemon.ts'
+import type { Redactor } from './redactor.ts'
+
+/** What a pull of this source works with. */
+export function pullingOf({ access }: ConfiguredSource, config: Config, parts: Parts): Pulling {
+  const { store, environment, redactor, open = openUpstream } = parts
+  return { store, open, limits: config.limits, authorization: authorizationOf(access, environment, redactor) }
+}
+
+/** A server can say in its error what it was sent: a secret goes no further than this, to no file and to nobody who asks. */
+export function cleaned(outcome: Outcome, redactor: Redactor): Outcome {
+  switch (outcome.kind) {
+    case 'failed':
+      return { ...outcome, error: cleanedError(outcome.error, redactor) }
+    case 'held':
+      return { ...outcome, reason: cleanedError(outcome.reason, redactor) }
+    case 'unchanged':
+    case 'updated':
+      return outcome.drift === undefined ? outcome : { ...outcome, drift: cleanedError(outcome.drift, redactor) }
+    default:
+      return outcome satisfies never
+  }
+}
+
+export function cleanedError({ code, message, cause, retryAfterMs }: SyncError, redactor: Redactor): SyncError {
+  const options = { cause, ...(retryAfterMs !== undefined && { retryAfterMs }) }
+  return new SyncError(code, redactor.clean(message), options)
+}

@@ -1,0 +1,115 @@
+import { isAbout, type Decision } from './model/decisions.ts'
+import { askedText, isSameAsked, isSameRevision, type Revision } from './model/revision.ts'
+import type { Skill } from './model/skill.ts'
+import type { Snapshot } from './model/snapshot.ts'
+import type { Source } from './model/source.ts'
+import { SyncError } from './model/sync-error.ts'
+import { isOlder } from './model/tag-range.ts'
+import type { Relation } from './upstream/upstream.ts'
+
+/** Asked only where the answer decides. */
+export type RelationOf = (from: Revision, to: Revision) => Promise<Relation>
+
+/**
+ * Why a ref that moved from what is served is not followed, as far as that is known before anything is fetched. Undefined:
+ * nothing is in the way.
+ */
+export async function holdOnMove(
+  source: Source,
+  held: Revision | undefined,
+  found: Revision,
+  decision: Decision,
+  relationOf: RelationOf,
+): Promise<SyncError | undefined> {
+  const standing = standingHold(source, held, found, decision)
+  if (standing !== undefined) return standing
+  if (held === undefined || isSameRevision(held, found) || isAbout(decision.approved, found)) return undefined
+  const tag = source.brakes.movedTag === 'hold' ? movedTag(source, held, found) : undefined
+  if (tag !== undefined) return tag
+  const branch = await movedDefaultBranch(source, held, found, relationOf)
+  if (branch !== undefined) return branch
+  return source.update === 'review' ? awaitingReview(source, held, found, relationOf) : undefined
+}
+
+/** What a person decided earlier stands, wherever the ref goes. */
+function standingHold(
+  { id }: Source,
+  held: Revision | undefined,
+  found: Revision,
+  { frozen, skipped }: Decision,
+): SyncError | undefined {
+  if (frozen !== undefined && found.commit !== frozen.commit) {
+    const [code, how] = frozen.by === 'pin' ? (['pinned', 'pinned'] as const) : (['rolled-back', 'held'] as const)
+    return new SyncError(code, `"${id}" is ${how} at ${frozen.commit}; upstream is at ${described(found)}`)
+  }
+  if (!isAbout(skipped, found) || (held !== undefined && isSameRevision(held, found))) return undefined
+  const [code, how] =
+    skipped?.by === 'reject' ? (['rejected', 'rejected'] as const) : (['rolled-back', 'rolled back from'] as const)
+  return new SyncError(code, `"${id}" was ${how} ${described(found)}; the next commit is taken`)
+}
+
+/** A tag means one commit for ever. In a range, the highest version does not go down by itself either. */
+function movedTag(source: Source, held: Revision, found: Revision): SyncError | undefined {
+  if (!isSameAsked(held.asked, found.asked) || !held.ref.startsWith(TAGS)) return undefined
+  const name = held.ref.slice(TAGS.length)
+  if (held.ref === found.ref) {
+    const moved = `tag "${name}" of "${source.id}" was at ${described(held)} and is at ${described(found)} now`
+    return new SyncError('tag-moved', `Cannot follow: ${moved}`)
+  }
+  if (typeof found.asked !== 'object' || !isOlder(found.ref.slice(TAGS.length), name, found.asked)) return undefined
+  const gone = `tag "${name}" of "${source.id}" (${described(held)}) is gone`
+  const message = `Cannot follow: ${gone}, and the highest in ${askedText(found.asked)} is ${found.ref} (${described(found)})`
+  return new SyncError('tag-moved', message)
+}
+
+const TAGS = 'refs/tags/'
+
+/** A branch that was renamed goes on where it was; any other that became the default one is something else. */
+async function movedDefaultBranch(
+  source: Source,
+  held: Revision,
+  found: Revision,
+  relationOf: RelationOf,
+): Promise<SyncError | undefined> {
+  if (source.ref !== undefined || held.asked !== undefined || held.ref === found.ref) return undefined
+  if (held.commit === found.commit || (await relationOf(held, found)) === 'descends') return undefined
+  const message = `Cannot follow: the default branch of "${source.id}" was ${held.ref} (${described(held)}) and is ${found.ref} (${described(found)}) now`
+  return new SyncError('default-branch-moved', message)
+}
+
+async function awaitingReview(
+  source: Source,
+  held: Revision,
+  found: Revision,
+  relationOf: RelationOf,
+): Promise<SyncError> {
+  const moved = `${found.ref} of "${source.id}" moved from ${described(held)} to ${described(found)}`
+  const isRewritten = held.ref === found.ref && (await relationOf(held, found)) === 'rewritten'
+  if (isRewritten)
+    return new SyncError('history-rewritten', `Cannot follow unseen: ${moved}, which does not lead to it`)
+  return new SyncError('awaiting-approval', `Cannot follow unseen: ${moved}`)
+}
+
+/** A commit that takes away most of what there was is more often a mistake than meant. */
+export function massDeletion(source: Source, earlier: Snapshot | undefined, next: Snapshot): SyncError | undefined {
+  if (source.brakes.massDeletion === 'follow' || earlier === undefined) return undefined
+  // The same commit under other rules: the operator left skills out.
+  if (earlier.revision.commit === next.revision.commit) return undefined
+  const [before, after] = [offered(earlier.skills), offered(next.skills)]
+  const isMass = before > 0 && (after === 0 || (after * 2 < before && before - after > SMALL_CHANGE))
+  if (!isMass) return undefined
+  const message = `Cannot follow: of the ${before} skills of "${source.id}" at ${described(earlier.revision)} ${described(next.revision)} has ${after}`
+  return new SyncError('mass-deletion', message)
+}
+
+/** So many skills may go without a word, however few there are. */
+const SMALL_CHANGE = 5
+
+function offered(skills: readonly Skill[]): number {
+  return skills.filter(({ standing }) => standing !== 'withheld').length
+}
+
+/** The commit, and the tag object where there is one: a tag that was made anew can name the same commit. */
+export function described({ commit, tag }: Revision): string {
+  return tag === undefined ? commit : `${commit} (tag object ${tag})`
+}

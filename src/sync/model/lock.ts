@@ -1,0 +1,162 @@
+import { createHash } from 'node:crypto'
+import { comparePaths } from './digest.ts'
+import type { JsonObject } from './frontmatter.ts'
+import { askedText, isSameAsked, type AskedRef, type ObjectId, type Revision } from './revision.ts'
+import type { Skill } from './skill.ts'
+import type { Snapshot } from './snapshot.ts'
+import type { Source } from './source.ts'
+import type { SourceId } from './source-id.ts'
+import type { Signers } from './trust.ts'
+
+/** What was agreed on: for each source the commit and the skills that are served of it. Holds no time and no machine. */
+export interface Lock {
+  readonly sources: ReadonlyMap<SourceId, LockEntry>
+  /** Fields that this version does not know. They survive a rewrite. */
+  readonly rest: JsonObject
+}
+
+export const EMPTY_LOCK: Lock = { sources: new Map(), rest: {} }
+
+/** What is locked of one source. The first five fields repeat the configuration: an edit of that is seen. */
+export interface LockEntry {
+  readonly url: string
+  readonly asked: AskedRef
+  readonly root: string
+  readonly selection: LockedSelection
+  readonly revision: Revision
+  /** The tree of the commit. */
+  readonly tree: ObjectId
+  readonly signers: Signers | undefined
+  /** `setDigestOf` the skills. */
+  readonly digest: string
+  /** By their true path. */
+  readonly skills: ReadonlyMap<string, LockedSkill>
+  readonly rest: JsonObject
+}
+
+export type LockedSelection = Pick<Source, 'include' | 'exclude' | 'unlisted' | 'names' | 'lfs'>
+
+export interface LockedSkill {
+  readonly name: string
+  readonly digest: string
+  readonly rest: JsonObject
+}
+
+/** What is to be locked of a source whose snapshot this is. Fields of an earlier entry that nobody knows are kept. */
+export function entryOf(source: Source, snapshot: Snapshot, earlier?: LockEntry): LockEntry {
+  const skills = lockedSkills(snapshot.skills, earlier)
+  const { url, ref, root } = source
+  return {
+    url,
+    asked: ref,
+    root,
+    selection: selectionOf(source),
+    revision: { ...snapshot.revision, asked: ref },
+    tree: snapshot.tree,
+    signers: snapshot.proof.signers,
+    digest: setDigestOf(skills),
+    skills,
+    rest: earlier?.rest ?? {},
+  }
+}
+
+function selectionOf({ include, exclude, unlisted, names, lfs }: Source): LockedSelection {
+  return { include, exclude, unlisted, names, lfs }
+}
+
+/** Those that anybody is given: what is withheld has no part in it. */
+function lockedSkills(skills: readonly Skill[], earlier: LockEntry | undefined): ReadonlyMap<string, LockedSkill> {
+  const locked = new Map<string, LockedSkill>()
+  for (const { path, name, digest, standing } of skills) {
+    if (standing === 'withheld' || digest === undefined) continue
+    locked.set(path, { name: name ?? '', digest, rest: earlier?.skills.get(path)?.rest ?? {} })
+  }
+  return locked
+}
+
+const SET_DOMAIN = 'skillsyncd set v1\0'
+
+/**
+ * The content digest of a set of skills, 64 lower-case hex digits: SHA-256 over a domain prefix and then, for each skill in
+ * the order of its raw path bytes, path and name, each behind its length, and the digest. See `docs/digest.md`.
+ */
+export function setDigestOf(skills: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>): string {
+  const hash = createHash('sha256').update(SET_DOMAIN)
+  for (const [path, { name, digest }] of [...skills].toSorted(([a], [b]) => comparePaths(a, b))) {
+    for (const text of [path, name]) {
+      const bytes = Buffer.from(text, 'utf8')
+      const length = Buffer.alloc(4)
+      length.writeUInt32BE(bytes.length)
+      hash.update(length).update(bytes)
+    }
+    hash.update(Buffer.from(digest, 'hex'))
+  }
+  return hash.digest('hex')
+}
+
+/** One way in which lock and configuration disagree: which source, and what is the case. */
+export interface Mismatch {
+  readonly source: string
+  readonly message: string
+}
+
+/** All ways in which the lock does not fit these sources. `all`: an entry too many counts, and so does one that is missing. */
+export function mismatchesOf(lock: Lock, sources: readonly Source[]): Mismatch[] {
+  const extra = [...lock.sources.keys()].filter((id) => !sources.some((source) => source.id === id))
+  return [
+    ...sources.flatMap((source) => mismatchesWith(lock.sources.get(source.id), source)),
+    ...extra.map((source) => ({ source, message: 'is in the lock and not in the configuration' })),
+  ]
+}
+
+/** How the entry of a source differs from what the configuration says of it. */
+export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mismatch[] {
+  if (entry === undefined) return [{ source: source.id, message: 'is not in the lock' }]
+  const differing: string[] = []
+  const compare = (key: string, locked: string, wanted: string): void => {
+    if (locked !== wanted)
+      differing.push(`has ${key} ${quoted(locked)} in the lock and ${quoted(wanted)} in the configuration`)
+  }
+  compare('url', entry.url, source.url)
+  if (!isSameAsked(entry.asked, source.ref)) compare('ref', askedText(entry.asked), askedText(source.ref))
+  compare('root', entry.root, source.root)
+  for (const key of SELECTION_KEYS) compare(key, JSON.stringify(entry.selection[key]), JSON.stringify(source[key]))
+  return differing.map((message) => ({ source: source.id, message }))
+}
+
+const SELECTION_KEYS = ['include', 'exclude', 'unlisted', 'names', 'lfs'] as const
+
+function quoted(text: string): string {
+  return /^["[]/.test(text) ? text : `"${text}"`
+}
+
+/** One skill that two sides disagree about. */
+export interface SkillChange {
+  readonly path: string
+  readonly change: 'added' | 'removed' | 'changed'
+}
+
+/** From one set of skills to another, by path. */
+export function skillChanges(
+  before: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>,
+  after: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>,
+): SkillChange[] {
+  const paths = [...new Set([...before.keys(), ...after.keys()])].toSorted(comparePaths)
+  return paths.flatMap((path): SkillChange[] => {
+    const [from, to] = [before.get(path), after.get(path)]
+    if (from === undefined) return [{ path, change: 'added' }]
+    if (to === undefined) return [{ path, change: 'removed' }]
+    return from.digest === to.digest && from.name === to.name ? [] : [{ path, change: 'changed' }]
+  })
+}
+
+/** The skills of a snapshot as a lock would have them. */
+export function skillsToLock(snapshot: Snapshot): ReadonlyMap<string, LockedSkill> {
+  return lockedSkills(snapshot.skills, undefined)
+}
+
+/** Whether the snapshot is what was locked: the commit, and every skill by its digest. */
+export function isLocked(entry: LockEntry, snapshot: Snapshot): boolean {
+  if (snapshot.url !== entry.url || snapshot.revision.commit !== entry.revision.commit) return false
+  return setDigestOf(skillsToLock(snapshot)) === entry.digest
+}

@@ -1,0 +1,42 @@
+import { isAbout } from './model/decisions.ts'
+import type { Outcome, Updated, Waiting } from './model/outcome.ts'
+import type { Revision } from './model/revision.ts'
+import type { Snapshot } from './model/snapshot.ts'
+import { proofOf } from './take.ts'
+import type { Pull } from './take.ts'
+
+/** The last question, and then it may be served. */
+export async function offered(
+  one: Pull,
+  snapshot: Snapshot,
+  rewritten: boolean | undefined,
+): Promise<Updated | Waiting> {
+  const { source, current, io } = one
+  const { revision } = snapshot
+  const veto = await io.gate?.(snapshot, current?.snapshot)
+  if (veto?.code === 'awaiting-approval' && !isApproved(one, revision)) return { kind: 'held', revision, reason: veto }
+  if (veto !== undefined && veto.code !== 'awaiting-approval') throw veto
+  const held = { source: source.id, snapshot: await io.store.snapshots.keep(snapshot) }
+  return { kind: 'updated', revision, snapshot, held, from: current?.snapshot.revision, rewritten }
+}
+
+/** Whether a person said yes to exactly this. */
+export function isApproved({ orders }: Pull, revision: Revision): boolean {
+  return isAbout(orders.decision.approved, revision)
+}
+
+/**
+ * What is held is proved again, by the keys that are trusted now: a key that was taken from the list takes what it signed
+ * out of service. Another signer is another snapshot, of the same files.
+ */
+export async function resigned({ current, io, source }: Pull): Promise<Outcome | undefined> {
+  if (current === undefined) return undefined
+  const { snapshot } = current
+  const signers = await io.prove?.(proofOf(snapshot))
+  if (JSON.stringify(signers) === JSON.stringify(snapshot.proof.signers)) return undefined
+  const { signers: _old, ...proof } = snapshot.proof
+  const next = { ...snapshot, proof: { ...proof, ...(signers !== undefined && { signers }) } }
+  const held = { source: source.id, snapshot: await io.store.snapshots.keep(next) }
+  const { revision } = snapshot
+  return { kind: 'updated', revision, snapshot: next, held, from: revision, rewritten: false }
+}

@@ -1,0 +1,121 @@
+import { described } from './brakes.ts'
+import { isLocked, skillChanges, skillsToLock } from './model/lock.ts'
+import type { LockEntry } from './model/lock.ts'
+import type { Outcome } from './model/outcome.ts'
+import type { Revision } from './model/revision.ts'
+import type { Snapshot } from './model/snapshot.ts'
+import type { Source } from './model/source.ts'
+import { SyncError } from './model/sync-error.ts'
+import { offered, resigned } from './offer.ts'
+import type { Store } from './store/store.ts'
+import { openUpstream, proofOf, taken } from './take.ts'
+import type { Current, Pull } from './take.ts'
+import type { Upstream } from './upstream/upstream.ts'
+
+/**
+ * Brings a source to what the lock says: from the store where that has it, whatever became of it upstream. What upstream
+ * says meanwhile is told, and moves nothing.
+ */
+export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> {
+  const { current, orders, io } = one
+  if (current !== undefined && isLocked(entry, current.snapshot)) {
+    const changed = await resigned(one)
+    if (changed !== undefined) return changed
+    return orders.offline ? { kind: 'unchanged', revision: undefined } : unchangedBut(one, entry)
+  }
+  const stored = await findLocked(io.store, one.source, entry)
+  if (stored !== undefined) return fromStore(one, stored)
+  if (orders.offline) throw notHere(one.source, entry, '--offline lets nobody be asked')
+  await using scratch = await io.store.scratch()
+  const upstream = openUpstream(one, scratch.path)
+  io.onResolved?.(entry.revision)
+  const snapshot = await takeLocked(one, entry, upstream)
+  expectLocked(one.source, entry, snapshot)
+  return await offered(one, snapshot, false)
+}
+
+/** What was locked is in the store: no host is asked, and so nothing can have been lost. */
+async function fromStore(one: Pull, { held, snapshot }: Current): Promise<Outcome> {
+  const { current, io } = one
+  const signers = await io.prove?.(proofOf(snapshot))
+  if (JSON.stringify(signers) !== JSON.stringify(snapshot.proof.signers)) return offered(one, snapshot, false)
+  return {
+    kind: 'updated',
+    revision: snapshot.revision,
+    snapshot,
+    held,
+    from: current?.snapshot.revision,
+    rewritten: false,
+  }
+}
+
+/** The snapshot that the lock means, whichever generation brought it. Undefined where the store does not have it. */
+export async function findLocked(store: Store, source: Source, entry: LockEntry): Promise<Current | undefined> {
+  for (const digest of await store.snapshots.digests()) {
+    const snapshot = await store.snapshots.readWhole(digest)
+    if (snapshot?.source === source.id && isLocked(entry, snapshot))
+      return { held: { source: source.id, snapshot: digest }, snapshot }
+  }
+  return undefined
+}
+
+async function takeLocked(one: Pull, entry: LockEntry, upstream: Upstream): Promise<Snapshot> {
+  const { revision } = entry
+  try {
+    return await taken(one, revision, upstream)
+  } catch (error) {
+    if (!(error instanceof SyncError) || error.code !== 'ref-not-found') throw error
+    // The tag may have been made anew and the old one collected, while the commit is still there.
+    const { tag, ...bare } = revision
+    if (tag === undefined || one.io.prove !== undefined)
+      throw notHere(one.source, entry, 'upstream does not have it any more')
+    return { ...(await takeLocked(one, { ...entry, revision: bare }, upstream)), revision }
+  }
+}
+
+function notHere({ id }: Source, { revision }: LockEntry, why: string): SyncError {
+  const tries = `restore the state folder of a machine that has it, or move the lock with skillsyncd update ${id}`
+  return new SyncError(
+    'ref-not-found',
+    `Cannot take commit ${revision.commit} of "${id}", which is locked: ${why}; ${tries}`,
+  )
+}
+
+/** The commit is the locked one, and so its bytes are: other skills come of other rules, or of a lock that was edited. */
+function expectLocked({ id }: Source, entry: LockEntry, snapshot: Snapshot): void {
+  if (isLocked(entry, snapshot)) return
+  const changes = skillChanges(entry.skills, skillsToLock(snapshot))
+  const some = changes.slice(0, 5).map(({ path, change }) => `"${path}" ${WORDS[change]}`)
+  const more = changes.length > some.length ? ` and ${changes.length - some.length} more` : ''
+  const message = `Cannot serve "${id}": commit ${entry.revision.commit} does not have the skills that are locked: ${some.join(', ')}${more}`
+  throw new SyncError('lock-mismatch', message)
+}
+
+const WORDS = {
+  added: 'is not in the lock',
+  removed: 'is in the lock and not to be served',
+  changed: 'has another digest or name',
+} as const
+
+async function unchangedBut(one: Pull, entry: LockEntry): Promise<Outcome> {
+  await using scratch = await one.io.store.scratch()
+  const upstream = openUpstream(one, scratch.path)
+  const revision = await upstream.resolve(one.signal)
+  const drift = await driftOf(one, entry.revision, revision, upstream)
+  return { kind: 'unchanged', revision, ...(drift !== undefined && { drift }) }
+}
+
+/** Where upstream departs from the lock in a way that no commit on top of the locked one explains. */
+async function driftOf(
+  { source, signal }: Pull,
+  locked: Revision,
+  found: Revision,
+  upstream: Upstream,
+): Promise<SyncError | undefined> {
+  if (locked.ref !== found.ref) return undefined
+  const moved = `${found.ref} of "${source.id}" is locked at ${described(locked)} and is at ${described(found)} upstream`
+  const isSame = locked.commit === found.commit && locked.tag === found.tag
+  if (!isSame && found.ref.startsWith('refs/tags/')) return new SyncError('tag-moved', `The tag was moved: ${moved}`)
+  if (isSame || (await upstream.relation(locked.commit, found.commit, signal)) !== 'rewritten') return undefined
+  return new SyncError('history-rewritten', `The branch was rewritten: ${moved}`)
+}

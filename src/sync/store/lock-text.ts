@@ -1,0 +1,204 @@
+import { LineCounter, parseDocument } from 'yaml'
+import type { JsonObject, JsonValue } from '../model/frontmatter.ts'
+import { setDigestOf } from '../model/lock.ts'
+import type { Lock, LockedSelection, LockedSkill, LockEntry } from '../model/lock.ts'
+import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../model/revision.ts'
+import { isSourceId, type SourceId } from '../model/source-id.ts'
+import { SyncError } from '../model/sync-error.ts'
+import type { Signer, Signers } from '../model/trust.ts'
+import { indentedJson, isObject, parseJson } from './json.ts'
+import { isDigest } from './stored-path.ts'
+
+/** The version of the form. A lock of a newer one is refused, never guessed at. */
+const VERSION = 1
+
+/** The lock as its file has it: JSON with sorted keys and a line for each fact. Equal locks give equal bytes. */
+export function lockText({ sources, rest }: Lock): string {
+  const entries = Object.fromEntries([...sources].map(([id, entry]) => [id, entryJson(entry)]))
+  return indentedJson({ ...rest, version: VERSION, sources: entries })
+}
+
+function entryJson(entry: LockEntry): JsonObject {
+  const { url, asked, root, selection, revision, tree, signers, digest, skills, rest } = entry
+  return {
+    ...rest,
+    url,
+    asked: typeof asked === 'object' ? { ...asked } : (asked ?? null),
+    root,
+    selection: { ...selection },
+    ref: revision.ref,
+    commit: idText(revision.commit),
+    ...(revision.tag !== undefined && { tag: idText(revision.tag) }),
+    tree: idText(tree),
+    ...(signers !== undefined && { signers: signersJson(signers) }),
+    digest: `sha256:${digest}`,
+    skills: Object.fromEntries([...skills].map(([path, skill]) => [path, skillJson(skill)])),
+  }
+}
+
+/** The algorithm of an id is part of it: ids of both kinds can stand in one lock. */
+function idText(id: ObjectId): string {
+  return `${id.length === 64 ? 'sha256' : 'sha1'}:${id}`
+}
+
+function signersJson({ commit, tag }: Signers): JsonObject {
+  return { ...(commit !== undefined && { commit: { ...commit } }), ...(tag !== undefined && { tag: { ...tag } }) }
+}
+
+function skillJson({ name, digest, rest }: LockedSkill): JsonObject {
+  return { ...rest, name, digest: `sha256:${digest}` }
+}
+
+/** Reads what `lockText` wrote, edited by hand or merged. Whatever is not a lock is `lock-mismatch`, naming the place. */
+export function readLockText(text: string, file: string): Lock {
+  const refuse: Refuse = (where, why) => {
+    const place = where === '' ? '' : `, ${where}`
+    throw new SyncError('lock-mismatch', `Cannot read the lock "${file}"${place}: ${why}`)
+  }
+  const value = parsed(text, refuse)
+  const { version, sources, ...rest } = value
+  if (typeof version === 'number' && version > VERSION)
+    return refuse('', `it is of version ${version} and this program knows ${VERSION}; use a newer one`)
+  if (version !== VERSION) return refuse('', 'it has no "version" that this program knows')
+  if (!isJsonObject(sources)) return refuse('', 'it has no "sources"')
+  const entries = Object.entries(sources).map(([id, entry]): [SourceId, LockEntry] => {
+    if (!isSourceId(id)) return refuse(`source ${JSON.stringify(id)}`, 'that is no id of a source')
+    return [id, entryFrom(entry, (where, why) => refuse(`source "${id}"${where === '' ? '' : `, ${where}`}`, why))]
+  })
+  return { sources: new Map(entries), rest }
+}
+
+/** Says where in the lock what is the case. */
+type Refuse = (where: string, why: string) => never
+
+function parsed(text: string, refuse: Refuse): JsonObject {
+  const marks = /^(?:<{7}|={7}|>{7}|\|{7})(?: |$)/m.exec(text)
+  if (marks !== null) {
+    const line = text.slice(0, marks.index).split('\n').length
+    return refuse(`line ${line}`, 'it has marks of a merge conflict; take one side, then run skillsyncd lock')
+  }
+  const value = parseJson(text)
+  if (!isJsonObject(value)) return refuse('', whatIsWrong(text))
+  // A merge can leave a key twice, and the last would win in silence. What we wrote ourselves has none.
+  if (indentedJson(value) !== text) refuseTwice(text, refuse)
+  return value
+}
+
+function refuseTwice(text: string, refuse: Refuse): void {
+  const lines = new LineCounter()
+  const [error] = parseDocument(text, {
+    lineCounter: lines,
+    uniqueKeys: true,
+    schema: 'json',
+    logLevel: 'error',
+  }).errors
+  if (error?.code === 'DUPLICATE_KEY') refuse(`line ${lines.linePos(error.pos[0]).line}`, 'a key is there twice')
+}
+
+function whatIsWrong(text: string): string {
+  try {
+    JSON.parse(text)
+    return 'it is no JSON object'
+  } catch (error) {
+    return `it is not JSON: ${error instanceof Error ? error.message.replaceAll(/\s+/g, ' ').slice(0, 200) : ''}`
+  }
+}
+
+function entryFrom(value: JsonValue, refuse: Refuse): LockEntry {
+  if (!isJsonObject(value)) return refuse('', 'it is no object')
+  const { url, asked, root, selection, ref, commit, tag, tree, signers, digest, skills, ...rest } = value
+  const askedRef = askedFrom(asked, refuse)
+  const revision: Revision = {
+    asked: askedRef,
+    ref: textFrom(ref, 'ref', refuse),
+    commit: idFrom(commit, 'commit', refuse),
+    ...(tag !== undefined && { tag: idFrom(tag, 'tag', refuse) }),
+  }
+  const entry: LockEntry = {
+    url: textFrom(url, 'url', refuse),
+    asked: askedRef,
+    root: textFrom(root, 'root', refuse),
+    selection: selectionFrom(selection, refuse),
+    revision,
+    tree: idFrom(tree, 'tree', refuse),
+    signers: signers === undefined ? undefined : signersFrom(signers, refuse),
+    digest: digestFrom(digest, 'digest', refuse),
+    skills: skillsFrom(skills, refuse),
+    rest,
+  }
+  if (setDigestOf(entry.skills) === entry.digest) return entry
+  return refuse('digest', 'it is not the digest of the skills that follow; it was edited, or merged from two locks')
+}
+
+function askedFrom(value: JsonValue | undefined, refuse: Refuse): AskedRef {
+  if (value === null) return undefined
+  if (typeof value === 'string') return value
+  if (!isJsonObject(value)) return refuse('asked', 'it is no ref')
+  const { range, prefix, prereleases } = value
+  if (typeof range !== 'string' || typeof prefix !== 'string' || typeof prereleases !== 'boolean')
+    return refuse('asked', 'it is no range of tags')
+  return { range, prefix, prereleases }
+}
+
+function textFrom(value: JsonValue | undefined, key: string, refuse: Refuse): string {
+  return typeof value === 'string' ? value : refuse(key, 'it is no text')
+}
+
+function idFrom(value: JsonValue | undefined, key: string, refuse: Refuse): ObjectId {
+  const [algorithm, id] = typeof value === 'string' ? value.split(':') : []
+  if (id !== undefined && isObjectId(id) && `${algorithm}:${id}` === idText(id)) return id
+  return refuse(key, 'it is no object id, sha1:… or sha256:…')
+}
+
+function digestFrom(value: JsonValue | undefined, key: string, refuse: Refuse): string {
+  const [algorithm, digest] = typeof value === 'string' ? value.split(':') : []
+  return algorithm === 'sha256' && digest !== undefined && isDigest(digest)
+    ? digest
+    : refuse(key, 'it is no digest, sha256:…')
+}
+
+function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSelection {
+  const { include, exclude, unlisted, names, lfs } = isJsonObject(value) ? value : {}
+  if (!isTexts(include) || !isTexts(exclude) || !isTexts(unlisted))
+    return refuse('selection', 'its globs are no lists of texts')
+  if ((names !== 'remap' && names !== 'exact') || (lfs !== 'withhold' && lfs !== 'pointers'))
+    return refuse('selection', '"names" or "lfs" is none that this program knows')
+  return { include, exclude, unlisted, names, lfs }
+}
+
+function isTexts(value: JsonValue | undefined): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
+
+function signersFrom(value: JsonValue, refuse: Refuse): Signers {
+  if (!isJsonObject(value)) return refuse('signers', 'it is no object')
+  const { commit, tag } = value
+  return {
+    ...(commit !== undefined && { commit: signerFrom(commit, refuse) }),
+    ...(tag !== undefined && { tag: signerFrom(tag, refuse) }),
+  }
+}
+
+function signerFrom(value: JsonValue, refuse: Refuse): Signer {
+  const { scheme, principal, fingerprint } = isJsonObject(value) ? value : {}
+  if ((scheme === 'ssh' || scheme === 'openpgp') && typeof principal === 'string' && typeof fingerprint === 'string')
+    return { scheme, principal, fingerprint }
+  return refuse('signers', 'one lacks its scheme, principal or fingerprint')
+}
+
+function skillsFrom(value: JsonValue | undefined, refuse: Refuse): ReadonlyMap<string, LockedSkill> {
+  if (!isJsonObject(value)) return refuse('skills', 'it is no object')
+  return new Map(
+    Object.entries(value).map(([path, skill]) => {
+      const where = `skill ${JSON.stringify(path)}`
+      if (!isJsonObject(skill)) return refuse(where, 'it is no object')
+      const { name, digest, ...rest } = skill
+      const named = textFrom(name, `${where}, name`, refuse)
+      return [path, { name: named, digest: digestFrom(digest, `${where}, digest`, refuse), rest }]
+    }),
+  )
+}
+
+function isJsonObject(value: unknown): value is JsonObject {
+  return isObject(value)
+}

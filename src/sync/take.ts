@@ -1,0 +1,239 @@
+import type { Decision } from './model/decisions.ts'
+import type { Held } from './model/generation.ts'
+import type { LockEntry } from './model/lock.ts'
+import type { Waiting } from './model/outcome.ts'
+import type { ObjectId, Revision } from './model/revision.ts'
+import type { Skill, SkillFile } from './model/skill.ts'
+import type { Snapshot } from './model/snapshot.ts'
+import type { Source } from './model/source.ts'
+import { Damaged, SyncError } from './model/sync-error.ts'
+import { TreeNotTaken } from './model/tree.ts'
+import type { Proof, Tree } from './model/tree.ts'
+import type { Signers } from './model/trust.ts'
+import type { SurveyLimits } from './read-skill.ts'
+import { folderNameOf } from './store/stored-path.ts'
+import type { StoredSkill } from './store/stored-path.ts'
+import type { Origin } from './store/skills.ts'
+import type { Store } from './store/store.ts'
+import { knownTrees, survey } from './survey.ts'
+import type { Earlier, Rules, Survey } from './survey.ts'
+import { NOTHING_KNOWN } from './upstream/upstream.ts'
+import type { Reach, Upstream } from './upstream/upstream.ts'
+
+/** What a pull works with. */
+export interface Pulling {
+  readonly store: Store
+  /** Opens the way to the source, with a scratch folder of the store's. */
+  readonly open: (source: Source, reach: Reach) => Upstream
+  readonly limits: { readonly fetch: Reach['limits']; readonly disk: { readonly bytes: number } } & SurveyLimits
+  readonly authorization: Reach['authorization']
+  /** Who signed, or throws `revision-unverified`. Absent where nobody has to have signed. */
+  readonly prove?: (proof: Proof) => Promise<Signers>
+  /** Asked before a candidate may be served; why not, where it may not. It lies in the store, whole. */
+  readonly gate?: (next: Snapshot, earlier: Snapshot | undefined) => Promise<SyncError | undefined>
+  /** Told of a revision that is not the one held, before anything of it is fetched. */
+  readonly onResolved?: (revision: Revision) => void
+}
+
+/** What decides, besides the ref, which revision is taken. */
+export interface Orders {
+  readonly decision: Decision
+  /** The only thing that may be served. */
+  readonly locked?: LockEntry
+  /** No host is asked anything. */
+  readonly offline: boolean
+  /** What the last pull held after a look into it: that look is not taken again. */
+  readonly waiting?: Waiting | undefined
+}
+
+/** What a source has now, as its last generation says. */
+export interface Current {
+  readonly held: Held
+  readonly snapshot: Snapshot
+}
+
+/** One pull: what it is about, and what it works with. */
+export interface Pull {
+  readonly source: Source
+  readonly current: Current | undefined
+  readonly orders: Orders
+  readonly io: Pulling
+  readonly signal: AbortSignal
+}
+
+/** The snapshot of a revision: fetched, proved, judged, its skills in the store. It is not in the store itself yet. */
+export async function taken(
+  { source, current, io, signal }: Pull,
+  revision: Revision,
+  upstream: Upstream,
+): Promise<Snapshot> {
+  expectRoom(io)
+  const rules = { selection: source, limits: io.limits }
+  return take(revision, upstream, { source, rules, earlier: current?.snapshot, io, signal })
+}
+
+interface Taking {
+  readonly source: Source
+  readonly rules: Rules
+  readonly earlier: Snapshot | undefined
+  readonly io: Pulling
+  readonly signal: AbortSignal
+}
+
+/** Fetches what is not known, judges it and keeps the skills. */
+async function take(revision: Revision, upstream: Upstream, taking: Taking): Promise<Snapshot> {
+  try {
+    return await takeUnknown(revision, upstream, taking)
+  } catch (error) {
+    if (taking.earlier === undefined || !(error instanceof Damaged)) throw error
+    // A stored file that the new commit has too may be damaged. Then nothing that is stored is relied on, and it is mended.
+    return takeUnknown(revision, upstream, { ...taking, earlier: undefined })
+  }
+}
+
+async function takeUnknown(revision: Revision, upstream: Upstream, taking: Taking): Promise<Snapshot> {
+  const { rules, earlier, signal } = taking
+  try {
+    await using tree = await upstream.fetch(revision, knownTrees(rules, earlier), signal)
+    return await keep(tree, taking)
+  } catch (error) {
+    if (!(error instanceof TreeNotTaken)) throw error
+    // A link of the new commit leads into a folder that is as it was. Rare: the whole tree is fetched once more.
+    await using tree = await upstream.fetch(revision, NOTHING_KNOWN, signal)
+    return await keep(tree, taking)
+  }
+}
+
+async function keep(tree: Tree, { source, rules, earlier, io, signal }: Taking): Promise<Snapshot> {
+  const { store } = io
+  // Before a single file of it is asked for.
+  const signers = await io.prove?.(tree.proof)
+  const found = await survey(tree, rules, earlierIn(store, earlier), signal)
+  if (source.strict) refuseInvalid(found.skills)
+  await keepSkills(found, earlier, store, signal)
+  const { commit, tag } = tree.proof
+  return {
+    source: source.id,
+    url: source.url,
+    revision: tree.revision,
+    tree: tree.root,
+    rules: found.rules,
+    skills: found.skills,
+    findings: found.findings,
+    folders: found.folders,
+    proof: {
+      commit: base64(commit),
+      ...(tag !== undefined && { tag: base64(tag) }),
+      ...(signers !== undefined && { signers }),
+    },
+  }
+}
+
+function earlierIn(store: Store, snapshot: Snapshot | undefined): Earlier | undefined {
+  if (snapshot === undefined) return undefined
+  return {
+    snapshot,
+    read: async (skill, path) => {
+      const file = skill.files.find((candidate) => candidate.path === path)
+      if (file === undefined)
+        throw new SyncError(
+          'store-failed',
+          `Cannot read "${path}" of the skill in "${skill.path}": it has no such file`,
+        )
+      return store.skills.read(storedSkill(skill), file)
+    },
+  }
+}
+
+/** How the store knows a skill. Only for one that has files. */
+export function storedSkill(skill: Skill): StoredSkill {
+  if (skill.digest === undefined)
+    throw new SyncError('store-failed', `Cannot find the skill in "${skill.path}": it was withheld and not stored`)
+  return { digest: skill.digest, folderName: folderNameOf(skill), files: skill.files }
+}
+
+/** `strict: true`: a commit that holds an invalid skill is refused whole, the last good one stays. */
+function refuseInvalid(skills: readonly Skill[]): void {
+  const invalid = skills.filter(({ standing }) => standing === 'withheld' || standing === 'tools')
+  const [first] = invalid
+  if (first === undefined) return
+  const why = first.findings.map(({ message }) => message).join('; ')
+  throw new SyncError(
+    'content-refused',
+    `Cannot take the commit: ${invalid.length} of its skills are invalid and the source is strict; "${first.path}": ${why}`,
+  )
+}
+
+async function keepSkills(
+  found: Survey,
+  earlier: Snapshot | undefined,
+  store: Store,
+  signal: AbortSignal,
+): Promise<void> {
+  const kept = new Set(earlier?.skills.filter(isStored).map(placeOf))
+  const fresh = found.skills.filter((skill) => isStored(skill) && !kept.has(placeOf(skill))).map(storedSkill)
+  const uses = usesOf(fresh)
+  const stored = earlier === undefined ? new Map<ObjectId, Origin>() : storedBlobs(earlier)
+  await store.skills.keepAll(fresh, (_, file) => originOf(file, found, uses, stored), signal)
+}
+
+function isStored(skill: Skill): boolean {
+  return skill.digest !== undefined && skill.standing !== 'withheld'
+}
+
+/** Other rules can read another name out of the same files, and the folder is called by it. */
+function placeOf(skill: Skill): string {
+  return `${skill.digest}/${folderNameOf(skill)}`
+}
+
+function originOf(
+  file: SkillFile,
+  found: Survey,
+  uses: ReadonlyMap<ObjectId, number>,
+  stored: ReadonlyMap<ObjectId, Origin>,
+): Origin {
+  const taken = found.taken.get(file.blob)
+  if (taken?.kind === 'blob') return { kind: 'scratch', file: taken.file, move: uses.get(file.blob) === 1 }
+  const known = stored.get(file.blob)
+  if (known === undefined)
+    throw new SyncError('store-failed', `Cannot keep "${file.path}": nobody has the blob ${file.blob}`)
+  return known
+}
+
+/** How many files want each blob: the only one may take the scratch file away, of several each makes a copy. */
+function usesOf(skills: readonly StoredSkill[]): ReadonlyMap<ObjectId, number> {
+  const uses = new Map<ObjectId, number>()
+  for (const { files } of skills) for (const { blob } of files) uses.set(blob, (uses.get(blob) ?? 0) + 1)
+  return uses
+}
+
+function storedBlobs(snapshot: Snapshot): ReadonlyMap<ObjectId, Origin> {
+  const origins = new Map<ObjectId, Origin>()
+  for (const skill of snapshot.skills.filter(isStored)) {
+    const from = storedSkill(skill)
+    for (const { blob, path } of skill.files) origins.set(blob, { kind: 'stored', skill: from, path })
+  }
+  return origins
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64')
+}
+
+/** What a fetch brings is bounded by itself; that there is no end of fetches is seen to here. */
+function expectRoom({ store, limits }: Pulling): void {
+  if (store.bytes <= limits.disk.bytes) return
+  const message = `Cannot fetch: the skills that are kept come to ${store.bytes} bytes, over limits.disk.bytes (${limits.disk.bytes})`
+  throw new SyncError('limit-exceeded', message)
+}
+
+/** The way to the source, for one pull. */
+export function openUpstream({ source, io }: Pull, scratch: string): Upstream {
+  return io.open(source, { scratch, limits: io.limits.fetch, authorization: io.authorization })
+}
+
+/** The raw objects of a snapshot. */
+export function proofOf({ proof: { commit, tag } }: Snapshot): Proof {
+  const raw = (text: string) => Buffer.from(text, 'base64')
+  return { commit: raw(commit), ...(tag !== undefined && { tag: raw(tag) }) }
+}
