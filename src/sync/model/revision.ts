@@ -10,6 +10,18 @@ export function isObjectId(text: string): text is ObjectId {
   return SHAPE.test(text)
 }
 
+/** The hash that all ids of one repository are made with. */
+export type ObjectFormat = 'sha1' | 'sha256'
+
+export function formatOf(id: ObjectId): ObjectFormat {
+  return id.length === 40 ? 'sha1' : 'sha256'
+}
+
+/** Whether the text is an id as a repository of this format has them. */
+export function isIdOf(format: ObjectFormat, text: string): text is ObjectId {
+  return isObjectId(text) && formatOf(text) === format
+}
+
 /** Where a ref pointed, once. */
 export interface Revision {
   /** The ref as the operator wrote it; undefined for the default branch. */

@@ -26,7 +26,7 @@ export class DiskObjects implements Objects {
     })
     if (found?.format !== 'content') return undefined
     const object = { type: found.type, bytes: Buffer.from(found.object) }
-    if (idOf(object) === id) return object
+    if (idOf(object, 'sha1') === id) return object
     throw new SyncError('content-refused', `Cannot read ${id} of "${this.#folder}": the object is another`)
   }
 

@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ObjectId, Revision } from '../model/revision.ts'
+import { formatOf, type ObjectId, type Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../model/tree.ts'
 import type { OpenedTree, Place } from './git-messages.ts'
@@ -55,7 +55,7 @@ class GitTree implements Tree {
   list(tree: ObjectId): readonly TreeEntry[] {
     const bytes = this.#trees.get(tree)
     if (bytes === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it was not fetched`)
-    return parseTree(bytes)
+    return parseTree(bytes, formatOf(tree))
   }
 
   async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ObjectId, Revision } from '../model/revision.ts'
+import { formatOf, isIdOf, type ObjectId, type Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
 import { GitHttp, type ByteBudget } from './git-http.ts'
@@ -37,6 +37,11 @@ export class RemoteObjects implements Objects {
   }
 
   async open(revision: Revision, authorization: string | undefined): Promise<void> {
+    const { format } = this.#place.server
+    if (formatOf(revision.commit) !== format) {
+      const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": its ids are ${format}`
+      throw new SyncError('ref-not-found', message)
+    }
     const ids = [revision.commit, ...(revision.tag === undefined ? [] : [revision.tag])]
     this.#snapshot = await this.#fetch({ ids, depth: 1 }, authorization).catch((cause: unknown) => {
       // Servers word it in their own ways, but name what they do not have.
@@ -57,8 +62,9 @@ export class RemoteObjects implements Objects {
       if (object?.type === 'blob') taken.set(id, keep(id, object.bytes))
       else if (this.#snapshot?.isTooLarge(id) ?? false) taken.set(id, TOO_LARGE)
     }
-    const missing = blobs.filter((id) => !taken.has(id))
-    if (this.#place.server.filters) await this.#takeLot(missing, keep, taken, authorization)
+    const { filters, format } = this.#place.server
+    const missing = blobs.filter((id) => !taken.has(id) && isIdOf(format, id))
+    if (filters) await this.#takeLot(missing, keep, taken, authorization)
     return new Map(blobs.map((id) => [id, taken.get(id) ?? ABSENT]))
   }
 
@@ -92,8 +98,8 @@ export class RemoteObjects implements Objects {
     const http = new GitHttp(url, { limits, bytes: this.#bytes, authorization, signal: NEVER })
     const file = join(scratch, `${(this.#packs += 1)}.pack`)
     try {
-      await spoolPack(requestPack(http, server, wanted), file)
-      return await PackReader.open(file, this.#packLimits, found)
+      await spoolPack(requestPack(http, server, wanted), file, server.format)
+      return await PackReader.open(file, server.format, this.#packLimits, found)
     } finally {
       // The reader holds it open; its name is not needed any more.
       rmSync(file, { force: true })

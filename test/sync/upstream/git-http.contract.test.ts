@@ -1,20 +1,26 @@
 import { GitServer } from '../../support/git-server.ts'
+import type { Repository } from '../../support/repository.ts'
 import { keepsTheUpstreamContract } from './contract.ts'
 import { startFront } from './front.ts'
-import type { Open } from './reached.ts'
+import type { Open, Opened } from './reached.ts'
 
-keepsTheUpstreamContract('over http', async (repository) => {
-  const server = await GitServer.start()
-  return { url: server.serve('team', repository), [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
-})
+keepsTheUpstreamContract('over http', overHttp)
+
+keepsTheUpstreamContract('S14: over http, to a repository whose ids are SHA-256', overHttp, 'sha256')
 
 keepsTheUpstreamContract('over http, from a server that cannot leave out file contents', async (repository) => {
   await repository.git('config', 'uploadpack.allowFilter', 'false')
-  const server = await GitServer.start()
-  return { url: server.serve('team', repository), [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
+  return overHttp(repository)
 })
 
 keepsTheUpstreamContract('over http, from a server that speaks version 1 alone', withVersion1())
+
+keepsTheUpstreamContract('S14: over http of version 1, to a repository whose ids are SHA-256', withVersion1(), 'sha256')
+
+async function overHttp(repository: Repository): Promise<Opened> {
+  const server = await GitServer.start()
+  return { url: server.serve('team', repository), [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
+}
 
 function withVersion1(): Open {
   return async (repository) => {
