@@ -5,7 +5,13 @@ import { join } from 'node:path'
 import { isObjectId, type ObjectId, type Revision } from '../../src/sync/model/revision.ts'
 import type { SyncError } from '../../src/sync/model/sync-error.ts'
 import { TreeNotTaken, type Taken, type Tree, type TreeEntry } from '../../src/sync/model/tree.ts'
-import { FETCH_LIMITS, type KnownTrees, type Reach, type Upstream } from '../../src/sync/upstream/upstream.ts'
+import {
+  FETCH_LIMITS,
+  type KnownTrees,
+  type Reach,
+  type Relation,
+  type Upstream,
+} from '../../src/sync/upstream/upstream.ts'
 import type { Content } from './repository.ts'
 
 /** What a repository holds, by path from its root: what a `Repository` commits, and links whose text is none. */
@@ -26,7 +32,9 @@ export class ScriptedUpstream {
   unchanged = false
   /** Blobs that the repository names and does not have. */
   absent: ReadonlySet<ObjectId> = new Set()
-  readonly counts = { resolve: 0, fetch: 0, take: 0 }
+  /** How each commit stands to the one before. */
+  related: Relation = 'descends'
+  readonly counts = { resolve: 0, fetch: 0, take: 0, relation: 0 }
   /** Every tree that was listed and every blob that was taken, in order, as often as it was asked for. */
   readonly listed: ObjectId[] = []
   readonly taken: ObjectId[] = []
@@ -49,6 +57,10 @@ export class ScriptedUpstream {
         this.counts.fetch += 1
         if (this.failure !== undefined) throw this.failure
         return this.#tree(revision, known, await mkdtemp(join(reach.scratch, 'blobs-')), reach.limits ?? FETCH_LIMITS)
+      },
+      relation: async (from, to) => {
+        this.counts.relation += 1
+        return from === to ? 'descends' : this.related
       },
     }
   }

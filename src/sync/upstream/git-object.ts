@@ -42,6 +42,18 @@ export function targetOfTag(tag: Buffer): ObjectId | undefined {
   return headerOf(tag, /^object ([0-9a-f]+)\n/)
 }
 
+/** The parents that a commit object names, first parent first. */
+export function parentsOf(commit: Uint8Array): readonly ObjectId[] {
+  const text = Buffer.from(commit.buffer, commit.byteOffset, commit.byteLength).toString('latin1')
+  const parent = /parent ([0-9a-f]+)\n/y
+  // They follow the tree, which is always there; the same words in a message are none.
+  parent.lastIndex = text.indexOf('\n') + 1
+  const parents: ObjectId[] = []
+  for (let id = parent.exec(text)?.[1]; id !== undefined && isObjectId(id); id = parent.exec(text)?.[1])
+    parents.push(id)
+  return parents
+}
+
 function headerOf(bytes: Buffer, shape: RegExp): ObjectId | undefined {
   const id = shape.exec(bytes.toString('latin1', 0, 80))?.[1]
   return id !== undefined && isObjectId(id) ? id : undefined

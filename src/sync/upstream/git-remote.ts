@@ -28,10 +28,15 @@ export async function listRefs(http: GitHttp, server: Server, prefixes: readonly
   return refs
 }
 
-/** What is wanted of a server. With `depth` a commit comes with all that it holds; without, each id comes alone. */
+/** What is wanted of a server. With `depth` a commit comes with what it holds; without, each id comes alone. */
 export interface Wanted {
   readonly ids: readonly ObjectId[]
-  readonly depth?: 1
+  /** How many commits, one behind the other. */
+  readonly depth?: number
+  /** What a server that filters leaves out: contents of files, or trees too. */
+  readonly filter?: 'blob:none' | 'tree:0'
+  /** A commit which is left out with all that it holds and all that is behind it, if the server knows it. */
+  readonly have?: ObjectId
 }
 
 /** The bytes of a pack that has the wanted objects. */
@@ -45,9 +50,13 @@ export async function* requestPack(http: GitHttp, server: Server, wanted: Wanted
   }
 }
 
-function askPack(http: GitHttp, server: Server, { ids, depth }: Wanted) {
+function askPack(http: GitHttp, server: Server, { ids, depth, filter, have }: Wanted) {
   const wants = ids.map((id) => `want ${id}\n`)
-  const bounds = depth === undefined ? [] : [`deepen ${depth}\n`, ...(server.filters ? ['filter blob:none\n'] : [])]
+  const bounds = [
+    ...(depth === undefined ? [] : [`deepen ${depth}\n`]),
+    ...(filter === undefined || !server.filters ? [] : [`filter ${filter}\n`]),
+    ...(have === undefined ? [] : [`have ${have}\n`]),
+  ]
   return ask(http, server, 'command=fetch\n', ['ofs-delta\n', 'no-progress\n', ...wants, ...bounds, 'done\n'])
 }
 

@@ -10,7 +10,15 @@ export interface Upstream {
   resolve(signal: AbortSignal): Promise<Revision>
   /** The commit of the revision, with all of its trees but those the caller knows; no file content yet. */
   fetch(revision: Revision, known: KnownTrees, signal: AbortSignal): Promise<Tree>
+  /**
+   * Whether the commit `to` has `from` among its ancestors, or is it. Fails for no reason but the signal: what cannot be
+   * learnt within bounds is `unknown`.
+   */
+  relation(from: ObjectId, to: ObjectId, signal: AbortSignal): Promise<Relation>
 }
+
+/** How a commit stands to an earlier one. `descends` and `rewritten` are certain, by the hashes of the commits read. */
+export type Relation = 'descends' | 'rewritten' | 'unknown'
 
 /**
  * Trees that the caller will not ask for, by their path from the repository's root (the root is the empty path): what lies
