@@ -102,8 +102,7 @@ async function isRewritten(
 ): Promise<boolean | undefined> {
   const before = current?.snapshot.revision
   if (before === undefined || before.ref !== next.revision.ref || !before.ref.startsWith('refs/heads/')) return false
-  if (before.commit === next.revision.commit || parentsOf(Buffer.from(proofOf(next).commit)).includes(before.commit))
-    return false
+  if (before.commit === next.revision.commit || parentsOf(proofOf(next).commit).includes(before.commit)) return false
   const relation = await upstream.relation(before.commit, next.revision.commit, signal)
   return relation === 'unknown' ? undefined : relation === 'rewritten'
 }

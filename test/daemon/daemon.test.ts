@@ -153,20 +153,51 @@ test('a repository without commits is a condition until there is one', async () 
   expect(sourceOf(daemon.status(), 'team').condition).toBeUndefined()
 })
 
-test('14: a repository of SHA-256 ids is `unsupported`, and says so', async () => {
+test('S14: a repository of SHA-256 ids is served and followed over http, also after a restart', async () => {
+  await using world = await World.create({})
+  await using sha256 = await Repository.create({ objectFormat: 'sha256' })
+  const first = await sha256.commit({ 'a/SKILL.md': skill('a'), 'b/SKILL.md': skill('b') })
+  await world.add('team', world.git.serve('team', sha256))
+  {
+    await using daemon = await world.start()
+    await daemon.sync()
+    expect(sourceOf(daemon.status(), 'team').served?.commit).toBe(first)
+  }
+  const second = await sha256.commit({ 'c/SKILL.md': skill('c') })
+  await using again = await world.start()
+
+  const outcomes = await again.sync()
+
+  expect(outcomes.get(id('team'))?.kind).toBe('updated')
+  expect(sourceOf(again.status(), 'team').served?.commit).toBe(second)
+  expect(second).toMatch(/^[0-9a-f]{64}$/)
+  expect(listed(again)).toEqual(['skill://team/a/SKILL.md', 'skill://team/b/SKILL.md', 'skill://team/c/SKILL.md'])
+})
+
+test('S14: a full commit id of 64 digits can be asked for', async () => {
+  await using sha256 = await Repository.create({ objectFormat: 'sha256' })
+  const first = await sha256.commit({ 'a/SKILL.md': skill('a') })
+  await sha256.commit({ 'b/SKILL.md': skill('b') })
+  await using world = await World.create({}, [`ref: ${first}`])
+  await world.add('team', world.git.serve('team', sha256))
+  await using daemon = await world.start()
+
+  await daemon.sync()
+
+  expect(listed(daemon)).toEqual(['skill://team/a/SKILL.md'])
+})
+
+test('S14: a repository of SHA-256 ids on this disk is `unsupported`, and says so', async () => {
   await using world = await World.create({})
   await using sha256 = await Repository.create({ objectFormat: 'sha256' })
   await sha256.commit({ 'a/SKILL.md': skill('a') })
-  await world.add('http', world.git.serve('team', sha256))
   await world.add('disk', `file://${sha256.folder}`)
   await using daemon = await world.start()
 
   const outcomes = await daemon.sync()
 
-  for (const source of ['http', 'disk']) {
-    expect(outcomes.get(id(source))).toMatchObject({ kind: 'failed', error: { code: 'unsupported' } })
-    expect(sourceOf(daemon.status(), source).condition?.message).toContain('sha256')
-  }
+  expect(outcomes.get(id('disk'))).toMatchObject({ kind: 'failed', error: { code: 'unsupported' } })
+  expect(sourceOf(daemon.status(), 'disk').condition?.message).toContain('sha256')
 })
 
 test('6: a ref that is deleted is a condition, its last good skills are served, and it recovers when it is back', async () => {

@@ -74,6 +74,15 @@ export class Repository implements AsyncDisposable {
     return (await this.#run(['fast-import', '--quiet', '--force', '--done'], stream)).toString().trim()
   }
 
+  /** Commits that change no file, one for each message, on top of what the ref holds. Returns the last. Many are quick. */
+  async commits(ref: string, messages: readonly string[]): Promise<string> {
+    const parent = await this.#idOf(ref)
+    const plans = messages.map((message) => ({ ref, message, seconds: this.#tick() }))
+    const streams = plans.flatMap((plan, index) => commitLines(plan, index === 0 ? parent : ':1'))
+    const stream = Buffer.concat([...streams, Buffer.from('get-mark :1\ndone\n')])
+    return (await this.#run(['fast-import', '--quiet', '--force', '--done'], stream)).toString().trim()
+  }
+
   /** Sets a tag, moving it if it exists. Returns the id of the tag object if annotated, else of the commit. */
   async tag(name: string, options: { commit?: string; annotated?: boolean } = {}): Promise<string> {
     const { commit = `refs/heads/${this.#branch}`, annotated = false } = options
@@ -188,16 +197,25 @@ interface CommitPlan {
 
 /** The whole commit in the language of `git fast-import`, which then prints the commit's id. */
 function commitStream(plan: CommitPlan): Uint8Array[] {
-  const person = `${PERSON.name} <${PERSON.email}> ${plan.seconds} +0000`
   const files = Object.entries(plan.files)
   return [
-    Buffer.from(`commit ${plan.ref}\nmark :1\nauthor ${person}\ncommitter ${person}\n`),
-    ...data(plan.message),
-    Buffer.from(plan.parent === undefined ? '' : `from ${plan.parent}\n`),
+    ...commitLines(plan, plan.parent),
     // Removed first, so that one commit can put a file where a folder was.
     ...files.flatMap(([path, content]) => (content === null ? [Buffer.from(`D ${quoted(path)}\n`)] : [])),
     ...files.flatMap(([path, content]) => (content === null ? [] : change(path, content))),
     Buffer.from('\nget-mark :1\ndone\n'),
+  ]
+}
+
+function commitLines(
+  { ref, message, seconds }: Pick<CommitPlan, 'ref' | 'message' | 'seconds'>,
+  parent: string | undefined,
+): Uint8Array[] {
+  const person = `${PERSON.name} <${PERSON.email}> ${seconds} +0000`
+  return [
+    Buffer.from(`commit ${ref}\nmark :1\nauthor ${person}\ncommitter ${person}\n`),
+    ...data(message),
+    Buffer.from(parent === undefined ? '' : `from ${parent}\n`),
   ]
 }
 

@@ -28,13 +28,13 @@ export class ScriptedUpstream {
   failure: SyncError | undefined
   /** What the ref asked for came to; a tag object where it is an annotated tag. */
   pointer: Pick<Revision, 'ref' | 'tag'> = { ref: 'refs/heads/main' }
-  /** What becomes known of how two of its commits are related. */
-  relation: Relation = 'descends'
   /** While true, the ref stays at the commit that it last pointed at. */
   unchanged = false
   /** Blobs that the repository names and does not have. */
   absent: ReadonlySet<ObjectId> = new Set()
-  readonly counts = { resolve: 0, fetch: 0, take: 0 }
+  /** How each commit stands to the one before. */
+  related: Relation = 'descends'
+  readonly counts = { resolve: 0, fetch: 0, take: 0, relation: 0 }
   /** Every tree that was listed and every blob that was taken, in order, as often as it was asked for. */
   readonly listed: ObjectId[] = []
   readonly taken: ObjectId[] = []
@@ -53,11 +53,14 @@ export class ScriptedUpstream {
         if (this.failure !== undefined) throw this.failure
         return { asked: 'main', ...this.pointer, commit: this.#moved().id }
       },
-      relation: async () => this.relation,
       fetch: async (revision, known) => {
         this.counts.fetch += 1
         if (this.failure !== undefined) throw this.failure
         return this.#tree(revision, known, await mkdtemp(join(reach.scratch, 'blobs-')), reach.limits ?? FETCH_LIMITS)
+      },
+      relation: async (from, to) => {
+        this.counts.relation += 1
+        return from === to ? 'descends' : this.related
       },
     }
   }

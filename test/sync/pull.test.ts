@@ -345,11 +345,9 @@ describe('a pull that fails', () => {
   test('for a reason that nobody expected throws it', async () => {
     await using scene = await Scene.open()
     const fault = new TypeError('a fault of ours')
+    const fails = async () => Promise.reject(fault)
 
-    const failing = scene.pull(
-      {},
-      { open: () => ({ ...scene.upstream.open({ scratch: '' }), resolve: async () => Promise.reject(fault) }) },
-    )
+    const failing = scene.pull({}, { open: () => ({ resolve: fails, fetch: fails, relation: fails }) })
 
     await expect(failing).rejects.toBe(fault)
     expect(await readdir(scene.store.folder.at('tmp'))).toEqual([])

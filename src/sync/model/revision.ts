@@ -23,6 +23,18 @@ export interface TagRange {
   readonly prereleases: boolean
 }
 
+/** The hash that all ids of one repository are made with. */
+export type ObjectFormat = 'sha1' | 'sha256'
+
+export function formatOf(id: ObjectId): ObjectFormat {
+  return id.length === 40 ? 'sha1' : 'sha256'
+}
+
+/** Whether the text is an id as a repository of this format has them. */
+export function isIdOf(format: ObjectFormat, text: string): text is ObjectId {
+  return isObjectId(text) && formatOf(text) === format
+}
+
 /** Where a ref pointed, once. */
 export interface Revision {
   /** As the operator wrote it. */

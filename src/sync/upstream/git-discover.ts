@@ -1,12 +1,12 @@
 import { getRemoteInfo2, type HttpClient } from 'isomorphic-git'
-import { isObjectId } from '../model/revision.ts'
+import type { ObjectFormat } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { GitHttp } from './git-http.ts'
-import type { Server } from './git-remote.ts'
+import { checkedRef, type Server } from './git-remote.ts'
 import { printable } from './pkt-line.ts'
 import type { Ref } from './ref-rules.ts'
 
-/** The first request to a server. A repository whose ids are not SHA-1 is `unsupported`. */
+/** The first request to a server. A repository whose ids are neither SHA-1 nor SHA-256 is `unsupported`. */
 export async function discover(http: GitHttp, url: string, signal: AbortSignal): Promise<Server> {
   const info = await getRemoteInfo2({ http: wholly(http), url, protocolVersion: 2 }).catch((cause: unknown) => {
     signal.throwIfAborted()
@@ -14,8 +14,8 @@ export async function discover(http: GitHttp, url: string, signal: AbortSignal):
     throw new SyncError('source-unreachable', `Cannot read the capabilities of "${url}"`, { cause })
   })
   const format = info.capabilities['object-format'] ?? 'sha1'
-  if (format !== 'sha1') {
-    const message = `Cannot read "${url}": its ids are ${printable(String(format))}, this version reads sha1 alone`
+  if (!isFormat(format)) {
+    const message = `Cannot read "${url}": its ids are ${printable(String(format))}, this version reads sha1 and sha256`
     throw new SyncError('unsupported', message)
   }
   if (info.protocolVersion === 1) {
@@ -23,10 +23,11 @@ export async function discover(http: GitHttp, url: string, signal: AbortSignal):
     if (info.refs?.length !== 0 && !('side-band-64k' in info.capabilities)) {
       throw new SyncError('unsupported', `Cannot read "${url}": its server is too old (no "side-band-64k")`)
     }
-    return { base: http.base, version: 1, filters: false, refs: (info.refs ?? []).flatMap(fromVersion1) }
+    const server = { base: http.base, version: 1, format, filters: false } as const
+    return { ...server, refs: refsOf(info.refs ?? [], server) }
   }
   const features = String(info.capabilities['fetch'] ?? '').split(' ')
-  return { base: http.base, version: 2, filters: features.includes('filter'), refs: [] }
+  return { base: http.base, version: 2, format, filters: features.includes('filter'), refs: [] }
 }
 
 /** isomorphic-git takes an error in the middle of a body for its end, so it is given bodies that have arrived. */
@@ -45,6 +46,10 @@ async function* iterate(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array
   yield* parts
 }
 
+function isFormat(format: string | true): format is ObjectFormat {
+  return format === 'sha1' || format === 'sha256'
+}
+
 interface Version1Ref {
   readonly ref: string
   readonly oid: string
@@ -52,14 +57,8 @@ interface Version1Ref {
   readonly peeled?: string | undefined
 }
 
-function fromVersion1({ ref, oid, target, peeled }: Version1Ref): Ref[] {
-  if (!isObjectId(oid)) return []
-  return [
-    {
-      name: ref,
-      id: oid,
-      ...(target === undefined ? {} : { target }),
-      ...(peeled !== undefined && isObjectId(peeled) ? { peeled } : {}),
-    },
-  ]
+function refsOf(refs: readonly Version1Ref[], server: Omit<Server, 'refs'>): Ref[] {
+  // What stands for the first ref where there is none; isomorphic-git knows it by an id of 40 zeros alone.
+  const named = refs.filter(({ ref }) => ref !== 'capabilities^{}')
+  return named.map(({ ref, oid, target, peeled }) => checkedRef({ name: ref, id: oid, target, peeled }, server))
 }

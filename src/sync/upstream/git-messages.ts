@@ -2,7 +2,7 @@ import type { ObjectId, Revision } from '../model/revision.ts'
 import { SyncError, type SyncErrorCode } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
 import type { Server } from './git-remote.ts'
-import type { FetchLimits, KnownTrees } from './upstream.ts'
+import type { FetchLimits, KnownTrees, Relation } from './upstream.ts'
 
 /** Where a repository's objects are. */
 export type Place =
@@ -26,11 +26,18 @@ export type WorkerRequest =
     }
   | { readonly kind: 'take'; readonly blobs: readonly ObjectId[]; readonly authorization: string | undefined }
   | { readonly kind: 'peel'; readonly id: ObjectId }
+  | {
+      readonly kind: 'relate'
+      readonly from: ObjectId
+      readonly to: ObjectId
+      readonly authorization: string | undefined
+    }
 
 export type WorkerAnswer =
   | OpenedTree
   | { readonly kind: 'taken'; readonly blobs: ReadonlyMap<ObjectId, Taken> }
   | { readonly kind: 'peeled'; readonly commit: ObjectId | undefined }
+  | { readonly kind: 'related'; readonly relation: Relation }
   | { readonly kind: 'failed'; readonly failure: Failure }
 
 /** The trees of a commit, behind one another in `bytes`; `ends` says where each of them ends. */

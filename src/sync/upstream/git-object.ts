@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isObjectId, type ObjectId } from '../model/revision.ts'
+import { isObjectId, type ObjectFormat, type ObjectId } from '../model/revision.ts'
 
 export type ObjectType = 'commit' | 'tree' | 'blob' | 'tag'
 
@@ -9,15 +9,18 @@ export interface GitObject {
   readonly bytes: Buffer
 }
 
+/** How many bytes an id has where it is not written in hex: in trees and packs. */
+export const ID_BYTES: Readonly<Record<ObjectFormat, number>> = { sha1: 20, sha256: 32 }
+
 /** The id that belongs to the object. */
-export function idOf({ type, bytes }: GitObject): ObjectId {
-  const hash = createObjectHash(type, bytes.length)
+export function idOf({ type, bytes }: GitObject, format: ObjectFormat): ObjectId {
+  const hash = createObjectHash(type, bytes.length, format)
   return hash.update(bytes).objectId()
 }
 
 /** A hash of an object that comes in pieces. */
-export function createObjectHash(type: ObjectType, size: number) {
-  const hash = createHash('sha1').update(`${type} ${size}\0`)
+export function createObjectHash(type: ObjectType, size: number, format: ObjectFormat) {
+  const hash = createHash(format).update(`${type} ${size}\0`)
   return {
     update(bytes: Uint8Array) {
       hash.update(bytes)
@@ -31,24 +34,28 @@ export function createObjectHash(type: ObjectType, size: number) {
 
 /** The tree of a commit object; undefined if it names none. */
 export function treeOfCommit(commit: Buffer): ObjectId | undefined {
-  return headerOf(commit, /^tree ([0-9a-f]{40})\n/)
-}
-
-/** The commits that a commit names as its parents, in its order. */
-export function parentsOf(commit: Buffer): ObjectId[] {
-  const header = commit.toString('latin1', 0, Math.max(0, commit.indexOf('\n\n')))
-  return [...header.matchAll(/^parent ([0-9a-f]+)$/gm)].flatMap(([, id]) =>
-    id !== undefined && isObjectId(id) ? [id] : [],
-  )
+  return headerOf(commit, /^tree ([0-9a-f]+)\n/)
 }
 
 /** What a tag object points to; undefined if it names nothing. */
 export function targetOfTag(tag: Buffer): ObjectId | undefined {
-  return headerOf(tag, /^object ([0-9a-f]{40})\n/)
+  return headerOf(tag, /^object ([0-9a-f]+)\n/)
+}
+
+/** The parents that a commit object names, first parent first. */
+export function parentsOf(commit: Uint8Array): readonly ObjectId[] {
+  const text = Buffer.from(commit.buffer, commit.byteOffset, commit.byteLength).toString('latin1')
+  const parent = /parent ([0-9a-f]+)\n/y
+  // They follow the tree, which is always there; the same words in a message are none.
+  parent.lastIndex = text.indexOf('\n') + 1
+  const parents: ObjectId[] = []
+  for (let id = parent.exec(text)?.[1]; id !== undefined && isObjectId(id); id = parent.exec(text)?.[1])
+    parents.push(id)
+  return parents
 }
 
 function headerOf(bytes: Buffer, shape: RegExp): ObjectId | undefined {
-  const id = shape.exec(bytes.toString('latin1', 0, 64))?.[1]
+  const id = shape.exec(bytes.toString('latin1', 0, 80))?.[1]
   return id !== undefined && isObjectId(id) ? id : undefined
 }
 

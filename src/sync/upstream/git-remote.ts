@@ -1,4 +1,4 @@
-import { isObjectId, type ObjectId } from '../model/revision.ts'
+import { isIdOf, type ObjectFormat, type ObjectId } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { GitHttp } from './git-http.ts'
 import { DELIMITER, FLUSH, packet, packets } from './pkt-line.ts'
@@ -9,6 +9,8 @@ export interface Server {
   /** The address after redirects. */
   readonly base: string
   readonly version: 1 | 2
+  /** Of all of its ids. */
+  readonly format: ObjectFormat
   /** It can leave out file contents. */
   readonly filters: boolean
   /** Version 1 lists all refs each time, asked or not. */
@@ -26,10 +28,15 @@ export async function listRefs(http: GitHttp, server: Server, prefixes: readonly
   return refs
 }
 
-/** What is wanted of a server. With `depth` a commit comes with all that it holds; without, each id comes alone. */
+/** What is wanted of a server. With `depth` a commit comes with what it holds; without, each id comes alone. */
 export interface Wanted {
   readonly ids: readonly ObjectId[]
-  readonly depth?: 1
+  /** How many commits, one behind the other. */
+  readonly depth?: number
+  /** What a server that filters leaves out: contents of files, or trees too. */
+  readonly filter?: 'blob:none' | 'tree:0'
+  /** A commit which is left out with all that it holds and all that is behind it, if the server knows it. */
+  readonly have?: ObjectId
 }
 
 /** The bytes of a pack that has the wanted objects. */
@@ -43,18 +50,26 @@ export async function* requestPack(http: GitHttp, server: Server, wanted: Wanted
   }
 }
 
-function askPack(http: GitHttp, server: Server, { ids, depth }: Wanted) {
+function askPack(http: GitHttp, server: Server, { ids, depth, filter, have }: Wanted) {
   const wants = ids.map((id) => `want ${id}\n`)
-  const bounds = depth === undefined ? [] : [`deepen ${depth}\n`, ...(server.filters ? ['filter blob:none\n'] : [])]
+  const bounds = [
+    ...(depth === undefined ? [] : [`deepen ${depth}\n`]),
+    ...(filter === undefined || !server.filters ? [] : [`filter ${filter}\n`]),
+    ...(have === undefined ? [] : [`have ${have}\n`]),
+  ]
   return ask(http, server, 'command=fetch\n', ['ofs-delta\n', 'no-progress\n', ...wants, ...bounds, 'done\n'])
 }
 
 function ask(http: GitHttp, server: Server, command: string, lines: readonly string[]) {
-  return post(http, server, [packet(command), DELIMITER, ...lines.map(packet), FLUSH])
+  // Not said, it is SHA-1.
+  const format = server.format === 'sha1' ? [] : [packet(`object-format=${server.format}\n`)]
+  return post(http, server, [packet(command), ...format, DELIMITER, ...lines.map(packet), FLUSH])
 }
 
 function askVersion1(http: GitHttp, server: Server, { ids, depth }: Wanted) {
-  const wants = ids.map((id, index) => `want ${id}${index === 0 ? ' side-band-64k ofs-delta no-progress' : ''}\n`)
+  const format = server.format === 'sha1' ? '' : ` object-format=${server.format}`
+  const asked = ` side-band-64k ofs-delta no-progress${format}`
+  const wants = ids.map((id, index) => `want ${id}${index === 0 ? asked : ''}\n`)
   const bounds = depth === undefined ? [] : [`deepen ${depth}\n`]
   return post(http, server, [...[...wants, ...bounds].map(packet), FLUSH, packet('done\n')])
 }
@@ -72,17 +87,24 @@ async function* post(http: GitHttp, server: Server, body: readonly Uint8Array[])
 /** `<id> <name>` and then attributes, separated by spaces. */
 function refOf(line: string, server: Server): Ref {
   const [id = '', name = '', ...attributes] = line.split(' ')
-  if (!isObjectId(id) || name === '') {
-    throw new SyncError('source-unreachable', `Cannot list the refs of "${server.base}": the answer is no list of refs`)
-  }
   const target = attributeOf(attributes, 'symref-target:')
-  const peeled = attributeOf(attributes, 'peeled:')
-  return {
-    name,
-    id,
-    ...(target === undefined ? {} : { target }),
-    ...(peeled !== undefined && isObjectId(peeled) ? { peeled } : {}),
+  return checkedRef({ name, id, target, peeled: attributeOf(attributes, 'peeled:') }, server)
+}
+
+/** A ref as a server claims it. */
+interface ClaimedRef {
+  readonly name: string
+  readonly id: string
+  readonly target: string | undefined
+  readonly peeled: string | undefined
+}
+
+/** A ref whose ids are of the server's own format. One that is not makes the whole answer no list of refs. */
+export function checkedRef({ name, id, target, peeled }: ClaimedRef, { base, format }: Omit<Server, 'refs'>): Ref {
+  if (name === '' || !isIdOf(format, id) || (peeled !== undefined && !isIdOf(format, peeled))) {
+    throw new SyncError('source-unreachable', `Cannot list the refs of "${base}": the answer is no list of refs`)
   }
+  return { name, id, ...(target === undefined ? {} : { target }), ...(peeled === undefined ? {} : { peeled }) }
 }
 
 function attributeOf(attributes: readonly string[], key: string): string | undefined {

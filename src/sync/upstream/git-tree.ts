@@ -1,13 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ObjectId, Revision } from '../model/revision.ts'
+import { formatOf, type ObjectId, type Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../model/tree.ts'
+import { HISTORY_LIMITS } from './ancestry.ts'
 import type { OpenedTree, Place } from './git-messages.ts'
 import { ObjectWorker } from './object-worker.ts'
 import { parseTree } from './tree-object.ts'
 import { namedLimit } from './upstream.ts'
-import type { KnownTrees, Reach } from './upstream.ts'
+import type { KnownTrees, Reach, Relation } from './upstream.ts'
 
 /** Fetches a commit into a folder and a thread of its own, both gone when the tree is disposed. */
 export async function openGitTree(
@@ -34,6 +35,22 @@ export async function peelObject(place: Place, id: ObjectId, reach: Reach, signa
   return (await fetch.worker.ask({ kind: 'peel', id }, fetch.within(signal))).commit
 }
 
+/** How two commits of a repository stand to each other. */
+export async function relate(
+  place: Place,
+  from: ObjectId,
+  to: ObjectId,
+  reach: Reach,
+  signal: AbortSignal,
+): Promise<Relation> {
+  // A server that cannot send commits alone would send all that they hold.
+  if (place.kind === 'remote' && !place.server.filters) return 'unknown'
+  const limits = { ...reach.limits, totalMs: Math.min(reach.limits.totalMs, HISTORY_LIMITS.ms) }
+  await using fetch = await openFetch(place, { ...reach, limits })
+  const authorization = await reach.authorization()
+  return (await fetch.worker.ask({ kind: 'relate', from, to, authorization }, fetch.within(signal))).relation
+}
+
 class GitTree implements Tree {
   readonly revision: Revision
   readonly root: ObjectId
@@ -55,7 +72,7 @@ class GitTree implements Tree {
   list(tree: ObjectId): readonly TreeEntry[] {
     const bytes = this.#trees.get(tree)
     if (bytes === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it was not fetched`)
-    return parseTree(bytes)
+    return parseTree(bytes, formatOf(tree))
   }
 
   async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {

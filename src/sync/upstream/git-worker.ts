@@ -34,6 +34,10 @@ async function answer(request: WorkerRequest): Promise<WorkerAnswer> {
       return { kind: 'taken', blobs: await objects.take(request.blobs, keepBlob, request.authorization) }
     case 'peel':
       return { kind: 'peeled', commit: await peel(request.id) }
+    case 'relate': {
+      const { from, to, authorization } = request
+      return { kind: 'related', relation: await objects.relation(from, to, authorization) }
+    }
     default:
       return request satisfies never
   }

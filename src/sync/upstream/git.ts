@@ -1,8 +1,9 @@
-import type { Revision } from '../model/revision.ts'
+import { formatOf, type ObjectId, type Revision } from '../model/revision.ts'
 import type { GitSource } from '../model/source.ts'
+import { SyncError } from '../model/sync-error.ts'
 import type { Tree } from '../model/tree.ts'
 import type { Place } from './git-messages.ts'
-import { openGitTree } from './git-tree.ts'
+import { openGitTree, relate } from './git-tree.ts'
 import {
   chooseRef,
   patternsOf,
@@ -51,10 +52,6 @@ export class GitUpstream implements Upstream {
     throw refNotFound(ref, id, listing, await this.#transport.isEmpty(signal))
   }
 
-  async relation(): Promise<Relation> {
-    return 'unknown'
-  }
-
   async fetch(revision: Revision, known: KnownTrees, signal: AbortSignal): Promise<Tree> {
     signal.throwIfAborted()
     try {
@@ -62,6 +59,20 @@ export class GitUpstream implements Upstream {
       return await openGitTree(place, revision, known, this.#reach, signal)
     } catch (cause) {
       this.#transport.forget()
+      throw cause
+    }
+  }
+
+  async relation(from: ObjectId, to: ObjectId, signal: AbortSignal): Promise<Relation> {
+    signal.throwIfAborted()
+    if (from === to) return 'descends'
+    // The parents of a commit have ids like its own.
+    if (formatOf(from) !== formatOf(to)) return 'rewritten'
+    try {
+      return await relate(await this.#transport.locate(signal), from, to, this.#reach, signal)
+    } catch (cause) {
+      signal.throwIfAborted()
+      if (cause instanceof SyncError) return 'unknown'
       throw cause
     }
   }

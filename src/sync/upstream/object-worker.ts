@@ -55,7 +55,7 @@ export class ObjectWorker implements AsyncDisposable {
   }
 }
 
-const ANSWERS = { open: 'opened', take: 'taken', peel: 'peeled' } as const
+const ANSWERS = { open: 'opened', take: 'taken', peel: 'peeled', relate: 'related' } as const
 
 /** Of what JavaScript holds: names and tables. Packs and files lie outside of it, and are bounded by their reader. */
 const HEAP_MB = 512

@@ -1,6 +1,7 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { Taken } from '../model/tree.ts'
 import type { GitObject } from './git-object.ts'
+import type { Relation } from './upstream.ts'
 
 /** The objects of one repository, as the worker sees them. Whatever comes out of it was hashed against its id. */
 export interface Objects {
@@ -8,6 +9,8 @@ export interface Objects {
   open(revision: Revision, authorization: string | undefined): Promise<void>
   /** Undefined for one that is not there. */
   read(id: ObjectId): Promise<GitObject | undefined>
+  /** Reads as many commits as it takes, within `HISTORY_LIMITS`. */
+  relation(from: ObjectId, to: ObjectId, authorization: string | undefined): Promise<Relation>
   /** Hands each of the blobs that can be had to `keep`. Returns the others, and why. */
   take(
     blobs: readonly ObjectId[],

@@ -1,8 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { createInflate, inflateSync } from 'node:zlib'
-import { isObjectId, type ObjectId } from '../model/revision.ts'
-import type { ObjectType } from './git-object.ts'
-import { CHECKSUM_BYTES } from './pack-spool.ts'
+import { isObjectId, type ObjectFormat, type ObjectId } from '../model/revision.ts'
+import { ID_BYTES, type ObjectType } from './git-object.ts'
 
 /** The start of one object in a pack: how it is stored, how large it is inflated, and where its packed bytes begin. */
 export interface PackHeader {
@@ -23,12 +22,15 @@ export class PackFile implements Disposable {
   /** Where the objects end. */
   readonly end: number
   readonly #handle: number
+  readonly #idBytes: number
   #window: Buffer = Buffer.alloc(0)
   #windowAt = 0
 
-  constructor(path: string) {
+  constructor(path: string, format: ObjectFormat) {
     this.#handle = openSync(path, 'r')
-    this.end = fstatSync(this.#handle).size - CHECKSUM_BYTES
+    this.#idBytes = ID_BYTES[format]
+    // The checksum is made like an id.
+    this.end = fstatSync(this.#handle).size - this.#idBytes
     if (this.end < HEADER_BYTES) throw new RangeError('the pack is too short')
     const head = this.#bytes(0, HEADER_BYTES)
     if (head.toString('latin1', 0, 4) !== 'PACK' || head.readUInt32BE(4) !== 2)
@@ -57,9 +59,10 @@ export class PackFile implements Disposable {
     }
     const type = (first >> 4) & 7
     if (type === REF_DELTA) {
-      const base = bytes.toString('hex', at, at + 20)
+      const next = at + this.#idBytes
+      const base = bytes.toString('hex', at, next)
       if (!isObjectId(base)) throw new RangeError('a delta names no base')
-      return { stored: { kind: 'delta', base }, size, at: offset + at + 20 }
+      return { stored: { kind: 'delta', base }, size, at: offset + next }
     }
     if (type === OFS_DELTA) {
       const { distance, next } = distanceAt(bytes, at)
@@ -123,8 +126,8 @@ export class PackFile implements Disposable {
 }
 
 const HEADER_BYTES = 12
-/** Type and size take 10 bytes at most, the base 20. */
-const OBJECT_HEADER_BYTES = 40
+/** Type and size take 10 bytes at most, the base 32. */
+const OBJECT_HEADER_BYTES = 42
 const WINDOW_BYTES = 2 ** 20
 const PIECE_BYTES = 2 ** 16
 /** Deflate adds five bytes to a block that it cannot shrink; blocks with nothing in them are nobody's honest work. */

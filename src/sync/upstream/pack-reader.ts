@@ -1,4 +1,4 @@
-import type { ObjectId } from '../model/revision.ts'
+import type { ObjectFormat, ObjectId } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { applyDelta } from './delta.ts'
 import { createObjectHash, idOf, type GitObject } from './git-object.ts'
@@ -17,6 +17,7 @@ export type Found = (id: ObjectId, object: GitObject) => void
 /** Reads a pack in bounded memory. Every id that it knows is the hash of the bytes, not a server's word. */
 export class PackReader implements Disposable {
   readonly #file: PackFile
+  readonly #format: ObjectFormat
   readonly #limits: PackLimits
   readonly #offsets = new Map<ObjectId, number>()
   readonly #tooLarge = new Set<ObjectId>()
@@ -24,16 +25,22 @@ export class PackReader implements Disposable {
   /** Something was too large, and what its id is cannot be told without holding it. */
   #hasUnknown = false
 
-  private constructor(file: PackFile, limits: PackLimits) {
+  private constructor(file: PackFile, format: ObjectFormat, limits: PackLimits) {
     this.#file = file
+    this.#format = format
     this.#limits = limits
   }
 
   /** Goes through the whole pack once. */
-  static async open(path: string, limits: PackLimits, found: Found = () => {}): Promise<PackReader> {
-    const file = sound(() => new PackFile(path))
+  static async open(
+    path: string,
+    format: ObjectFormat,
+    limits: PackLimits,
+    found: Found = () => {},
+  ): Promise<PackReader> {
+    const file = sound(() => new PackFile(path, format))
     try {
-      const reader = new PackReader(file, limits)
+      const reader = new PackReader(file, format, limits)
       await reader.#scan(found)
       return reader
     } catch (cause) {
@@ -90,7 +97,7 @@ export class PackReader implements Disposable {
       return true
     }
     this.#cache.set(offset, object)
-    const id = idOf(object)
+    const id = idOf(object, this.#format)
     this.#offsets.set(id, offset)
     found(id, object)
     return true
@@ -118,7 +125,7 @@ export class PackReader implements Disposable {
       this.#hasUnknown = true
       return this.#file.pour(header, () => {})
     }
-    const hash = createObjectHash(header.stored.type, header.size)
+    const hash = createObjectHash(header.stored.type, header.size, this.#format)
     const next = await this.#file.pour(header, (piece) => void hash.update(piece))
     this.#tooLarge.add(hash.objectId())
     return next

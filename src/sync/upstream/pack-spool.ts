@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import { closeSync, openSync, writeSync } from 'node:fs'
+import type { ObjectFormat } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
+import { ID_BYTES } from './git-object.ts'
 
 /** Writes a pack to a file while it comes, and checks it against the checksum it ends with. */
-export async function spoolPack(chunks: AsyncIterable<Uint8Array>, file: string): Promise<void> {
-  const hash = createHash('sha1')
+export async function spoolPack(chunks: AsyncIterable<Uint8Array>, file: string, format: ObjectFormat): Promise<void> {
+  const hash = createHash(format)
   let tail: Buffer = Buffer.alloc(0)
   const handle = inScratch(() => openSync(file, 'wx', 0o600))
   try {
@@ -12,7 +14,7 @@ export async function spoolPack(chunks: AsyncIterable<Uint8Array>, file: string)
       inScratch(() => writeAll(handle, chunk))
       const bytes = Buffer.concat([tail, chunk])
       // The last bytes so far may be the checksum, which does not cover itself.
-      const body = Math.max(bytes.length - CHECKSUM_BYTES, 0)
+      const body = Math.max(bytes.length - ID_BYTES[format], 0)
       hash.update(bytes.subarray(0, body))
       tail = bytes.subarray(body)
     }
@@ -23,9 +25,6 @@ export async function spoolPack(chunks: AsyncIterable<Uint8Array>, file: string)
     throw new SyncError('source-unreachable', 'Cannot read the pack that was sent: its checksum is another')
   }
 }
-
-/** SHA-1, at the end of each pack. */
-export const CHECKSUM_BYTES = 20
 
 /** Does what writes to scratch. A disk that is full is no fault of the source. */
 export function inScratch<T>(write: () => T): T {

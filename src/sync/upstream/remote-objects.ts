@@ -1,17 +1,19 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ObjectId, Revision } from '../model/revision.ts'
+import { formatOf, isIdOf, type ObjectId, type Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
-import { GitHttp, type ByteBudget } from './git-http.ts'
+import { GitHttp } from './git-http.ts'
 import type { Place, WorkerTask } from './git-messages.ts'
 import type { GitObject } from './git-object.ts'
 import { requestPack, type Wanted } from './git-remote.ts'
 import type { KeepBlob, Objects } from './objects.ts'
-import { PackReader, type Found, type PackLimits } from './pack-reader.ts'
+import { PackReader, type Found } from './pack-reader.ts'
 import { spoolPack } from './pack-spool.ts'
 import { ServerRefusal } from './pkt-line.ts'
+import { askRelation, type Allowance } from './remote-history.ts'
 import { namedLimit } from './upstream.ts'
+import type { Relation } from './upstream.ts'
 
 /**
  * The objects of a repository behind http(s): one pack with the commit and its trees (and all blobs, from a server that
@@ -20,8 +22,7 @@ import { namedLimit } from './upstream.ts'
 export class RemoteObjects implements Objects {
   readonly #place: Extract<Place, { kind: 'remote' }>
   readonly #task: WorkerTask
-  readonly #bytes: ByteBudget
-  readonly #packLimits: PackLimits
+  readonly #allowance: Allowance
   #snapshot: PackReader | undefined
   #packs = 0
   #refusals = 0
@@ -30,20 +31,29 @@ export class RemoteObjects implements Objects {
     const { packBytes, blobBytes, files } = task.limits
     this.#place = place
     this.#task = task
-    this.#bytes = { limit: namedLimit('packBytes', task.limits), left: packBytes }
-    // Each object of a snapshot is an entry of a tree, but for the few that lead to the root. Twice that many,
-    // because the entries of known trees are not counted.
-    this.#packLimits = { objects: 2 * files + 16, objectBytes: Math.max(blobBytes, LEAST_OBJECT_BYTES) }
+    this.#allowance = {
+      bytes: { limit: namedLimit('packBytes', task.limits), left: packBytes },
+      // Each object of a snapshot is an entry of a tree, but for the few that lead to the root. Twice that many,
+      // because the entries of known trees are not counted.
+      pack: { objects: 2 * files + 16, objectBytes: Math.max(blobBytes, LEAST_OBJECT_BYTES) },
+    }
   }
 
   async open(revision: Revision, authorization: string | undefined): Promise<void> {
+    const { format } = this.#place.server
+    if (formatOf(revision.commit) !== format) {
+      const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": its ids are ${format}`
+      throw new SyncError('ref-not-found', message)
+    }
     const ids = [revision.commit, ...(revision.tag === undefined ? [] : [revision.tag])]
-    this.#snapshot = await this.#fetch({ ids, depth: 1 }, authorization).catch((cause: unknown) => {
-      // Servers word it in their own ways, but name what they do not have.
-      if (!(cause instanceof ServerRefusal) || !ids.some((id) => cause.said.includes(id))) throw cause
-      const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": the server says "${cause.said}"`
-      throw new SyncError('ref-not-found', message, { cause })
-    })
+    this.#snapshot = await this.#fetch({ ids, depth: 1, filter: 'blob:none' }, authorization).catch(
+      (cause: unknown) => {
+        // Servers word it in their own ways, but name what they do not have.
+        if (!(cause instanceof ServerRefusal) || !ids.some((id) => cause.said.includes(id))) throw cause
+        const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": the server says "${cause.said}"`
+        throw new SyncError('ref-not-found', message, { cause })
+      },
+    )
   }
 
   async read(id: ObjectId): Promise<GitObject | undefined> {
@@ -57,8 +67,9 @@ export class RemoteObjects implements Objects {
       if (object?.type === 'blob') taken.set(id, keep(id, object.bytes))
       else if (this.#snapshot?.isTooLarge(id) ?? false) taken.set(id, TOO_LARGE)
     }
-    const missing = blobs.filter((id) => !taken.has(id))
-    if (this.#place.server.filters) await this.#takeLot(missing, keep, taken, authorization)
+    const { filters, format } = this.#place.server
+    const missing = blobs.filter((id) => !taken.has(id) && isIdOf(format, id))
+    if (filters) await this.#takeLot(missing, keep, taken, authorization)
     return new Map(blobs.map((id) => [id, taken.get(id) ?? ABSENT]))
   }
 
@@ -86,14 +97,23 @@ export class RemoteObjects implements Objects {
     }
   }
 
-  async #fetch(wanted: Wanted, authorization: string | undefined, found?: Found): Promise<PackReader> {
+  async relation(from: ObjectId, to: ObjectId, authorization: string | undefined): Promise<Relation> {
+    return askRelation(from, to, (wanted, found, allowance) => this.#fetch(wanted, authorization, found, allowance))
+  }
+
+  async #fetch(
+    wanted: Wanted,
+    authorization: string | undefined,
+    found?: Found,
+    allowance = this.#allowance,
+  ): Promise<PackReader> {
     const { server, url } = this.#place
     const { limits, scratch } = this.#task
-    const http = new GitHttp(url, { limits, bytes: this.#bytes, authorization, signal: NEVER })
+    const http = new GitHttp(url, { limits, bytes: allowance.bytes, authorization, signal: NEVER })
     const file = join(scratch, `${(this.#packs += 1)}.pack`)
     try {
-      await spoolPack(requestPack(http, server, wanted), file)
-      return await PackReader.open(file, this.#packLimits, found)
+      await spoolPack(requestPack(http, server, wanted), file, server.format)
+      return await PackReader.open(file, server.format, allowance.pack, found)
     } finally {
       // The reader holds it open; its name is not needed any more.
       rmSync(file, { force: true })

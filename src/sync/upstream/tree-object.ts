@@ -1,28 +1,30 @@
 import { isUtf8 } from 'node:buffer'
-import { isObjectId } from '../model/revision.ts'
+import { isObjectId, type ObjectFormat } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { TreeEntry } from '../model/tree.ts'
+import { ID_BYTES } from './git-object.ts'
 
 /**
  * The entries of a raw tree object. A name that could reach outside of its folder, or into a `.git`, is
  * `content-refused`; one that is only unusual is not judged here. `path` is where the tree stands, for the message.
  */
-export function parseTree(tree: Uint8Array, path = ''): readonly TreeEntry[] {
+export function parseTree(tree: Uint8Array, format: ObjectFormat, path = ''): readonly TreeEntry[] {
+  const idBytes = ID_BYTES[format]
   const bytes = Buffer.from(tree.buffer, tree.byteOffset, tree.byteLength)
   const entries: TreeEntry[] = []
   const names = new Set<string>()
   for (let at = 0; at < bytes.length;) {
     const space = bytes.indexOf(' ', at)
     const end = bytes.indexOf(0, space)
-    if (space < at || end < space || end + ID_BYTES >= bytes.length) throw refused(path, 'its tree object is malformed')
+    if (space < at || end < space || end + idBytes >= bytes.length) throw refused(path, 'its tree object is malformed')
     const name = nameOf(bytes.subarray(space + 1, end), path)
     if (names.has(name)) throw refused(pathTo(path, name), 'the name is there twice')
     names.add(name)
     const kind = kindOf(bytes.toString('latin1', at, space))
-    const id = bytes.toString('hex', end + 1, end + 1 + ID_BYTES)
+    const id = bytes.toString('hex', end + 1, end + 1 + idBytes)
     if (kind === undefined || !isObjectId(id)) throw refused(pathTo(path, name), 'its mode is none of git')
     entries.push({ name, kind, id })
-    at = end + 1 + ID_BYTES
+    at = end + 1 + idBytes
   }
   return entries
 }
@@ -38,7 +40,6 @@ export function shown(path: string): string {
   return JSON.stringify(bounded).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{fffd}')
 }
 
-const ID_BYTES = 20
 const SHOWN_LENGTH = 300
 
 function nameOf(bytes: Buffer, path: string): string {

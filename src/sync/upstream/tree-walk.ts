@@ -1,5 +1,5 @@
 import { foldersAbove } from '../model/paths.ts'
-import type { ObjectId } from '../model/revision.ts'
+import { formatOf, type ObjectId } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { TreeEntry } from '../model/tree.ts'
 import { parseTree, pathTo, shown } from './tree-object.ts'
@@ -77,9 +77,9 @@ class Walk {
 
   async #take(id: ObjectId, path: string): Promise<readonly TreeEntry[]> {
     const held = this.trees.get(id)
-    if (held !== undefined) return parseTree(held, path)
+    if (held !== undefined) return parseTree(held, formatOf(id), path)
     const bytes = await this.#read(id, path)
-    const entries = parseTree(bytes, path)
+    const entries = parseTree(bytes, formatOf(id), path)
     this.#held += entries.length
     this.#check('files', this.#held, path)
     this.trees.set(id, bytes)

@@ -10,11 +10,14 @@ export interface Upstream {
   resolve(signal: AbortSignal): Promise<Revision>
   /** The commit of the revision, with all of its trees but those the caller knows; no file content yet. */
   fetch(revision: Revision, known: KnownTrees, signal: AbortSignal): Promise<Tree>
-  /** Whether `to` has `from` among its ancestors. That it could not be learnt is no failure. */
+  /**
+   * Whether the commit `to` has `from` among its ancestors, or is it. Fails for no reason but the signal: what cannot be
+   * learnt within bounds is `unknown`.
+   */
   relation(from: ObjectId, to: ObjectId, signal: AbortSignal): Promise<Relation>
 }
 
-/** Whether a commit leads to an earlier one. `unknown`: it could not be learnt within bounds. */
+/** How a commit stands to an earlier one. `descends` and `rewritten` are certain, by the hashes of the commits read. */
 export type Relation = 'descends' | 'rewritten' | 'unknown'
 
 /**

@@ -1,13 +1,15 @@
 import { expect, test } from 'vitest'
+import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
 import { Repository } from '../../support/repository.ts'
 import { linesOf, reach, type Open } from './reached.ts'
+import { ABSENT } from './sample.ts'
 
 /** Commits that are taken from nobody. */
-export function refuses(open: Open): void {
+export function refuses(open: Open, objectFormat: ObjectFormat): void {
   test.each(['..', '.', '.git', '.GIT', '.git ', '.git::$DATA', 'git~1', 'a/b', '.g\u200cit', Buffer.from([0xff])])(
     'a commit with the name %j is refused',
     async (name) => {
-      await using repository = await Repository.create()
+      await using repository = await Repository.create({ objectFormat })
       const id = await repository.blob('x')
       const inner = await repository.rawTree([{ mode: '100644', name, id }])
       await repository.commitTree(await repository.rawTree([{ mode: '40000', name: 'folder', id: inner }]))
@@ -25,7 +27,7 @@ export function refuses(open: Open): void {
   )
 
   test('a name that is there twice is refused', async () => {
-    await using repository = await Repository.create()
+    await using repository = await Repository.create({ objectFormat })
     const entry = { mode: '100644', name: 'twice', id: await repository.blob('x') }
     await repository.commitTree(await repository.rawTree([entry, entry]))
     await using opened = await open(repository)
@@ -36,7 +38,7 @@ export function refuses(open: Open): void {
 
   test('names that are only unusual are passed on', async () => {
     const names = ['a\nb', 'a\\b', 'c:', 'con', '-rf', '__proto__', '.gitignore', 'git~2', 'ä', '\u202e', '\u0001']
-    await using repository = await Repository.create()
+    await using repository = await Repository.create({ objectFormat })
     const id = await repository.blob('x')
     const entries = names.map((name) => ({ mode: '100644', name, id }))
     await repository.commitTree(await repository.rawTree(entries))
@@ -54,9 +56,9 @@ export function refuses(open: Open): void {
     ['limits.repository.segment_bytes (4)', { segmentBytes: 4 }],
     ['limits.repository.path_bytes (8)', { pathBytes: 8 }],
   ])('more than %s is refused, and just as much is not', async (limit, limits) => {
-    await using over = await Repository.create()
+    await using over = await Repository.create({ objectFormat })
     await over.commit({ 'a/bb/ccccc': '', 'a/bb/d': '' })
-    await using within = await Repository.create()
+    await using within = await Repository.create({ objectFormat })
     await within.commit({ 'abcd/efg': '', x: '' })
     await using openedOver = await open(over)
     await using openedWithin = await open(within)
@@ -74,7 +76,7 @@ export function refuses(open: Open): void {
   })
 
   test('eight trees that name a hundred million files are refused', async () => {
-    await using repository = await Repository.create()
+    await using repository = await Repository.create({ objectFormat })
     let id = await repository.blob('x')
     for (let level = 0; level < 8; level += 1) {
       const mode = level === 0 ? '100644' : '40000'
@@ -88,7 +90,7 @@ export function refuses(open: Open): void {
   })
 
   test('a commit id that is the id of something else is refused', async () => {
-    await using repository = await Repository.create()
+    await using repository = await Repository.create({ objectFormat })
     await repository.commit({ 'a.md': 'a' })
     await using opened = await open(repository)
     await using reached = await reach(opened.url, { ref: await repository.git('rev-parse', 'main:a.md') })
@@ -96,13 +98,16 @@ export function refuses(open: Open): void {
     await expect(reached.tree()).rejects.toMatchObject({ code: 'ref-not-found' })
   })
 
-  test('a commit that the repository does not have is not found', async () => {
-    await using repository = await Repository.create()
-    await repository.commit({ 'a.md': 'a' })
-    await using opened = await open(repository)
-    await using reached = await reach(opened.url, { ref: '0123456789012345678901234567890123456789' })
+  test.each(['sha1', 'sha256'] as const)(
+    'a commit that the repository does not have, by an id of %s, is not found',
+    async (format) => {
+      await using repository = await Repository.create({ objectFormat })
+      await repository.commit({ 'a.md': 'a' })
+      await using opened = await open(repository)
+      await using reached = await reach(opened.url, { ref: ABSENT[format] })
 
-    await expect(reached.tree()).rejects.toMatchObject({ code: 'ref-not-found' })
-    expect(await reached.scratch()).toEqual([])
-  })
+      await expect(reached.tree()).rejects.toMatchObject({ code: 'ref-not-found' })
+      expect(await reached.scratch()).toEqual([])
+    },
+  )
 }

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
+import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
 import { Repository } from '../../support/repository.ts'
 import { reach, STEADY, type Open } from './reached.ts'
 
 /** Every way to write a ref, and what it comes to. */
-export function resolves(open: Open): void {
+export function resolves(open: Open, objectFormat: ObjectFormat): void {
   test('the default branch, a branch, a tag and a commit resolve to what git says', async () => {
-    await using repository = await Repository.create({ branch: 'trunk' })
+    await using repository = await Repository.create({ branch: 'trunk', objectFormat })
     const first = await repository.commit({ 'a.md': 'a' })
     await repository.tag('light')
     const tag = await repository.tag('v1', { annotated: true })
@@ -30,7 +31,7 @@ export function resolves(open: Open): void {
   })
 
   test('refs resolve the same once git has packed them', async () => {
-    await using repository = await Repository.create()
+    await using repository = await Repository.create({ objectFormat })
     const commit = await repository.commit({ 'a.md': 'a' })
     const tag = await repository.tag('v1', { annotated: true })
     await repository.git('gc', '--quiet')
@@ -44,7 +45,7 @@ export function resolves(open: Open): void {
   })
 
   test('a name that is a branch and a tag is refused, naming both', async () => {
-    await using repository = await Repository.create()
+    await using repository = await Repository.create({ objectFormat })
     await repository.commit({ 'a.md': 'a' })
     await repository.tag('main')
     await using opened = await open(repository)
@@ -59,7 +60,7 @@ export function resolves(open: Open): void {
   test.each(['mai', 'main2', 'nope', 'refs/heads/nope', 'refs/heads/../heads/main', '../config'])(
     'the name %s, which is no ref, is not found',
     async (ref) => {
-      await using repository = await Repository.create()
+      await using repository = await Repository.create({ objectFormat })
       await repository.commit({ 'a.md': 'a' })
       await using opened = await open(repository)
       await using reached = await reach(opened.url, { ref })
@@ -71,7 +72,7 @@ export function resolves(open: Open): void {
   )
 
   test('an empty repository has no default branch, and the message says why', async () => {
-    await using repository = await Repository.create()
+    await using repository = await Repository.create({ objectFormat })
     await using opened = await open(repository)
     await using reached = await reach(opened.url)
 
@@ -81,16 +82,5 @@ export function resolves(open: Open): void {
       code: 'ref-not-found',
       message: expect.stringContaining('no commits'),
     })
-  })
-
-  test('a repository with ids of SHA-256 is unsupported', async () => {
-    await using repository = await Repository.create({ objectFormat: 'sha256' })
-    await repository.commit({ 'a.md': 'a' })
-    await using opened = await open(repository)
-    await using reached = await reach(opened.url)
-
-    const failure = reached.upstream.resolve(STEADY)
-
-    await expect(failure).rejects.toMatchObject({ code: 'unsupported', message: expect.stringContaining('sha256') })
   })
 }

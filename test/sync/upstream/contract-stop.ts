@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
+import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
 import { NOTHING_KNOWN } from '../../../src/sync/upstream/upstream.ts'
 import { blobsOf, reach, STEADY, workers, type Open } from './reached.ts'
 import { sample } from './sample.ts'
 
 /** How it ends: disposed, or aborted. */
-export function stops(open: Open): void {
+export function stops(open: Open, objectFormat: ObjectFormat): void {
   test('a tree that is disposed leaves no thread and no file', async () => {
-    await using repository = await sample()
+    await using repository = await sample(objectFormat)
     await using opened = await open(repository)
     await using reached = await reach(opened.url)
     const tree = await reached.tree()
@@ -20,7 +21,7 @@ export function stops(open: Open): void {
   })
 
   test('a fetch that is aborted rejects with the reason and leaves nothing', async () => {
-    await using repository = await sample()
+    await using repository = await sample(objectFormat)
     await using opened = await open(repository)
     await using reached = await reach(opened.url)
     const revision = await reached.upstream.resolve(STEADY)
@@ -36,7 +37,7 @@ export function stops(open: Open): void {
   })
 
   test('a take that is aborted rejects with the reason and leaves no thread', async () => {
-    await using repository = await sample()
+    await using repository = await sample(objectFormat)
     await using opened = await open(repository)
     await using reached = await reach(opened.url)
     await using tree = await reached.tree()
@@ -51,7 +52,7 @@ export function stops(open: Open): void {
   })
 
   test('what is aborted before it begins does not begin', async () => {
-    await using repository = await sample()
+    await using repository = await sample(objectFormat)
     await using opened = await open(repository)
     await using reached = await reach(opened.url)
     const reason = new Error('never mind')

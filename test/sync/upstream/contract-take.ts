@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
 import { Repository } from '../../support/repository.ts'
 import { blobsOf, objectId, reach, STEADY, type Open } from './reached.ts'
-import { hashOf, sample } from './sample.ts'
+import { ABSENT, hashOf, sample } from './sample.ts'
 
 /** The contents of files. */
-export function takes(open: Open): void {
+export function takes(open: Open, objectFormat: ObjectFormat): void {
   test('the files are what git holds, each in a file of its own', async () => {
-    await using repository = await sample()
+    await using repository = await sample(objectFormat)
     await using opened = await open(repository)
     await using reached = await reach(opened.url)
     await using tree = await reached.tree()
@@ -20,7 +21,7 @@ export function takes(open: Open): void {
     for (const [id, blob] of taken) {
       if (blob.kind !== 'blob') throw new Error(`${id} is refused as ${blob.reason}`)
       const bytes = await readFile(blob.file)
-      expect(hashOf('blob', bytes)).toBe(id)
+      expect(hashOf('blob', bytes, objectFormat)).toBe(id)
       expect(blob.size).toBe(bytes.length)
       expect(blob.sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
       expect((await stat(blob.file)).mode & 0o777).toBe(0o444)
@@ -29,25 +30,27 @@ export function takes(open: Open): void {
   })
 
   test('a file that is too large is refused, one that is not there is absent, and the others come', async () => {
-    await using repository = await Repository.create()
+    await using repository = await Repository.create({ objectFormat })
     await repository.commit({ small: 'small', large: 'x'.repeat(2000), huge: Buffer.alloc(20_000_000) })
     await using opened = await open(repository)
     await using reached = await reach(opened.url, { limits: { blobBytes: 1000 } })
     await using tree = await reached.tree()
-    const absent = objectId('0123456789012345678901234567890123456789')
+    const absent = objectId(ABSENT[objectFormat])
+    const foreign = objectId(ABSENT[objectFormat === 'sha1' ? 'sha256' : 'sha1'])
     const ids = new Map(tree.list(tree.root).map(({ name, id }) => [name, id]))
 
-    const taken = await tree.take([absent, ...ids.values(), absent], STEADY)
+    const taken = await tree.take([absent, ...ids.values(), foreign, absent], STEADY)
 
     expect(taken.get(ids.get('small')!)).toMatchObject({ kind: 'blob', size: 5 })
     expect(taken.get(ids.get('large')!)).toEqual({ kind: 'refused', reason: 'too-large' })
     expect(taken.get(ids.get('huge')!)).toEqual({ kind: 'refused', reason: 'too-large' })
     expect(taken.get(absent)).toEqual({ kind: 'refused', reason: 'absent' })
-    expect(taken.size).toBe(4)
+    expect(taken.get(foreign)).toEqual({ kind: 'refused', reason: 'absent' })
+    expect(taken.size).toBe(5)
   })
 
   test('a file can be taken again after the taker has had its own', async () => {
-    await using repository = await sample()
+    await using repository = await sample(objectFormat)
     await using opened = await open(repository)
     await using reached = await reach(opened.url)
     await using tree = await reached.tree()
@@ -60,7 +63,7 @@ export function takes(open: Open): void {
   })
 
   test('nothing asked is nothing taken', async () => {
-    await using repository = await sample()
+    await using repository = await sample(objectFormat)
     await using opened = await open(repository)
     await using reached = await reach(opened.url)
     await using tree = await reached.tree()

@@ -68,6 +68,17 @@ test('a repository that borrows objects is unsupported', async () => {
   })
 })
 
+test('a repository on this disk whose ids are SHA-256 is unsupported', async () => {
+  await using repository = await Repository.create({ objectFormat: 'sha256' })
+  await repository.commit({ 'a.md': 'a' })
+  await using reached = await reach(pathToFileURL(repository.folder).href)
+
+  await expect(reached.upstream.resolve(STEADY)).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringContaining('sha256'),
+  })
+})
+
 test('a second work tree is unsupported, and the message says what to name', async () => {
   await using repository = await sample()
   await using folder = await temporaryFolder()

@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto'
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
+import { FLUSH, packet } from '../../../src/sync/upstream/pkt-line.ts'
 import { NOTHING_KNOWN } from '../../../src/sync/upstream/upstream.ts'
 import { portOf, startFront } from './front.ts'
 import { blobsOf, reach, STEADY, workers } from './reached.ts'
+import { ABSENT } from './sample.ts'
 import { contentOf, failureOf, serve } from './served.ts'
 
 const SECRET = 'Bearer 5ecret-5ecret'
@@ -219,3 +221,43 @@ async function closedPort(): Promise<number> {
   await new Promise<void>((resolve) => void server.close(() => resolve()))
   return port
 }
+
+test.each([
+  ['refs', 'sha1', `${ABSENT.sha256} refs/heads/main`],
+  ['refs', 'sha256', `${ABSENT.sha1} refs/heads/main`],
+  ['a tag', 'sha1', `${ABSENT.sha1} refs/tags/main peeled:${ABSENT.sha256}`],
+  ['a tag', 'sha256', `${ABSENT.sha256} refs/tags/main peeled:${ABSENT.sha1}`],
+])('a listing of %s whose ids are not %s, as the server says they are, is refused', async (_, format, line) => {
+  await using served = await serve()
+  const lines = (...texts: string[]) => Buffer.concat([...texts.map(packet), FLUSH])
+  const first = lines('version 2\n', 'ls-refs\n', 'fetch=shallow filter\n', `object-format=${format}\n`)
+  await using front = await startFront(
+    served.server.origin,
+    (request, response) => {
+      if (request.method !== 'GET') return false
+      response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-advertisement' }).end(first)
+      return true
+    },
+    () => lines(`${line}\n`),
+  )
+  await using reached = await reach(`${front.origin}/team.git`, { ref: 'main' })
+
+  const failure = await failureOf(reached.upstream.resolve(STEADY))
+
+  expect(failure).toMatchObject({ code: 'source-unreachable', message: expect.stringContaining('no list of refs') })
+})
+
+test('a repository whose ids are made by another hash is unsupported', async () => {
+  await using served = await serve()
+  const first = ['version 2\n', 'object-format=sha3\n'].map(packet)
+  await using front = await startFront(served.server.origin, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-advertisement' })
+    response.end(Buffer.concat([...first, FLUSH]))
+    return true
+  })
+  await using reached = await reach(`${front.origin}/team.git`)
+
+  const failure = await failureOf(reached.upstream.resolve(STEADY))
+
+  expect(failure).toMatchObject({ code: 'unsupported', message: expect.stringContaining('sha3') })
+})

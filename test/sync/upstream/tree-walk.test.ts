@@ -48,9 +48,10 @@ test('a tree is read once however often it stands in the commit', async () => {
 
 test('bytes that are no tree are refused or parsed, never anything else', () => {
   const start = fc.constantFrom('100644 a\0', '40000 b\0', '100644 ', '', '7 x\0', '100644 a\0aaaaaaaaaaaaaaaaaaaa')
-  const law = fc.property(start, fc.uint8Array({ maxLength: 60 }), (text, bytes) => {
+  const format = fc.constantFrom('sha1' as const, 'sha256' as const)
+  const law = fc.property(start, fc.uint8Array({ maxLength: 60 }), format, (text, bytes, format) => {
     try {
-      return parseTree(Buffer.concat([Buffer.from(text), bytes])).length <= 3
+      return parseTree(Buffer.concat([Buffer.from(text), bytes]), format).length <= 3
     } catch (error) {
       return error instanceof SyncError && error.code === 'content-refused'
     }
@@ -62,20 +63,20 @@ test('bytes that are no tree are refused or parsed, never anything else', () => 
 test('an entry without a name is refused', () => {
   const tree = Buffer.concat([Buffer.from('100644 \0'), Buffer.alloc(20, 1)])
 
-  expect(() => parseTree(tree, 'folder')).toThrow('Cannot take "folder": an entry has no name')
+  expect(() => parseTree(tree, 'sha1', 'folder')).toThrow('Cannot take "folder": an entry has no name')
 })
 
 test('a message shows no character that could move a cursor', () => {
   const tree = Buffer.concat([Buffer.from('100644 a\u001b\u202e/b\0'), Buffer.alloc(20, 1)])
 
-  expect(() => parseTree(tree)).toThrow('Cannot take "a\\u001b\ufffd/b": the name could lead elsewhere')
+  expect(() => parseTree(tree, 'sha1')).toThrow('Cannot take "a\\u001b\ufffd/b": the name could lead elsewhere')
 })
 
 /** Puts the trees into the store. Returns the id of the uppermost. */
 function storeFolder(folder: Folder, store: Map<ObjectId, Buffer>): ObjectId {
   const entries = Object.entries(folder).map(([name, inner]) => entry('40000', name, storeFolder(inner, store)))
   const bytes = Buffer.concat([...entries, entry('100644', 'z', '1'.repeat(40))])
-  const id = idOf({ type: 'tree', bytes })
+  const id = idOf({ type: 'tree', bytes }, 'sha1')
   store.set(id, bytes)
   return id
 }
@@ -87,7 +88,7 @@ function entry(mode: string, name: string, id: string): Buffer {
 function idAt(root: ObjectId, path: readonly string[], store: ReadonlyMap<ObjectId, Buffer>): [string, ObjectId][] {
   let at: ObjectId | undefined = root
   for (const name of path) {
-    at = at && parseTree(store.get(at)!).find((entry) => entry.kind === 'folder' && entry.name === name)?.id
+    at = at && parseTree(store.get(at)!, 'sha1').find((entry) => entry.kind === 'folder' && entry.name === name)?.id
   }
   return at === undefined ? [] : [[path.join('/'), at]]
 }
@@ -100,7 +101,7 @@ function needed(
   store: ReadonlyMap<ObjectId, Buffer>,
 ): Set<ObjectId> {
   if (byPath.get(path) === id) return new Set()
-  const folders = parseTree(store.get(id)!).filter((entry) => entry.kind === 'folder')
+  const folders = parseTree(store.get(id)!, 'sha1').filter((entry) => entry.kind === 'folder')
   const below = folders.map((entry) =>
     needed(entry.id, path === '' ? entry.name : `${path}/${entry.name}`, byPath, store),
   )
