@@ -87,18 +87,22 @@ export class Daemon implements AsyncDisposable {
 
   /** Pulls each source on its schedule from now on. */
   poll(): void {
-    const polled = this.#config.sources.map(({ source }) => ({
-      id: source.id,
-      host: hostOf(source),
-      schedule: source.schedule,
-      isNew: this.#publisher.currentOf(source.id) === undefined,
+    const polled = this.#config.sources.map((configured) => ({
+      id: configured.source.id,
+      host: hostOf(configured.source),
+      group: JSON.stringify([repositoryOf(configured), configured.source.schedule]),
+      schedule: configured.source.schedule,
+      isNew: this.#publisher.currentOf(configured.source.id) === undefined,
     }))
     this.#poller = new Poller(polled, {
       clock: this.#parts.clock,
       hosts: this.#hosts,
       machine: hostname(),
       random: Math.random,
-      poll: async (id) => ({ failed: (await this.#request(this.#configured(id))).kind === 'failed' }),
+      poll: async (id) => {
+        const outcome = await this.#request(this.#configured(id))
+        return { failed: outcome.kind === 'failed' ? outcome.error.code : undefined }
+      },
     })
   }
 
@@ -242,6 +246,11 @@ const GRACE_MS = 5_000
 /** The host that a source's pulls are counted against. A repository on this disk has none, and is counted by itself. */
 function hostOf(source: Source): string {
   return new URL(source.url).host || source.id
+}
+
+/** Equal for sources that are the same repository to the same reader. */
+function repositoryOf({ source, access }: ConfiguredSource): string {
+  return JSON.stringify([source.url, access])
 }
 
 /** A server can say in its error what it was sent: a secret goes no further than this, to no file and to nobody who asks. */

@@ -88,7 +88,8 @@ test('the next poll of each source of a host that asked for a pause is after it'
   await desk.clock.advance(HOUR - 1)
 
   expect(desk.opened).toEqual([TEAM])
-  expect(daemon.status().sources[0]?.nextPoll).toBe('2026-06-15T13:00:00.000Z')
+  // A little after it, lest all of them come at once.
+  expect(daemon.status().sources[0]?.nextPoll).toMatch(/^2026-06-15T13:00:[0-2]/)
 })
 
 test('P8: repositories on this disk that hang delay no other one on it', async () => {
