@@ -13,6 +13,7 @@ import type { Pulling } from '../sync/pull.ts'
 import type { Store } from '../sync/store/store.ts'
 import { openUpstream } from '../sync/upstream/open.ts'
 import { ignoreAbort } from './abort-error.ts'
+import { Approach } from './approach.ts'
 import type { Clock } from './clock.ts'
 import { authorizationOf } from './config/access.ts'
 import type { Environment } from './config/environment.ts'
@@ -67,8 +68,11 @@ export class Daemon implements AsyncDisposable {
     this.#startedAt = parts.clock.now()
     this.#hosts = new Hosts(parts.clock)
     const { fetches, fetch } = config.limits
+    // To look where a ref points is one short answer, to fetch can take minutes: hosts that drip keep nobody from looking.
+    const looking = { concurrency: 4 * fetches.concurrency, perHost: 2 * fetches.perHost }
     // A fetch names its own limit better than the lane that takes its place away.
-    this.#lanes = new Lanes({ ...fetches, timeoutMs: fetch.totalMs + LANE_MARGIN_MS, graceMs: GRACE_MS }, parts.clock)
+    const timeoutMs = fetch.totalMs + LANE_MARGIN_MS
+    this.#lanes = new Lanes({ looking, fetching: fetches, timeoutMs, graceMs: GRACE_MS }, parts.clock)
   }
 
   /** Loads the last generation. Nothing is pulled before `poll` or `sync`. */
@@ -145,7 +149,7 @@ export class Daemon implements AsyncDisposable {
   async #request(configured: ConfiguredSource): Promise<Outcome> {
     const { source } = configured
     try {
-      return await this.#lanes.request(source.id, hostOf(source), (signal) => this.#run(configured, signal))
+      return await this.#lanes.request(source.id, hostOf(source), (...turn) => this.#run(configured, ...turn))
     } catch (error) {
       // The lane took the place back from a pull that did not end: that is an outcome too.
       if (!(error instanceof SyncError)) throw error
@@ -163,24 +167,32 @@ export class Daemon implements AsyncDisposable {
   }
 
   /** One pull in its lane, and what is told of it. */
-  async #run(configured: ConfiguredSource, signal: AbortSignal): Promise<Outcome> {
+  async #run(configured: ConfiguredSource, signal: AbortSignal, fetching: () => Promise<void>): Promise<Outcome> {
     const { source } = configured
     const { store, clock, redactor } = this.#parts
     const startMs = clock.monotonicMs()
     // Looked at here and not when asked: another source of the host may have been sent away while this one waited.
     const closedMs = this.#hosts.closedMs(hostOf(source))
     if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
-    const outcome = cleaned(await this.#pull(configured, signal), redactor)
-    const retryAfterMs = outcome.kind === 'failed' ? outcome.error.retryAfterMs : undefined
-    if (retryAfterMs !== undefined) this.#hosts.close(hostOf(source), retryAfterMs)
+    const open = this.#opener(fetching)
+    const outcome = cleaned(await this.#pull(configured, open, signal), redactor)
     await this.#report.outcome(source, outcome, clock.monotonicMs() - startMs)
     // Above the budget no fetch starts: what can be let go is looked for again at each try.
     if (outcome.kind === 'updated' || store.bytes > this.#config.limits.disk.bytes) await this.#collect(signal)
     return outcome
   }
 
-  async #pull({ source, access }: ConfiguredSource, signal: AbortSignal): Promise<Outcome> {
-    const { store, environment, redactor, open = openUpstream } = this.#parts
+  /** How one pull comes to its source. */
+  #opener(fetching: () => Promise<void>): Pulling['open'] {
+    const { open = openUpstream } = this.#parts
+    return (source, reach) => {
+      const manners = { source: source.id, host: hostOf(source), hosts: this.#hosts, fetching }
+      return new Approach(open(source, reach), manners)
+    }
+  }
+
+  async #pull({ source, access }: ConfiguredSource, open: Pulling['open'], signal: AbortSignal): Promise<Outcome> {
+    const { store, environment, redactor } = this.#parts
     const authorization = authorizationOf(access, environment, redactor)
     const current = this.#damaged.has(source.id) ? undefined : this.#publisher.currentOf(source.id)
     const onResolved = (revision: Revision): void => this.#report.resolved(source, revision)
