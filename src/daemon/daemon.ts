@@ -11,7 +11,8 @@ import { Publisher } from '../sync/publisher.ts'
 import { pull, storedSkill } from '../sync/pull.ts'
 import type { Pulling } from '../sync/pull.ts'
 import type { Store } from '../sync/store/store.ts'
-import { openUpstream } from '../sync/upstream/open.ts'
+import { openUpstream, refsOf } from '../sync/upstream/open.ts'
+import { SharedListings, type RequestedListing } from '../sync/upstream/shared-listing.ts'
 import { ignoreAbort } from './abort-error.ts'
 import { Approach } from './approach.ts'
 import type { Clock } from './clock.ts'
@@ -53,6 +54,9 @@ export class Daemon implements AsyncDisposable {
   readonly #lanes: Lanes<Outcome>
   readonly #hosts: Hosts
   readonly #startedAt: Date
+  readonly #listings = new SharedListings()
+  /** Of each source whose next pull has not begun, its part in the listing. */
+  readonly #requested = new Map<SourceId, RequestedListing>()
   /** Sources of which a stored file was found damaged: the next pull takes them anew, known or not. */
   readonly #damaged = new Set<SourceId>()
   /** The errors of runs that lost their place and are reported: all who waited for such a run get the same one. */
@@ -148,6 +152,9 @@ export class Daemon implements AsyncDisposable {
 
   async #request(configured: ConfiguredSource): Promise<Outcome> {
     const { source } = configured
+    // Those who join a pull in waiting ask anew: a listing that began before this is of no use to it.
+    this.#requested.get(source.id)?.[Symbol.dispose]()
+    this.#requested.set(source.id, this.#listings.request(repositoryOf(configured), refsOf(source)))
     try {
       return await this.#lanes.request(source.id, hostOf(source), (...turn) => this.#run(configured, ...turn))
     } catch (error) {
@@ -169,12 +176,14 @@ export class Daemon implements AsyncDisposable {
   /** One pull in its lane, and what is told of it. */
   async #run(configured: ConfiguredSource, signal: AbortSignal, fetching: () => Promise<void>): Promise<Outcome> {
     const { source } = configured
+    using listing = this.#requested.get(source.id)
+    this.#requested.delete(source.id)
     const { store, clock, redactor } = this.#parts
     const startMs = clock.monotonicMs()
     // Looked at here and not when asked: another source of the host may have been sent away while this one waited.
     const closedMs = this.#hosts.closedMs(hostOf(source))
     if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
-    const open = this.#opener(fetching)
+    const open = this.#opener(listing, fetching)
     const outcome = cleaned(await this.#pull(configured, open, signal), redactor)
     await this.#report.outcome(source, outcome, clock.monotonicMs() - startMs)
     // Above the budget no fetch starts: what can be let go is looked for again at each try.
@@ -183,11 +192,11 @@ export class Daemon implements AsyncDisposable {
   }
 
   /** How one pull comes to its source. */
-  #opener(fetching: () => Promise<void>): Pulling['open'] {
+  #opener(listing: RequestedListing | undefined, fetching: () => Promise<void>): Pulling['open'] {
     const { open = openUpstream } = this.#parts
     return (source, reach) => {
       const manners = { source: source.id, host: hostOf(source), hosts: this.#hosts, fetching }
-      return new Approach(open(source, reach), manners)
+      return new Approach(open(source, { ...reach, ...(listing && { listing }) }), manners)
     }
   }
 
