@@ -211,13 +211,13 @@ test.each(['ls-refs', 'fetch'] as const)(
   60_000,
 )
 
-test('S22: four hosts that drip hold the places to fetch, and those that changed nothing are polled all the same', async () => {
+test('S22: hosts that drip, more than there are places of any kind, keep no other from being looked at', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
   await using drips = new AsyncDisposableStack()
-  const sources: Record<string, readonly string[]> = { team: [world.url('team'), 'every: 5m'] }
-  await using hub = await Hub.start(await dripping(4, sources, drips))
+  const urls = await dripping(world, 20, drips)
+  await using hub = await Hub.start({ team: [world.url('team'), 'every: 5m'], ...urls })
+  const hanging = new Set(Object.keys(urls))
   await hub.daemon.sync([idOf('team')])
-  const hanging = new Set(['drip-0', 'drip-1', 'drip-2', 'drip-3'])
   hub.daemon.poll()
   await hub.pass(MINUTE, hanging)
   const { lastAttempt } = hub.source('team')
@@ -278,19 +278,15 @@ test('S45: a machine that slept for a night polls once when it wakes, whatever i
   expect(world.git.requests.length - before).toBeLessThanOrEqual(4)
 })
 
-/** Sources whose hosts begin to answer a fetch and then say no more, besides those given. */
-async function dripping(
-  count: number,
-  sources: Readonly<Record<string, readonly string[]>>,
-  drips: AsyncDisposableStack,
-): Promise<Record<string, readonly string[]>> {
-  const all = { ...sources }
+/** Sources, each of a host of its own that begins to answer a fetch and then says no more. */
+async function dripping(world: World, count: number, drips: AsyncDisposableStack): Promise<Record<string, string[]>> {
+  const sources: Record<string, string[]> = {}
   for (let index = 0; index < count; index += 1) {
-    const drip = drips.use(await World.create({ drip: { 'a/SKILL.md': skill('a') } }))
-    drip.git.fault = { kind: 'hang', at: 4, on: 'fetch' }
-    all[`drip-${index}`] = [drip.url('drip'), 'every: 5m']
+    const git = drips.use(await GitServer.start())
+    git.fault = { kind: 'hang', at: 4, on: 'fetch' }
+    sources[`drip-${index}`] = [`url: ${git.serve('drip', world.repositories['team']!)}`, 'every: 5m']
   }
-  return all
+  return sources
 }
 
 /** A git server with its repositories. */
