@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Parts } from '../../src/daemon/daemon.ts'
 import type { Changes } from '../../src/sync/model/changes.ts'
@@ -5,6 +7,7 @@ import { openUpstream } from '../../src/sync/upstream/open.ts'
 import { GitServer, type RequestKind } from '../support/git-server.ts'
 import { Repository } from '../support/repository.ts'
 import { ScriptedUpstream } from '../support/scripted-upstream.ts'
+import { temporaryFolder } from '../support/temporary.ts'
 import { startFront } from '../sync/upstream/front.ts'
 import { filesIn, Hub, idOf, isFetch, isListing, skill } from './hub.ts'
 
@@ -250,6 +253,33 @@ test('S23: a host is down for a week: requests, lines of the log and files stay 
   expect(hub.source('team').served?.commit).toBe(newest)
   expect(hub.events).toEqual(['source-updated', 'pull-failed', 'recovered', 'source-updated'])
 }, 60_000)
+
+test('S26: a token that is refused is tried no more often than the schedule says, and its successor is used at once', async () => {
+  await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'token')
+  await writeFile(file, 'first-token')
+  world.git.access = { token: 'first-token' }
+  await using hub = await Hub.start({ team: [world.url('team'), 'every: 5m', `auth: { token: { file: ${file} } }`] })
+  hub.daemon.poll()
+  await hub.pass(MINUTE)
+  world.git.access = { token: 'second-token' }
+  const before = world.git.requests.length
+
+  await hub.pass(2 * HOUR)
+  const asked = world.git.requests.length - before
+  const served = hub.daemon.registry.catalog.listed.length
+  const { condition } = hub.source('team')
+  await writeFile(file, 'second-token')
+  await hub.pass(5 * MINUTE)
+
+  // 24 periods of two hours; what a failure made it forget of the server is asked again at the next poll.
+  expect(asked).toBeLessThanOrEqual(27)
+  expect(asked).toBeGreaterThanOrEqual(24)
+  expect(served).toBe(1)
+  expect(condition?.code).toBe('credentials-rejected')
+  expect(hub.source('team').condition).toBeUndefined()
+})
 
 /** What one more generation with one more skill version adds: the generation, the snapshot, two folders and a file. */
 const NEWS_FILES = 5
