@@ -88,9 +88,9 @@ export class Poller implements AsyncDisposable {
     const [first] = members
     if (first === undefined) return []
     const group = { key: { id: first.id, machine: this.#options.machine } }
+    const [now, soon] = [this.#after(0), this.#after(this.#spreadMs(first, group))]
     return members.map((source) => {
-      const due = this.#after(source.isNew ? 0 : this.#spreadMs(source, group))
-      return [source.id, { source, group, due, isPolled: false, failures: 0 }]
+      return [source.id, { source, group, due: source.isNew ? now : soon, isPolled: false, failures: 0 }]
     })
   }
 
