@@ -13,8 +13,11 @@ import { Publisher, type Changed } from '../sync/publisher.ts'
 import { pull } from '../sync/pull.ts'
 import type { Store } from '../sync/store/store.ts'
 import { storedSkill, type Current, type Orders, type Pulling } from '../sync/take.ts'
+import { openUpstream, refsOf } from '../sync/upstream/open.ts'
+import { SharedListings, type RequestedListing } from '../sync/upstream/shared-listing.ts'
 import { ignoreAbort } from './abort-error.ts'
 import { admissionOf } from './admission.ts'
+import { Approach } from './approach.ts'
 import { Candidates } from './candidates.ts'
 import type { Clock } from './clock.ts'
 import type { Environment } from './config/environment.ts'
@@ -65,6 +68,9 @@ export class Daemon implements AsyncDisposable {
   readonly #startedAt: Date
   /** What the last pull of a source held after a look into it. */
   readonly #waiting = new Map<SourceId, Waiting>()
+  readonly #listings = new SharedListings()
+  /** Of each source whose next pull has not begun, its part in the listing. */
+  readonly #requested = new Map<SourceId, RequestedListing>()
   /** Sources of which a stored file was found damaged: the next pull takes them anew, known or not. */
   readonly #damaged = new Set<SourceId>()
   /** The errors of runs that lost their place and are reported: all who waited for such a run get the same one. */
@@ -81,8 +87,11 @@ export class Daemon implements AsyncDisposable {
     this.#hosts = new Hosts(parts.clock)
     this.#candidates = new Candidates(config, parts)
     const { fetches, fetch } = config.limits
+    // To look where a ref points is one short answer, to fetch can take minutes: hosts that drip keep nobody from looking.
+    const looking = { concurrency: 4 * fetches.concurrency, perHost: 2 * fetches.perHost }
     // A fetch names its own limit better than the lane that takes its place away.
-    this.#lanes = new Lanes({ ...fetches, timeoutMs: fetch.totalMs + LANE_MARGIN_MS, graceMs: GRACE_MS }, parts.clock)
+    const timeoutMs = fetch.totalMs + LANE_MARGIN_MS
+    this.#lanes = new Lanes({ looking, fetching: fetches, timeoutMs, graceMs: GRACE_MS }, parts.clock)
   }
 
   /** Loads the last generation, as far as it may be served. Nothing is pulled before `poll` or `sync`. */
@@ -105,18 +114,22 @@ export class Daemon implements AsyncDisposable {
 
   /** Pulls each source on its schedule from now on. */
   poll(): void {
-    const polled = this.#config.sources.map(({ source }) => ({
-      id: source.id,
-      host: hostOf(source),
-      schedule: source.schedule,
-      isNew: this.#publisher.currentOf(source.id) === undefined,
+    const polled = this.#config.sources.map((configured) => ({
+      id: configured.source.id,
+      host: hostOf(configured.source),
+      group: JSON.stringify([repositoryOf(configured), configured.source.schedule]),
+      schedule: configured.source.schedule,
+      isNew: this.#publisher.currentOf(configured.source.id) === undefined,
     }))
     this.#poller = new Poller(polled, {
       clock: this.#parts.clock,
       hosts: this.#hosts,
       machine: hostname(),
       random: Math.random,
-      poll: async (id) => ({ failed: (await this.#request(this.#configured(id), 'schedule')).kind === 'failed' }),
+      poll: async (id) => {
+        const outcome = await this.#request(this.#configured(id), 'schedule')
+        return { failed: outcome.kind === 'failed' ? outcome.error.code : undefined }
+      },
     })
   }
 
@@ -222,8 +235,13 @@ export class Daemon implements AsyncDisposable {
 
   async #request(configured: ConfiguredSource, trigger: Trigger): Promise<Outcome> {
     const { source } = configured
+    // Those who join a pull in waiting ask anew: a listing that began before this is of no use to it.
+    this.#requested.get(source.id)?.[Symbol.dispose]()
+    this.#requested.set(source.id, this.#listings.request(repositoryOf(configured), refsOf(source)))
     try {
-      return await this.#lanes.request(source.id, hostOf(source), (signal) => this.#run(configured, trigger, signal))
+      return await this.#lanes.request(source.id, hostOf(source), (signal, fetching) => {
+        return this.#run(configured, { trigger, signal, fetching })
+      })
     } catch (error) {
       // The lane took the place back from a pull that did not end: that is an outcome too.
       if (!(error instanceof SyncError)) throw error
@@ -241,29 +259,38 @@ export class Daemon implements AsyncDisposable {
   }
 
   /** One pull in its lane, and what is told of it. */
-  async #run(configured: ConfiguredSource, trigger: Trigger, signal: AbortSignal): Promise<Outcome> {
+  async #run(configured: ConfiguredSource, turn: Turn): Promise<Outcome> {
     const { source } = configured
+    using listing = this.#requested.get(source.id)
+    this.#requested.delete(source.id)
     const { store, clock, redactor } = this.#parts
     const startMs = clock.monotonicMs()
     // Looked at here and not when asked: another source of the host may have been sent away while this one waited.
     const closedMs = this.#hosts.closedMs(hostOf(source))
     if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
-    const outcome = cleaned(await this.#pull(configured, trigger, signal), redactor)
-    const retryAfterMs = outcome.kind === 'failed' ? outcome.error.retryAfterMs : undefined
-    if (retryAfterMs !== undefined) this.#hosts.close(hostOf(source), retryAfterMs)
+    const outcome = cleaned(await this.#pull(configured, turn, this.#opener(listing, turn)), redactor)
     await this.#report.outcome(source, outcome, clock.monotonicMs() - startMs)
     // Above the budget no fetch starts: what can be let go is looked for again at each try.
-    if (outcome.kind === 'updated' || store.bytes > this.#config.limits.disk.bytes) await this.#collect(signal)
+    if (outcome.kind === 'updated' || store.bytes > this.#config.limits.disk.bytes) await this.#collect(turn.signal)
     return outcome
   }
 
-  async #pull(configured: ConfiguredSource, trigger: Trigger, signal: AbortSignal): Promise<Outcome> {
+  /** How one pull comes to its source. */
+  #opener(listing: RequestedListing | undefined, { fetching }: Turn): Pulling['open'] {
+    const { open = openUpstream } = this.#parts
+    return (source, reach) => {
+      const manners = { source: source.id, host: hostOf(source), hosts: this.#hosts, fetching }
+      return new Approach(open(source, { ...reach, ...(listing && { listing }) }), manners)
+    }
+  }
+
+  async #pull(configured: ConfiguredSource, { trigger, signal }: Turn, open: Pulling['open']): Promise<Outcome> {
     const { source } = configured
     const current = this.#damaged.has(source.id) ? undefined : this.#publisher.currentOf(source.id)
     const orders = await this.#ordersOf(source)
     if ('kind' in orders) return this.#ended(source, orders, trigger, signal)
     const onResolved = (revision: Revision): void => this.#report.resolved(source, revision)
-    const pulling = { ...pullingOf(configured, this.#config, this.#parts), onResolved }
+    const pulling = { ...pullingOf(configured, this.#config, this.#parts), open, onResolved }
     const pulled = await pull(source, current, orders, pulling, signal)
     signal.throwIfAborted()
     return this.#ended(source, pulled, trigger, signal)
@@ -353,6 +380,13 @@ export class Daemon implements AsyncDisposable {
   }
 }
 
+/** One run in its lane: who wanted it, and the call that takes a place among those who fetch. */
+interface Turn {
+  readonly trigger: Trigger
+  readonly signal: AbortSignal
+  readonly fetching: () => Promise<void>
+}
+
 const LANE_MARGIN_MS = 60_000
 
 /** How long pulls have to end when the daemon does. */
@@ -361,6 +395,11 @@ const GRACE_MS = 5_000
 /** The host that a source's pulls are counted against. A repository on this disk has none, and is counted by itself. */
 function hostOf(source: Source): string {
   return new URL(source.url).host || source.id
+}
+
+/** Equal for sources that are the same repository to the same reader. */
+function repositoryOf({ source, access }: ConfiguredSource): string {
+  return JSON.stringify([source.url, access])
 }
 
 /** What must be on the disk is not stopped half way. */

@@ -1,34 +1,38 @@
-import PQueue from 'p-queue'
 import { SyncError } from '../sync/model/sync-error.ts'
 import type { Clock } from './clock.ts'
+import { Places, type Place, type PlaceLimits } from './places.ts'
 
 export interface LaneLimits {
-  /** Runs at once over all keys. */
-  readonly concurrency: number
-  /** Runs at once that reach the same host. */
-  readonly perHost: number
-  /** After which a run loses its place and its lane, whether it heeds its signal or not. */
+  /** A run begins in one of these places. */
+  readonly looking: PlaceLimits
+  /** It takes one of these in exchange once it has something to fetch. */
+  readonly fetching: PlaceLimits
+  /** After so long in one place a run loses it, and its lane, whether it heeds its signal or not. */
   readonly timeoutMs: number
   /** How long `stop` waits for runs that were aborted to end. */
   readonly graceMs: number
 }
 
-/** What does the work. Once its signal is aborted it must publish nothing: the next run of the same key may be under way. */
-export type Run<Result> = (signal: AbortSignal) => Promise<Result>
+/**
+ * What does the work. Once its signal is aborted it must publish nothing: the next run of the same key may be under way.
+ * `fetching` gives its place back and resolves with one among those that fetch; the wait does not count as its time.
+ */
+export type Run<Result> = (signal: AbortSignal, fetching: () => Promise<void>) => Promise<Result>
 
 /** Who runs when: for each key one at a time and at most one more in waiting, whatever number is requested. */
 export class Lanes<Result> implements AsyncDisposable {
   readonly #limits: LaneLimits
   readonly #clock: Clock
-  readonly #places: PQueue
-  readonly #hosts = new Map<string, PQueue>()
+  readonly #looking: Places
+  readonly #fetching: Places
   readonly #lanes = new Map<string, Lane<Result>>()
   #closed = false
 
   constructor(limits: LaneLimits, clock: Clock) {
     this.#limits = limits
     this.#clock = clock
-    this.#places = new PQueue({ concurrency: limits.concurrency })
+    this.#looking = new Places(limits.looking)
+    this.#fetching = new Places(limits.fetching)
   }
 
   /**
@@ -82,32 +86,28 @@ export class Lanes<Result> implements AsyncDisposable {
     controller: AbortController,
   ): Promise<Result> {
     await last
-    const { signal } = controller
-    const start = (): Promise<Result> => {
+    const { key, host } = job
+    const stay = new Stay(host, controller, () => this.#alarm(key, controller))
+    try {
+      await stay.moveTo(this.#looking)
+      // From here on who asks is told of a later run.
       lane.waiting = undefined
       lane.running = controller
-      return this.#inTime(watched(job.run(signal), lane.unended), job.key, controller)
-    }
-    // The host's place comes first: who waits for a busy host must not hold a place that others could use. Both are given
-    // back as soon as the signal is aborted, whether the run heeds it or not.
-    try {
-      return await this.#placesAt(job.host).add(() => this.#places.add(start, { signal }), { signal })
+      const run = job.run(controller.signal, () => stay.moveTo(this.#fetching))
+      return await unlessAborted(watched(run, lane.unended), controller.signal)
     } catch (error) {
-      throw isTimeOver(error) ? tooLong(job.key, this.#limits.timeoutMs, error) : error
+      throw isTimeOver(error) ? tooLong(key, this.#limits.timeoutMs, error) : error
+    } finally {
+      stay.end()
     }
   }
 
-  /** The run, whose signal is aborted when its time is over. */
-  async #inTime(run: Promise<Result>, key: string, controller: AbortController): Promise<Result> {
-    const { timeoutMs } = this.#limits
-    const ended = new AbortController()
-    // It rejects only when the run has ended first.
-    void this.#clock.wait(timeoutMs, ended.signal).then(() => controller.abort(timeOver(key)), nothing)
-    try {
-      return await run
-    } finally {
-      ended.abort()
-    }
+  /** Aborts a run when its time is over. What is returned stops that. */
+  #alarm(key: string, run: AbortController): AbortController {
+    const stop = new AbortController()
+    // It rejects only when it was stopped.
+    void this.#clock.wait(this.#limits.timeoutMs, stop.signal).then(() => run.abort(timeOver(key)), nothing)
+    return stop
   }
 
   /** Resolves when all of these have ended, or have had their time to. */
@@ -117,11 +117,37 @@ export class Lanes<Result> implements AsyncDisposable {
     await Promise.race([Promise.all(unended), over])
     grace.abort()
   }
+}
 
-  #placesAt(host: string): PQueue {
-    const places = this.#hosts.get(host) ?? new PQueue({ concurrency: this.#limits.perHost })
-    this.#hosts.set(host, places)
-    return places
+/** Where a run is: in one place at a time, for so long. */
+class Stay {
+  readonly #host: string
+  readonly #run: AbortController
+  readonly #alarm: () => AbortController
+  #at: Places | undefined
+  #place: Place | undefined
+  #time: AbortController | undefined
+
+  constructor(host: string, run: AbortController, alarm: () => AbortController) {
+    this.#host = host
+    this.#run = run
+    this.#alarm = alarm
+  }
+
+  /** Leaves its place and resolves in one of these. */
+  async moveTo(places: Places): Promise<void> {
+    if (this.#at === places) return
+    this.end()
+    this.#at = places
+    this.#place = await places.take(this.#host, this.#run.signal)
+    // One that was stopped in between has no more say in its lane; the place is free again by itself.
+    this.#run.signal.throwIfAborted()
+    this.#time = this.#alarm()
+  }
+
+  end(): void {
+    this.#place?.leave()
+    this.#time?.abort()
   }
 }
 
@@ -145,6 +171,18 @@ interface Job<Result> {
   readonly key: string
   readonly host: string
   readonly run: Run<Result>
+}
+
+/** The run, or the reason of its abort, whether it heeds that or not. */
+async function unlessAborted<Result>(run: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const abort = () => reject(signal.reason)
+  signal.addEventListener('abort', abort)
+  try {
+    return await Promise.race([run, promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
 }
 
 function watched<Result>(run: Promise<Result>, unended: Set<Promise<void>>): Promise<Result> {

@@ -14,6 +14,8 @@ export class Report {
   readonly #clock: Clock
   readonly #log: Log
   readonly #last = new Map<SourceId, SourceRecord>()
+  /** When each record was written last by this process, on the monotonic clock. */
+  readonly #writtenMs = new Map<SourceId, number>()
 
   private constructor(records: SourceRecords, clock: Clock, log: Log) {
     this.#records = records
@@ -43,12 +45,21 @@ export class Report {
     const previous = this.recordOf(source.id)
     const record = recordAfter(outcome, previous, now)
     this.#last.set(source.id, record)
-    // Only history: an unchanged poll writes nothing, and a disk that is full must not stop the next poll.
-    if (outcome.kind === 'unchanged' && previous.condition === undefined && record.condition === undefined) return
+    // Only history: an unchanged poll mostly writes nothing, and a disk that is full must not stop the next poll.
+    const isWell = previous.condition === undefined && record.condition === undefined
+    if (outcome.kind === 'unchanged' && isWell && this.#isRemembered(source.id)) return
     await this.#remember(source.id, record)
   }
 
+  /** How old it is has to be nearly true also for who reads it from the disk: the next process, or one that only follows. */
+  #isRemembered(source: SourceId): boolean {
+    const at = this.#writtenMs.get(source)
+    return at !== undefined && this.#clock.monotonicMs() - at < REMEMBERED_FOR_MS
+  }
+
   async #remember(source: SourceId, record: SourceRecord): Promise<void> {
+    // Also where it fails: a disk that is full is not tried at each poll.
+    this.#writtenMs.set(source, this.#clock.monotonicMs())
     try {
       await this.#records.write(source, record)
       this.#log.recovery('record-not-written', source)
@@ -134,6 +145,8 @@ function conditionOf(error: SyncError | undefined): SourceRecord['condition'] {
 function toldOf({ code, message, cause }: SyncError) {
   return { code, message, cause: cause instanceof Error ? cause : undefined }
 }
+
+const REMEMBERED_FOR_MS = 3_600_000
 
 const NEVER: SourceRecord = {
   lastAttempt: undefined,

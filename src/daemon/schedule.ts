@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { CronTime } from 'cron'
 import type { Schedule } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
+import { isPassing, type SyncErrorCode } from '../sync/model/sync-error.ts'
 import { isAbortError } from './abort-error.ts'
 import type { Clock } from './clock.ts'
 import type { Hosts } from './hosts.ts'
@@ -22,9 +23,8 @@ export function nextAt(schedule: Schedule, key: PollKey, after: Date): Date {
   if (schedule.kind === 'every') {
     return new Date(after.getTime() + schedule.periodMs - jitterMs(key, schedule.periodMs))
   }
-  const cron = new CronTime(schedule.expression)
-  const at = cron.getNextDateFrom(after).toJSDate()
-  return new Date(at.getTime() + jitterMs(key, cronPeriodMs(cron, at)))
+  const at = new CronTime(schedule.expression).getNextDateFrom(after).toJSDate()
+  return new Date(at.getTime() + jitterMs(key, periodMs(schedule, at)))
 }
 
 /** What a poller has to know of a source. */
@@ -32,13 +32,16 @@ export interface Polled {
   readonly id: SourceId
   /** The host that is asked. One that wants to be left alone is left alone by all its sources. */
   readonly host: string
+  /** Those of one group have the same host and schedule, and are polled at the same moments: one listing can serve them all. */
+  readonly group: string
   readonly schedule: Schedule
   /** Nothing of it is served yet: somebody waits, so it is polled at once. */
   readonly isNew: boolean
 }
 
 export interface PollEnd {
-  readonly failed: boolean
+  /** Undefined where all went well. */
+  readonly failed: SyncErrorCode | undefined
 }
 
 export interface PollerOptions {
@@ -58,97 +61,154 @@ export interface PollerOptions {
  */
 export class Poller implements AsyncDisposable {
   readonly #options: PollerOptions
-  readonly #stop = new AbortController()
-  readonly #plans = new Map<SourceId, Plan>()
+  readonly #plans: ReadonlyMap<SourceId, Plan>
+  #isStopped = false
+  /** Ends the wait for the next poll. */
+  #wait = new AbortController()
 
   constructor(sources: readonly Polled[], options: PollerOptions) {
     this.#options = options
-    for (const source of sources) {
-      const plan = { source, dueMs: this.#firstMs(source), failures: 0 }
-      this.#plans.set(source.id, plan)
-      // It rejects only where a poll did, in a way that is to end the process.
-      void this.#follow(plan)
-    }
+    const groups = Map.groupBy(sources, ({ group }) => group)
+    this.#plans = new Map([...groups.values()].flatMap((members) => this.#plansOf(members)))
+    // It rejects only where the clock fails.
+    void this.#run()
   }
 
   /** When each source is polled next; for one that is being polled right now, when that was due. */
   nextPolls(): ReadonlyMap<SourceId, Date> {
-    const nowMs = this.#nowMs()
-    const dueMs = ({ source, dueMs }: Plan): number =>
-      Math.max(dueMs, nowMs + this.#options.hosts.closedMs(source.host))
-    return new Map([...this.#plans.values()].map((plan) => [plan.source.id, new Date(dueMs(plan))]))
+    return new Map([...this.#plans.values()].map((plan) => [plan.source.id, new Date(this.#dueOf(plan).wallMs)]))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort()
+    this.#isStopped = true
+    this.#wait.abort()
   }
 
-  async #follow(plan: Plan): Promise<void> {
-    for (;;) {
-      await this.#untilDue(plan)
-      if (this.#stop.signal.aborted) return
-      const end = await this.#options.poll(plan.source.id).catch(stoppedPoll)
-      plan.failures = end.failed ? plan.failures + 1 : 0
-      plan.dueMs = this.#nowMs() + this.#delayMs(plan)
+  #plansOf(members: readonly Polled[]): (readonly [SourceId, Plan])[] {
+    const [first] = members
+    if (first === undefined) return []
+    const group = { key: { id: first.id, machine: this.#options.machine } }
+    const [now, soon] = [this.#after(0), this.#after(this.#spreadMs(first, group))]
+    return members.map((source) => {
+      return [source.id, { source, group, due: source.isNew ? now : soon, isPolled: false, failures: 0 }]
+    })
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopped) {
+      // All that are due are asked for in one go: who is asked for later must not join the listing of who was earlier.
+      for (const plan of this.#plans.values()) {
+        // It rejects only where a poll did, in a way that is to end the process.
+        if (this.#isDue(plan)) void this.#poll(plan)
+      }
+      await this.#untilNext()
     }
   }
 
-  async #untilDue({ source, dueMs }: Plan): Promise<void> {
-    const { hosts } = this.#options
-    await this.#wait(dueMs - this.#nowMs())
-    // Another source of the host may have been told to stay away meanwhile.
-    for (let ms = hosts.closedMs(source.host); ms > 0; ms = hosts.closedMs(source.host)) {
-      if (this.#stop.signal.aborted) return
-      await this.#wait(ms)
-    }
+  /** Looks at the host last: another source of it may have been told to stay away meanwhile. */
+  #isDue(plan: Plan): boolean {
+    if (plan.isPolled || this.#leftMs(plan.due) > 0) return false
+    plan.due = this.#dueOf(plan)
+    return this.#leftMs(plan.due) <= 0
   }
 
-  /** Waits so long, or until disposed. */
-  async #wait(ms: number): Promise<void> {
-    const { signal } = this.#stop
+  async #poll(plan: Plan): Promise<void> {
+    plan.isPolled = true
+    const { failed } = await this.#options.poll(plan.source.id).catch(stoppedPoll)
+    plan.failures = failed !== undefined && isPassing(failed) ? plan.failures + 1 : 0
+    plan.due = plan.failures === 0 ? this.#regular(plan) : this.#retry(plan)
+    plan.isPolled = false
+    this.#wait.abort()
+  }
+
+  /** Waits until a source is due, or until a poll has ended. */
+  async #untilNext(): Promise<void> {
+    const { signal } = (this.#wait = new AbortController())
+    let ms = Number.POSITIVE_INFINITY
+    for (const { isPolled, due } of this.#plans.values()) if (!isPolled) ms = Math.min(ms, this.#leftMs(due))
     await this.#options.clock.wait(ms, signal).catch((error: unknown) => {
       if (!signal.aborted) throw error
     })
   }
 
-  #firstMs(source: Polled): number {
-    if (source.isNew) return this.#nowMs()
-    return this.#nowMs() + jitterMs(this.#keyOf(source), this.#regularMs(source))
-  }
-
-  /** The regular delay; after failures a random one, from that to a bound that doubles with each failure. */
-  #delayMs({ source, failures }: Plan): number {
-    const regularMs = this.#regularMs(source)
-    const boundMs = Math.min(Math.max(regularMs, LONGEST_BACKOFF_MS), regularMs * 2 ** failures)
-    return Math.round(regularMs + this.#options.random() * (boundMs - regularMs))
-  }
-
-  #regularMs(source: Polled): number {
+  #regular({ source, group }: Plan): Moment {
     const now = this.#options.clock.now()
-    return nextAt(source.schedule, this.#keyOf(source), now).getTime() - now.getTime()
+    return this.#joined(group, 'regular', nextAt(source.schedule, group.key, now).getTime() - now.getTime())
   }
 
-  #keyOf({ id }: Polled): PollKey {
-    return { id, machine: this.#options.machine }
+  /**
+   * At random from now to a bound that doubles with each failure in a row. At its largest it is two periods: so long
+   * after its fault is gone a source is well again, and one that is down for good is asked about as often as one that is well.
+   */
+  #retry({ source, group, failures }: Plan): Moment {
+    const { clock, random } = this.#options
+    const longestMs = Math.min(2 * periodMs(source.schedule, clock.now()), LONGEST_BACKOFF_MS)
+    const boundMs = Math.min(longestMs, FIRST_BACKOFF_MS * 2 ** failures)
+    return this.#joined(group, 'retry', Math.max(SHORTEST_BACKOFF_MS, Math.round(random() * boundMs)), boundMs)
   }
 
-  #nowMs(): number {
-    return this.#options.clock.now().getTime()
+  /** The moment that others of the group are waiting for, if it comes soon enough; else after so long, for the next to join. */
+  #joined(group: Group, kind: 'regular' | 'retry', ms: number, boundMs = ms): Moment {
+    const known = group[kind]
+    const leftMs = known === undefined ? 0 : this.#leftMs(known)
+    if (known !== undefined && leftMs > 0 && leftMs <= boundMs) return known
+    return (group[kind] = this.#after(ms))
+  }
+
+  /** Put off for as long as the host is to be left alone; after that its sources come a little apart. */
+  #dueOf({ source, group, due, isPolled }: Plan): Moment {
+    const closedMs = isPolled ? 0 : this.#options.hosts.closedMs(source.host)
+    if (closedMs === 0 || closedMs < this.#leftMs(due)) return due
+    return this.#after(closedMs + this.#spreadMs(source, group))
+  }
+
+  #spreadMs({ schedule }: Polled, { key }: Group): number {
+    return jitterMs(key, periodMs(schedule, this.#options.clock.now()))
+  }
+
+  #after(ms: number): Moment {
+    const { clock } = this.#options
+    return { wallMs: clock.now().getTime() + ms, monotonicMs: clock.monotonicMs() + ms }
+  }
+
+  /** By the clock that says the least: one is set back, the other stands still while the machine sleeps. */
+  #leftMs({ wallMs, monotonicMs }: Moment): number {
+    const { clock } = this.#options
+    return Math.min(wallMs - clock.now().getTime(), monotonicMs - clock.monotonicMs())
   }
 }
 
+/** The bound after the first failure is twice this. */
+const FIRST_BACKOFF_MS = 5_000
 const LONGEST_BACKOFF_MS = 3_600_000
+/** The shortest period that can be configured. Chance alone would now and then ask a host again in the same breath. */
+const SHORTEST_BACKOFF_MS = 1_000
+
+/** A time on both clocks. */
+interface Moment {
+  readonly wallMs: number
+  readonly monotonicMs: number
+}
 
 interface Plan {
   readonly source: Polled
-  dueMs: number
-  /** In a row. */
+  readonly group: Group
+  due: Moment
+  isPolled: boolean
+  /** In a row, and such that waiting helps. */
   failures: number
+}
+
+/** Sources that are polled together, and what those of them wait for that were polled last. */
+interface Group {
+  readonly key: PollKey
+  regular?: Moment
+  retry?: Moment
 }
 
 /** A poll that was stopped says nothing about its source. */
 function stoppedPoll(error: unknown): PollEnd {
-  if (isAbortError(error)) return { failed: false }
+  if (isAbortError(error)) return { failed: undefined }
   throw error
 }
 
@@ -161,9 +221,12 @@ function jitterMs({ id, machine }: PollKey, periodMs: number): number {
 }
 
 /** From one time to the next; infinite where cron looks no further: it throws 8 years from today. */
-function cronPeriodMs(cron: CronTime, at: Date): number {
+function periodMs(schedule: Schedule, after: Date): number {
+  if (schedule.kind === 'every') return schedule.periodMs
+  const cron = new CronTime(schedule.expression)
   try {
-    return cron.getNextDateFrom(at).toMillis() - at.getTime()
+    const at = cron.getNextDateFrom(after)
+    return cron.getNextDateFrom(at.toJSDate()).toMillis() - at.toMillis()
   } catch (error) {
     if (error instanceof Error) return Number.POSITIVE_INFINITY
     throw error

@@ -4,7 +4,9 @@ import { Lanes, type LaneLimits, type Run } from '../../src/daemon/lanes.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
-const LIMITS: LaneLimits = { concurrency: 4, perHost: 2, timeoutMs: 60_000, graceMs: 60_000 }
+const PLACES = { concurrency: 4, perHost: 2 }
+const ONE = { concurrency: 1, perHost: 1 }
+const LIMITS: LaneLimits = { looking: PLACES, fetching: PLACES, timeoutMs: 60_000, graceMs: 60_000 }
 
 test('a request for an idle key runs at once and gets its result', async () => {
   await using lanes = new Lanes<string>(LIMITS, new FakeClock())
@@ -78,8 +80,8 @@ test('the limits hold whatever is requested, each request is answered, and no ke
       })
       await Promise.all(results)
 
-      expect(seen.mostInAll).toBeLessThanOrEqual(LIMITS.concurrency)
-      expect(seen.mostOfOneHost).toBeLessThanOrEqual(LIMITS.perHost)
+      expect(seen.mostInAll).toBeLessThanOrEqual(PLACES.concurrency)
+      expect(seen.mostOfOneHost).toBeLessThanOrEqual(PLACES.perHost)
       expect(seen.mostOfOneKey).toBeLessThanOrEqual(1)
     }),
   )
@@ -107,7 +109,7 @@ test('22: sources that hang keep no other host from its schedule', async () => {
 
 test('a run that ignores its signal loses its place when its time is over', async () => {
   const clock = new FakeClock()
-  await using lanes = new Lanes<string>({ concurrency: 1, perHost: 1, timeoutMs: 60_000, graceMs: 0 }, clock)
+  await using lanes = new Lanes<string>({ ...LIMITS, looking: ONE, graceMs: 0 }, clock)
   const deaf = new Pull('deaf')
 
   const failed = lanes.request('deaf', 'a', deaf.run).catch((error: unknown) => error)
@@ -122,6 +124,78 @@ test('a run that ignores its signal loses its place when its time is over', asyn
   })
   expect(deaf.signal?.aborted).toBe(true)
   expect(await other).toBe('done')
+})
+
+test('22: runs that fetch and do not end keep others neither from looking nor, on another host, from fetching', async () => {
+  await using lanes = new Lanes<string>({ ...LIMITS, looking: ONE, fetching: PLACES, graceMs: 0 }, new FakeClock())
+  const drips = ['x', 'y', 'z'].map((key) => [key, new Pull(key)] as const)
+  const stuck = drips.map(([key, pull]) => {
+    const run: Run<string> = async (signal, fetching) => {
+      await fetching()
+      return pull.run(signal)
+    }
+    return lanes.request(key, 'slow', run).catch(() => 'stopped')
+  })
+  await Promise.all([drips[0]![1].begun, drips[1]![1].begun])
+
+  const looked = await lanes.request('unchanged', 'slow', async () => 'looked')
+  const fetched = await lanes.request('team', 'other', async (_, fetching) => {
+    await fetching()
+    return 'fetched'
+  })
+
+  expect([looked, fetched]).toEqual(['looked', 'fetched'])
+  expect(drips[2]![1].signal).toBeUndefined()
+  await lanes[Symbol.asyncDispose]()
+  expect(await Promise.all(stuck)).toEqual(['stopped', 'stopped', 'stopped'])
+})
+
+test('to wait for a place to fetch takes nothing off the time of a run', async () => {
+  const clock = new FakeClock()
+  await using lanes = new Lanes<string>({ ...LIMITS, fetching: ONE, graceMs: 0 }, clock)
+  const [slow, patient] = [new Pull('slow'), new Pull('patient')]
+  const fetch = (pull: Pull): Run<string> => {
+    return async (signal, fetching) => {
+      await fetching()
+      return pull.run(signal)
+    }
+  }
+  const first = lanes.request('slow', 'a', fetch(slow)).catch((error: unknown) => error)
+  await slow.begun
+  const second = lanes.request('patient', 'b', fetch(patient))
+  await clock.advance(59_000)
+  expect(patient.signal).toBeUndefined()
+  await clock.advance(1_000)
+  await patient.begun
+
+  await clock.advance(59_000)
+  patient.end()
+
+  expect(await first).toMatchObject({ code: 'source-unreachable' })
+  expect(await second).toBe('patient')
+  expect(clock.waiting).toBe(0)
+})
+
+test('a run that was stopped gets no place to fetch any more, and leaves none taken', async () => {
+  await using lanes = new Lanes<string>({ ...LIMITS, fetching: ONE, graceMs: 0 }, new FakeClock())
+  const late = Promise.withResolvers<unknown>()
+  const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const deaf = lanes.request('deaf', 'a', async (_, fetching) => {
+    begun.resolve()
+    await go.promise
+    await fetching().then(late.resolve, late.resolve)
+    return 'never'
+  })
+  const ended = deaf.catch(() => 'stopped')
+  await begun.promise
+  await lanes.stop('deaf')
+
+  go.resolve()
+
+  expect(await late.promise).toMatchObject({ name: 'AbortError' })
+  expect(await ended).toBe('stopped')
+  const next = lanes.request('next', 'a', async (_, fetching) => fetching().then(() => 'fetched'))
+  expect(await next).toBe('fetched')
 })
 
 test('after a run that ignored its signal the same key runs again', async () => {
@@ -191,7 +265,7 @@ test('a key that was stopped can be requested again, at once', async () => {
 })
 
 test('disposing stops all keys, those included that wait for a place, and refuses what comes after', async () => {
-  const lanes = new Lanes<string>({ ...LIMITS, concurrency: 1 }, new FakeClock())
+  const lanes = new Lanes<string>({ ...LIMITS, looking: ONE }, new FakeClock())
   const pull = new Pull('team')
   const running = lanes.request('team', 'a', pull.runUntilAborted)
   const placeless = lanes.request('other', 'b', async () => 'never')
@@ -221,7 +295,7 @@ class Pull {
   }
 
   /** Runs until it is told to end, deaf to its signal. */
-  readonly run: Run<string> = (signal) => {
+  readonly run = (signal: AbortSignal): Promise<string> => {
     this.signal = signal
     this.#begun.resolve()
     return this.#end.promise

@@ -13,6 +13,7 @@ import { temporaryFolder } from '../support/temporary.ts'
 import { numbered, snapshotOf, sourceId } from '../sync/store/samples.ts'
 
 const NOON = '2026-06-15T12:00:00.000Z'
+const SOON = '2026-06-15T12:59:59.000Z'
 const LATER = '2026-06-15T13:00:00.000Z'
 
 test('a source that was never pulled has an empty record', async () => {
@@ -52,12 +53,24 @@ test('an unchanged poll writes nothing, and what is told of it is of this very p
   await using desk = await Desk.open()
   await desk.report.outcome(TEAM, updated(), 1)
   const written = await desk.written()
-  await desk.clock.advance(3_600_000)
+  await desk.clock.advance(3_599_000)
 
   await desk.report.outcome(TEAM, unchanged(), 1)
 
   expect(await desk.written()).toEqual(written)
-  expect(desk.record()).toMatchObject({ lastAttempt: LATER, lastSuccess: LATER })
+  expect(desk.record()).toMatchObject({ lastAttempt: SOON, lastSuccess: SOON })
+})
+
+test('of unchanged polls one an hour is remembered, so that the next process knows how old the skills are', async () => {
+  await using desk = await Desk.open()
+  await desk.report.outcome(TEAM, updated(), 1)
+  await desk.clock.advance(3_600_000)
+
+  await desk.report.outcome(TEAM, unchanged(), 1)
+  await desk.clock.advance(3_599_000)
+  await desk.report.outcome(TEAM, unchanged(), 1)
+
+  expect((await desk.reopened()).recordOf(TEAM.id)).toMatchObject({ lastAttempt: LATER, lastSuccess: LATER })
 })
 
 test('of failures that are alike one is logged, another kind is logged anew, and the recovery once', async () => {

@@ -9,7 +9,10 @@ const TAG_RANGE = z.strictObject({
   range: line(200)
     .refine(isVersionRange, 'must be a range of semantic versions, such as ^2 or >=1.4 <3')
     .describe('A range of semantic versions, such as ^2 or >=1.4 <3. The highest tag in it is followed.'),
-  prefix: line(200).optional().describe('What stands before the version in the name of the tag, such as v.'),
+  prefix: line(200)
+    .regex(/^[^ ~^:?*[\\]*$/, 'must be the beginning of a tag name')
+    .optional()
+    .describe('What stands before the version in the name of the tag, such as v.'),
   prereleases: z.boolean().optional().describe('Whether versions such as 2.0.0-rc.1 count. Default: false.'),
 })
 

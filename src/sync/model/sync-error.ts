@@ -64,6 +64,39 @@ export function isSyncErrorCode(text: string): text is SyncErrorCode {
   return Object.hasOwn(MENDS, text)
 }
 
+/** Whether it may pass by itself, so that it is worth trying again soon. What needs a person is looked at as seldom as ever. */
+export function isPassing(code: SyncErrorCode): boolean {
+  return PASSING[code]
+}
+
+const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
+  'source-unreachable': true,
+  'dns-failed': true,
+  'tls-failed': true,
+  'rate-limited': true,
+  // A host locks the account that fails to log in again and again.
+  'credentials-rejected': false,
+  'repository-not-found': false,
+  'ref-not-found': false,
+  'ref-ambiguous': false,
+  'tag-moved': false,
+  'history-rewritten': false,
+  'mass-deletion': false,
+  'revision-unverified': false,
+  'lock-mismatch': false,
+  'content-refused': false,
+  'limit-exceeded': false,
+  'git-missing': false,
+  unsupported: false,
+  'default-branch-moved': false,
+  'awaiting-approval': false,
+  paused: false,
+  pinned: false,
+  'rolled-back': false,
+  rejected: false,
+  'store-failed': true,
+}
+
 const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'source-unreachable': 'It is tried again with growing delay; check the address and the network if it stays',
   'dns-failed': 'Check the host name in the address, and the resolver of this machine',

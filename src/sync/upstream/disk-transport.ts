@@ -8,7 +8,7 @@ import { SyncError } from '../model/sync-error.ts'
 import type { GitTransport } from './git.ts'
 import type { Place } from './git-messages.ts'
 import { peelObject } from './git-tree.ts'
-import type { Ref, RefPattern } from './ref-rules.ts'
+import { prefixOf, type Ref } from './ref-rules.ts'
 import type { Reach } from './upstream.ts'
 
 /** A repository on this disk: bare, or with a work tree. Nothing is written to it. */
@@ -21,7 +21,7 @@ export class DiskTransport implements GitTransport {
     this.#reach = reach
   }
 
-  async list(patterns: readonly RefPattern[]): Promise<readonly Ref[]> {
+  async list(patterns: readonly string[]): Promise<readonly Ref[]> {
     const gitdir = await this.#open()
     const names = await this.#read(() => Promise.all(patterns.map((pattern) => namesOf(gitdir, pattern))))
     const refs = await Promise.all(names.flat().map((name) => this.#ref(gitdir, name)))
@@ -75,10 +75,10 @@ export class DiskTransport implements GitTransport {
 }
 
 /** Only tags are ever asked for by a prefix. */
-async function namesOf(gitdir: string, { kind, text }: RefPattern): Promise<string[]> {
-  if (kind === 'name') return [text]
+async function namesOf(gitdir: string, pattern: string): Promise<string[]> {
+  if (!pattern.endsWith('*')) return [pattern]
   const tags = await listTags({ fs, gitdir })
-  return tags.map((tag) => `refs/tags/${tag}`).filter((name) => name.startsWith(text))
+  return tags.map((tag) => `refs/tags/${tag}`).filter((name) => name.startsWith(prefixOf(pattern)))
 }
 
 async function idOf(gitdir: string, ref: string): Promise<ObjectId | undefined> {

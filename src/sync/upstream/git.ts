@@ -4,21 +4,13 @@ import { SyncError } from '../model/sync-error.ts'
 import type { Tree } from '../model/tree.ts'
 import type { Place } from './git-messages.ts'
 import { openGitTree, relate } from './git-tree.ts'
-import {
-  chooseRef,
-  patternsOf,
-  refNotFound,
-  revisionOf,
-  revisionOfCommit,
-  type Ref,
-  type RefPattern,
-} from './ref-rules.ts'
+import { chooseRef, patternsOf, refNotFound, revisionOf, revisionOfCommit, type Ref } from './ref-rules.ts'
 import type { KnownTrees, Reach, Relation, Upstream } from './upstream.ts'
 
 /** How a git repository is reached. It knows no rule about refs, and keeps nothing of the repository. */
 export interface GitTransport {
-  /** Those of the refs that exist, in full names; others may be in the answer, and a tag need not be peeled. */
-  list(patterns: readonly RefPattern[], signal: AbortSignal): Promise<readonly Ref[]>
+  /** Those of the refs that exist, in full names; see `patternsOf`. Others may be in the answer, and a tag need not be peeled. */
+  list(patterns: readonly string[], signal: AbortSignal): Promise<readonly Ref[]>
   /** The same ref, and where it is an annotated tag, what that leads to. */
   peel(ref: Ref, signal: AbortSignal): Promise<Ref>
   /** Whether there is no branch and no tag at all. */

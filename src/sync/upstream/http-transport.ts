@@ -3,7 +3,7 @@ import type { GitTransport } from './git.ts'
 import type { Place } from './git-messages.ts'
 import { discover } from './git-discover.ts'
 import { listRefs, type Server } from './git-remote.ts'
-import type { Ref, RefPattern } from './ref-rules.ts'
+import { prefixOf, type Ref } from './ref-rules.ts'
 import type { Reach } from './upstream.ts'
 
 /** A repository behind http(s). */
@@ -17,11 +17,10 @@ export class HttpTransport implements GitTransport {
   }
 
   /** A server knows prefixes alone, and peels each tag of its answer. */
-  async list(patterns: readonly RefPattern[], signal: AbortSignal): Promise<readonly Ref[]> {
+  async list(patterns: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
     try {
       const http = await this.#open(signal)
-      const prefixes = patterns.map(({ text }) => text)
-      return await listRefs(http, await this.#server(http, signal), prefixes)
+      return await listRefs(http, await this.#server(http, signal), patterns.map(prefixOf))
     } catch (cause) {
       this.forget()
       throw cause
@@ -66,10 +65,7 @@ export class HttpTransport implements GitTransport {
   }
 }
 
-const ANY: readonly RefPattern[] = [
-  { kind: 'prefix', text: 'refs/heads/' },
-  { kind: 'prefix', text: 'refs/tags/' },
-]
+const ANY = ['refs/heads/*', 'refs/tags/*'] as const
 
 /** What servers can do, by repository, for this process: it makes a poll one request. Forgotten at the first failure. */
 const SERVERS = new Map<string, Server>()

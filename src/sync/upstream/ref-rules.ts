@@ -19,19 +19,19 @@ export function revisionOfCommit(asked: AskedRef): Revision | undefined {
   return isObjectId(id) ? { asked, ref: id, commit: id } : undefined
 }
 
-/** What to look for: a name in full, or all names that begin alike. */
-export interface RefPattern {
-  readonly kind: 'name' | 'prefix'
-  readonly text: string
+/**
+ * The refs that `asked` can mean, in no order: names in full, and with a `*` at their end all that begin so. HEAD is among
+ * them: where nothing is found it says what there is.
+ */
+export function patternsOf(asked: AskedRef): readonly string[] {
+  if (typeof asked === 'object') return ['HEAD', `${TAGS}${asked.prefix}*`]
+  return [...new Set(['HEAD', ...candidatesOf(asked)])]
 }
 
-/** The refs that `asked` can mean, in no order. HEAD is among them: where nothing is found it says what there is. */
-export function patternsOf(asked: AskedRef): readonly RefPattern[] {
-  if (typeof asked === 'object') return [HEAD, { kind: 'prefix', text: `${TAGS}${asked.prefix}` }]
-  return [...new Set(['HEAD', ...candidatesOf(asked)])].map((text) => ({ kind: 'name', text }))
+/** What the names begin with that a pattern means. */
+export function prefixOf(pattern: string): string {
+  return pattern.replace(/\*$/, '')
 }
-
-const HEAD: RefPattern = { kind: 'name', text: 'HEAD' }
 
 const TAGS = 'refs/tags/'
 

@@ -1,5 +1,6 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { Tree } from '../model/tree.ts'
+import type { RequestedListing } from './shared-listing.ts'
 
 /**
  * One source as it can be reached: transport only. It keeps nothing of the repository between calls, and whatever it
@@ -86,4 +87,6 @@ export interface Reach {
   readonly limits: FetchLimits
   /** The value of the Authorization header, read anew before each use; undefined for none. Goes to the source's own host only. */
   readonly authorization: () => Promise<string | undefined>
+  /** Where the listing of refs may be shared with others; undefined to ask alone. */
+  readonly listing?: RequestedListing
 }

@@ -73,8 +73,8 @@ test('a full commit id needs no listing, whatever its case', () => {
 })
 
 test('a short name is a branch or a tag, and a full name only itself', () => {
-  expect(patternsOf('v1').map(({ text }) => text)).toEqual(['HEAD', 'refs/heads/v1', 'refs/tags/v1'])
-  expect(patternsOf('refs/heads/v1').map(({ text }) => text)).toEqual(['HEAD', 'refs/heads/v1'])
+  expect(patternsOf('v1')).toEqual(['HEAD', 'refs/heads/v1', 'refs/tags/v1'])
+  expect(patternsOf('refs/heads/v1')).toEqual(['HEAD', 'refs/heads/v1'])
 })
 
 test('what is not found is told from a repository that is empty', () => {
