@@ -6,7 +6,7 @@ import { multiplexerFor } from '../mcp/multiplexer.ts'
 import type { Multiplexer } from '../mcp/multiplexer.ts'
 import type { Era } from '../mcp/caller.ts'
 import { EventStreams } from './event-stream.ts'
-import { refusalOf } from './guard.ts'
+import { refusalOf, refusalOfBrowser } from './guard.ts'
 import { openListener } from './listener.ts'
 import type { Listener, ListenerLimits, ListenerOptions, Routes } from './listener.ts'
 import { McpEndpoint } from './mcp.ts'
@@ -14,12 +14,15 @@ import { LegacyEdge } from './mcp-legacy.ts'
 import { ModernEdge } from './mcp-modern.ts'
 import { Sessions } from './sessions.ts'
 import type { SessionLimits } from './sessions.ts'
+import type { WebhookEndpoint } from './webhook.ts'
 
 /** Where to listen, what to bear, and whom to tell of errors. The host is a loopback address or name. */
 export interface HttpOptions extends ListenerOptions {
   readonly limits: HttpLimits
   /** Milliseconds that only ever go up. */
   readonly now: () => number
+  /** Answered here too, where they have no address of their own. */
+  readonly webhooks?: WebhookEndpoint
 }
 
 /** What clients may cost, and how long they may take. */
@@ -46,7 +49,10 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     new LegacyEdge(legacy, sessions, streams),
     options.limits.bodyBytes,
   )
-  const routes: Routes = { '/mcp': (request, response) => endpoint.answer(request, response) }
+  const routes: Routes = {
+    '/mcp': (request, response) => endpoint.answer(request, response),
+    ...(options.webhooks !== undefined && hookRoutes(options.webhooks)),
+  }
 
   const listener = await openListener({ refusalOf, routes, nothingHere: NOTHING_HERE }, options)
   const telling = serving.registry.listen((changes) => hub.tell(eventsOf(changes)))
@@ -59,6 +65,16 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
       await listener[Symbol.asyncDispose]()
     },
   }
+}
+
+/** Opens the second listener, for programs of the operator and of git hosts. It may lie off loopback, and has nothing for browsers. */
+export async function serveOperations(webhooks: WebhookEndpoint, options: ListenerOptions): Promise<Listener> {
+  const nothingHere = 'Nothing is served at this path'
+  return openListener({ refusalOf: refusalOfBrowser, routes: hookRoutes(webhooks), nothingHere }, options)
+}
+
+function hookRoutes(webhooks: WebhookEndpoint): Routes {
+  return { '/hooks/': (request, response, source) => webhooks.answer(source, request, response) }
 }
 
 const NOTHING_HERE = 'Nothing is served at this path; MCP is at /mcp'

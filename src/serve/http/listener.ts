@@ -30,10 +30,10 @@ export interface Site {
   readonly nothingHere: string
 }
 
-/** By path. */
+/** By path. One that ends in a slash stands for each name directly below it. */
 export type Routes = Readonly<Record<string, Route>>
 
-type Route = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+type Route = (request: IncomingMessage, response: ServerResponse, name: string) => Promise<void>
 
 /** An HTTP server, while it listens. */
 export interface Listener extends AsyncDisposable {
@@ -69,15 +69,22 @@ async function dispatch(
     const refusal = refusalOf(request)
     if (refusal !== undefined) return sendError(response, 403, -32000, refusal)
     const path = (request.url ?? '/').replace(/\?.*$/s, '')
-    const route = Object.hasOwn(routes, path) ? routes[path] : undefined
+    const { route, name } = routeOf(routes, path)
     if (route === undefined) return sendError(response, 404, -32000, nothingHere)
-    await route(request, response)
+    await route(request, response, name)
   } catch (error) {
     // The last catch before the socket: one failed request never takes the others with it.
     if (!(error instanceof ClientGone) && !isAborted(error)) onError(error)
     if (!response.headersSent) sendError(response, 500, -32603, 'Internal error')
     else response.destroy()
   }
+}
+
+function routeOf(routes: Routes, path: string): { readonly route: Route | undefined; readonly name: string } {
+  const folder = path.slice(0, path.lastIndexOf('/') + 1)
+  const name = path.slice(folder.length)
+  const key = Object.hasOwn(routes, path) ? path : folder
+  return { route: name !== '' && Object.hasOwn(routes, key) ? routes[key] : undefined, name }
 }
 
 /** A client that sends request after request and reads nothing has so many answers held for it, and no more. */
