@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import type { Webhooks } from '../serve/http/webhook.ts'
 import { Registry } from '../serve/registry.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
@@ -20,12 +21,14 @@ import type { Config, ConfiguredSource } from './config.ts'
 import { Hosts, leftAlone } from './hosts.ts'
 import { Lanes } from './lanes.ts'
 import type { Log } from './log.ts'
+import { Nudges } from './nudges.ts'
 import { Report } from './report.ts'
 import type { Redactor } from './redactor.ts'
 import { Poller } from './schedule.ts'
 import { servingOf } from './serving.ts'
 import { statusOf } from './status.ts'
 import type { HttpStatus, Status } from './status.ts'
+import { webhooksOf } from './webhooks.ts'
 
 /** What the daemon is given to work with. */
 export interface Parts {
@@ -56,6 +59,7 @@ export class Daemon implements AsyncDisposable {
   readonly #damaged = new Set<SourceId>()
   /** The errors of runs that lost their place and are reported: all who waited for such a run get the same one. */
   readonly #reported = new WeakSet<SyncError>()
+  readonly #nudges: Nudges
   #poller: Poller | undefined
   #http: (() => HttpStatus) | undefined
 
@@ -69,6 +73,11 @@ export class Daemon implements AsyncDisposable {
     const { fetches, fetch } = config.limits
     // A fetch names its own limit better than the lane that takes its place away.
     this.#lanes = new Lanes({ ...fetches, timeoutMs: fetch.totalMs + LANE_MARGIN_MS, graceMs: GRACE_MS }, parts.clock)
+    this.#nudges = new Nudges({
+      clock: parts.clock,
+      closedMs: (id) => this.#hosts.closedMs(hostOf(this.#configured(id).source)),
+      pull: (id) => this.#pullNudged(id),
+    })
   }
 
   /** Loads the last generation. Nothing is pulled before `poll` or `sync`. */
@@ -83,6 +92,11 @@ export class Daemon implements AsyncDisposable {
 
   get serving(): Serving {
     return servingOf(this.#config, this.registry, (skill, file) => this.#read(skill, file))
+  }
+
+  /** What hosts may tell of their sources. */
+  get webhooks(): Webhooks {
+    return webhooksOf(this.#config, { ...this.#parts, nudge: (id) => this.#nudges.nudge(id) })
   }
 
   /** Pulls each source on its schedule from now on. */
@@ -126,6 +140,7 @@ export class Daemon implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#nudges[Symbol.dispose]()
     await this.#poller?.[Symbol.asyncDispose]()
     await this.#lanes[Symbol.asyncDispose]()
     // A pull that does not heed its signal publishes nothing from here on, but may be in the middle of it.
@@ -136,6 +151,13 @@ export class Daemon implements AsyncDisposable {
     const found = this.#config.sources.find(({ source }) => source.id === id)
     if (found === undefined) throw new TypeError(`No source is called "${id}"`)
     return found
+  }
+
+  /** That a webhook works again is told here and not at each request: this comes no oftener than pulls do. */
+  async #pullNudged(id: SourceId): Promise<void> {
+    this.#parts.log.debug('source-nudged', { source: id })
+    this.#parts.log.recovery('webhook-refused', id)
+    await this.#request(this.#configured(id))
   }
 
   async #request(configured: ConfiguredSource): Promise<Outcome> {
