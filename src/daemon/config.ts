@@ -6,7 +6,8 @@ import type { SourceId } from '../sync/model/source-id.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { Retention } from '../sync/store/collect.ts'
 import type { FetchLimits } from '../sync/upstream/upstream.ts'
-import type { Access } from './config/access.ts'
+import type { Provider } from '../serve/http/webhook-proof.ts'
+import type { Access, SecretReference } from './config/access.ts'
 import { environmentOf } from './config/environment.ts'
 import type { Environment } from './config/environment.ts'
 import { explain, faultsOf } from './config/explain.ts'
@@ -53,12 +54,21 @@ export function idsOf({ sources }: Config): SourceId[] {
 export interface ConfiguredSource {
   readonly source: Source
   readonly access: Access
+  /** How its host tells that there may be news, if it may. */
+  readonly webhook: { readonly provider: Provider; readonly secret: SecretReference } | undefined
 }
 
 export interface ServeConfig {
-  readonly http: { readonly host: string; readonly port: number }
+  readonly http: ListenAddress
+  /** Where webhooks are taken, if not there. */
+  readonly operations: ListenAddress | undefined
   /** What clients are told about this server when they connect. */
   readonly instructions: string | undefined
+}
+
+export interface ListenAddress {
+  readonly host: string
+  readonly port: number
 }
 
 /** Bounds on what others can make us do. */

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import type { Webhooks } from '../serve/http/webhook.ts'
 import { Registry } from '../serve/registry.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import { identityOf, settled } from '../sync/model/decisions.ts'
@@ -30,6 +31,7 @@ import { keptByLock } from './kept.ts'
 import { Lanes } from './lanes.ts'
 import { expectLock, lockedEntry } from './lock-rules.ts'
 import type { Log } from './log.ts'
+import { Nudges } from './nudges.ts'
 import { cleaned, pullingOf } from './reaching.ts'
 import { Report } from './report.ts'
 import type { Redactor } from './redactor.ts'
@@ -39,6 +41,7 @@ import { Poller } from './schedule.ts'
 import { servingOf } from './serving.ts'
 import { statusOf } from './status.ts'
 import type { HttpStatus, Status } from './status.ts'
+import { webhooksOf } from './webhooks.ts'
 
 /** What the daemon is given to work with. */
 export interface Parts {
@@ -75,6 +78,7 @@ export class Daemon implements AsyncDisposable {
   readonly #damaged = new Set<SourceId>()
   /** The errors of runs that lost their place and are reported: all who waited for such a run get the same one. */
   readonly #reported = new WeakSet<SyncError>()
+  readonly #nudges: Nudges
   #poller: Poller | undefined
   #http: (() => HttpStatus) | undefined
 
@@ -92,6 +96,11 @@ export class Daemon implements AsyncDisposable {
     // A fetch names its own limit better than the lane that takes its place away.
     const timeoutMs = fetch.totalMs + LANE_MARGIN_MS
     this.#lanes = new Lanes({ looking, fetching: fetches, timeoutMs, graceMs: GRACE_MS }, parts.clock)
+    this.#nudges = new Nudges({
+      clock: parts.clock,
+      closedMs: (id) => this.#hosts.closedMs(hostOf(this.#configured(id).source)),
+      pull: (id) => this.#pullNudged(id),
+    })
   }
 
   /** Loads the last generation, as far as it may be served. Nothing is pulled before `poll` or `sync`. */
@@ -110,6 +119,11 @@ export class Daemon implements AsyncDisposable {
 
   get serving(): Serving {
     return servingOf(this.#config, this.registry, (skill, file) => this.#read(skill, file))
+  }
+
+  /** What hosts may tell of their sources. */
+  get webhooks(): Webhooks {
+    return webhooksOf(this.#config, { ...this.#parts, nudge: (id) => this.#nudges.nudge(id) })
   }
 
   /** Pulls each source on its schedule from now on. */
@@ -207,6 +221,7 @@ export class Daemon implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#nudges[Symbol.dispose]()
     await this.#poller?.[Symbol.asyncDispose]()
     await this.#lanes[Symbol.asyncDispose]()
     // A pull that does not heed its signal publishes nothing from here on, but may be in the middle of it.
@@ -231,6 +246,13 @@ export class Daemon implements AsyncDisposable {
     const held =
       (await heldAtCommit(store, source, commit)) ?? (await this.candidate(source, fullCommit(source, commit), signal))
     return held.held.snapshot === currentOf(source)?.held.snapshot ? new Map() : new Map([[source, held]])
+  }
+
+  /** That a webhook works again is told here and not at each request: this comes no oftener than pulls do. */
+  async #pullNudged(id: SourceId): Promise<void> {
+    this.#parts.log.debug('source-nudged', { source: id })
+    this.#parts.log.recovery('webhook-refused', id)
+    await this.#request(this.#configured(id), 'webhook')
   }
 
   async #request(configured: ConfiguredSource, trigger: Trigger): Promise<Outcome> {

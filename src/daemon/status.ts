@@ -34,6 +34,8 @@ export interface HttpStatus {
   readonly streams: number
   /** URIs that anybody is subscribed to. */
   readonly subscribedUris: number
+  /** Of the second listener, where there is one: webhooks are taken there. */
+  readonly operations?: { readonly url: string }
 }
 
 export interface SourceStatus {

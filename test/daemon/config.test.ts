@@ -64,6 +64,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
     .replaceAll(/^# (?=(?:state|lock|retention|limits):)/gm, '')
     .replaceAll(/^#(?= {3,}[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(/^( +)# (?=(?:unlisted|update|names|strict|lfs|instructions|username): )/gm, '$1')
+    .replaceAll(/^( +)# (?=(?:webhook|operations):$|  (?:provider|secret|host|port): )/gm, '$1')
 
   const config = parse(opened)
 
@@ -72,6 +73,8 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.limits).toEqual(parse(text).limits)
   expect(config.retention).toEqual(parse(text).retention)
   expect(config.serve.instructions).toMatch(/^The skills of our team/)
+  expect(config.sources[0]?.webhook?.provider).toBe('github')
+  expect(config.serve.operations).toEqual({ host: '127.0.0.1', port: 8742 })
 })
 
 test('paths are meant from the folder of the file, and ~ is the home folder', () => {
@@ -84,6 +87,51 @@ test('paths are meant from the folder of the file, and ~ is the home folder', ()
   expect(passwordOf(parse(source('keys/token')))).toEqual({ kind: 'file', path: '/etc/skillsyncd/keys/token' })
   expect(passwordOf(parse(source('~/token')))).toEqual({ kind: 'file', path: '/home/ada/token' })
   expect(parse(`${source('/t')}\nstate: ../state`).state).toBe('/etc/state')
+})
+
+test('a webhook names its provider and where its secret is read from', () => {
+  const config = parse(
+    `sources: [{ id: a, url: https://x.example/y, webhook: { provider: gitea, secret: { file: hook } } }]`,
+  )
+
+  expect(config.sources[0]?.webhook).toEqual({
+    provider: 'gitea',
+    secret: { kind: 'file', path: '/etc/skillsyncd/hook' },
+  })
+})
+
+test.each([
+  ['secret: { env: S }', 'webhook.provider'],
+  ['provider: github', 'webhook.secret'],
+  ['provider: bitbucket, secret: { env: S }', 'webhook.provider'],
+  ['provider: github, secret: {}', 'webhook.secret'],
+])('a webhook of { %s } is refused at %s', (webhook, key) => {
+  const found = problems(`sources: [{ id: a, url: https://x.example/y, webhook: { ${webhook} } }]`)
+
+  expect(found).toEqual([expect.stringContaining(`sources[0].${key}: `)])
+})
+
+test('a source that is switched off may keep its webhook', () => {
+  const hook = 'webhook: { provider: github, secret: { env: S } }'
+  const config = parse(`sources: [{ id: a, url: https://x.example/y, enabled: false, ${hook} }]`)
+
+  expect(config.sources).toEqual([])
+})
+
+test.each([
+  ['operations: { port: 8741 }', 'operations: { port: 8742 }'],
+  ['http: { port: 99 }, operations: { port: 99 }', 'http: { port: 0 }, operations: { port: 0 }'],
+  [
+    'http: { host: 127.0.0.1 }, operations: { host: 127.0.0.1, port: 8741 }',
+    'http: { host: 127.0.0.1 }, operations: { host: 0.0.0.0, port: 8741 }',
+  ],
+])('two listeners cannot have one address: %s is refused, %s is not', (refused, taken) => {
+  const source = 'sources: [{ id: a, url: https://x.example/y }]'
+
+  expect(problems(`${source}\nserve: { ${refused} }`)).toEqual([
+    expect.stringMatching(/serve\.operations\.port: is the address of `serve.http` too; they must differ$/),
+  ])
+  expect(parse(`${source}\nserve: { ${taken} }`).serve.operations).toBeDefined()
 })
 
 test('two spellings of one address are one address', () => {

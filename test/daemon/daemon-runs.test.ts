@@ -77,6 +77,48 @@ test('a source that waits for its place when its host asks for a pause does not 
   for (const id of ids) expect(outcomes.get(idOf(id))).toMatchObject({ error: { code: 'rate-limited' } })
 })
 
+test('a webhook has its source pulled at once, or after the pause that its host asked for', async () => {
+  await using desk = await Desk.open({
+    team: 'https://git.example.com/team.git\n    webhook: { provider: github, secret: { env: S } }',
+    more: 'https://git.example.com/more.git',
+    far: 'https://elsewhere.example.com/far.git\n    webhook: { provider: github, secret: { env: S } }',
+  })
+  await using daemon = await desk.start()
+  desk.upstream.failure = new SyncError('rate-limited', 'Cannot reach "more"', { retryAfterMs: HOUR })
+  await daemon.sync([MORE])
+  desk.upstream.failure = undefined
+
+  for (const webhook of daemon.webhooks.values()) webhook.look()
+  await desk.clock.advance(HOUR - 1)
+  const during = desk.opened.splice(0)
+  await desk.clock.advance(1)
+
+  expect([...daemon.webhooks.keys()]).toEqual([TEAM, 'far'])
+  expect(during).toEqual([MORE, 'far'])
+  expect(desk.opened).toEqual([TEAM])
+})
+
+test('S77: what the log says of webhooks does not grow with what is sent to them', async () => {
+  await using desk = await Desk.open({
+    team: 'https://git.example.com/team.git\n    webhook: { provider: github, secret: { env: MISSING } }',
+  })
+  await using daemon = await desk.start()
+  const webhook = daemon.webhooks.get(TEAM)!
+
+  for (let number = 0; number < 100; number += 1) expect(await webhook.secret()).toBeUndefined()
+  const unreadable = desk.lines()
+  for (let number = 0; number < 100; number += 1) webhook.refused()
+  webhook.look()
+  await desk.clock.advance(0)
+
+  const refusal = { event: 'webhook-refused', source: 'team' }
+  expect(unreadable).toMatchObject([{ ...refusal, code: 'credentials-rejected' }])
+  expect(desk.lines().slice(1, 3)).toMatchObject([
+    { ...refusal, code: 'signature-wrong', repeated: 99 },
+    { event: 'recovered', from: 'webhook-refused', repeated: 99 },
+  ])
+})
+
 test('the next poll of each source of a host that asked for a pause is after it', async () => {
   await using desk = await Desk.open({ team: 'https://git.example.com/team.git' })
   await using daemon = await desk.start()

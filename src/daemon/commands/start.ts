@@ -1,7 +1,9 @@
 import { once } from 'node:events'
-import { serveHttp } from '../../serve/http/app.ts'
+import { serveHttp, serveOperations } from '../../serve/http/app.ts'
+import type { Listener, ListenerOptions } from '../../serve/http/listener.ts'
+import { WebhookEndpoint } from '../../serve/http/webhook.ts'
 import { systemClock } from '../clock.ts'
-import type { Config } from '../config.ts'
+import type { Config, ListenAddress } from '../config.ts'
 import { ControlError } from '../control-client.ts'
 import type { Log } from '../log.ts'
 import { isLoopback } from '../config/loopback.ts'
@@ -25,25 +27,34 @@ export const start: Command = {
     const listen = listenOn(context, config)
     const log = logOf(context)
     await using writer = await becomeWriter({ config, environment, log, redactor, command: 'start' }, signal)
-    await using http = await serveHttp(writer.daemon.serving, {
+    const { daemon } = writer
+    const limits = httpLimits(config)
+    const edge = { limits, onError: (error: unknown) => logFailed(log, error) }
+    const webhooks = new WebhookEndpoint(daemon.webhooks, limits.bodyBytes, () => systemClock.now())
+    await using operations = await operationsOf(config, webhooks, edge)
+    await using http = await serveHttp(daemon.serving, {
       ...listen,
-      limits: httpLimits(config),
+      ...edge,
       now: () => systemClock.monotonicMs(),
-      onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
+      ...(operations === undefined && { webhooks }),
     }).catch((error: unknown) => {
-      throw listenError(listen, error)
+      throw listenError(listen, error, 'try --port 0')
     })
-    writer.daemon.isServedBy(() => ({ url: http.url, ...http.counts() }))
+    daemon.isServedBy(() => ({
+      url: http.url,
+      ...http.counts(),
+      ...(operations !== undefined && { operations: { url: operations.url } }),
+    }))
     streams.stdout.write(`${http.url}/mcp\n`)
-    logStart(log, config, writer.daemon.registry.catalog.listed.length)
-    writer.daemon.poll()
+    logStart(log, config, daemon.registry.catalog.listed.length, operations?.url)
+    daemon.poll()
     if (!signal.aborted) await once(signal, 'abort')
     log.info('stopping')
     return 0
   },
 }
 
-function listenOn({ values }: Context, config: Config): Config['serve']['http'] {
+function listenOn({ values }: Context, config: Config): ListenAddress {
   const { host: configuredHost, port: configuredPort } = config.serve.http
   const host = typeof values['host'] === 'string' ? values['host'] : configuredHost
   const port = typeof values['port'] === 'string' ? portOf(values['port']) : configuredPort
@@ -66,12 +77,27 @@ function httpLimits(config: Config): Parameters<typeof serveHttp>[1]['limits'] {
   return { ...limits, keepAliveMs: KEEP_ALIVE_MS, sessions: { sessions, idleMs: sessionIdleMs } }
 }
 
-function listenError({ host, port }: Config['serve']['http'], error: unknown): unknown {
+async function operationsOf(
+  { serve: { operations } }: Config,
+  webhooks: WebhookEndpoint,
+  edge: Pick<ListenerOptions, 'limits' | 'onError'>,
+): Promise<Listener | undefined> {
+  if (operations === undefined) return undefined
+  return serveOperations(webhooks, { ...operations, ...edge }).catch((error: unknown) => {
+    throw listenError(operations, error, 'set another port in serve.operations')
+  })
+}
+
+function listenError({ host, port }: ListenAddress, error: unknown, mend: string): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error
-  const why = error.code === 'EADDRINUSE' ? 'another program listens there; try --port 0' : error.message
+  const why = error.code === 'EADDRINUSE' ? `another program listens there; ${mend}` : error.message
   return new ControlError('cannot-listen', `Cannot listen on ${host}:${port}: ${why}`, { cause: error })
 }
 
-function logStart(log: Log, config: Config, skills: number): void {
-  log.info('started', { state: config.state, sources: config.sources.length, skills })
+function logFailed(log: Log, error: unknown): void {
+  log.error('request-failed', { error: error instanceof Error ? error : String(error) })
+}
+
+function logStart(log: Log, config: Config, skills: number, operations: string | undefined): void {
+  log.info('started', { state: config.state, sources: config.sources.length, skills, operations })
 }

@@ -64,10 +64,11 @@ function linesOf(now: Status, all: boolean): string[] {
     now.daemon === undefined ? 'no daemon runs' : `daemon ${now.daemon.pid}, up since ${now.daemon.startedAt}`
   const head = `skillsyncd ${now.version}: ${daemon}; generation ${now.generation}, ${now.skills} skills served`
   const clients = now.http && `${now.http.url}/mcp: ${now.http.sessions} sessions, ${now.http.streams} streams`
+  const hooks = now.http?.operations && `${now.http.operations.url}/hooks: webhooks`
   return [
     head,
     `state ${now.state}`,
-    ...(clients === undefined ? [] : [clients]),
+    ...[clients, hooks].filter((line) => line !== undefined),
     ...now.sources.flatMap((source) => ['', ...sourceLines(source, all)]),
   ]
 }

@@ -38,6 +38,19 @@ export function authorizationOf(
   }
 }
 
+/** What reads a secret that is sent nowhere, in the same way. */
+export function secretOf(
+  reference: SecretReference,
+  environment: Environment,
+  redactor: Redactor,
+): () => Promise<string> {
+  return async () => {
+    const secret = await readSecret(reference, environment)
+    redactor.add(secret)
+    return secret
+  }
+}
+
 /** What the secret is read from, for people; undefined where none is sent. */
 export function credentialOf(access: Access): string | undefined {
   return access.kind === 'none' ? undefined : nameOf(access.password)

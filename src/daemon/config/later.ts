@@ -56,7 +56,6 @@ export const LATER: readonly Later[] = [
   { key: 'serve.http.allowed_origins' },
   { key: 'serve.http.trusted_proxies' },
   { key: 'serve.http.tls' },
-  { key: 'serve.operations' },
   { key: 'serve.public' },
   { key: 'serve.oauth' },
   { key: 'serve.ttl' },

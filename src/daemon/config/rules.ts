@@ -14,6 +14,7 @@ export function ruleFaults(value: unknown): Fault[] {
     ...duplicateIds(sources, 'sources'),
     ...duplicateIds(entriesOf(value, 'packs'), 'packs'),
     ...sources.flatMap((source, index) => sourceFaults(source, ['sources', index])),
+    ...addressFaults(value),
     ...inlineSecrets(value, []),
     ...laterFaults(value),
   ]
@@ -60,6 +61,18 @@ function authMisuse(url: unknown): string | undefined {
   const isOpen = protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, ''))
   return isOpen ? 'would cross the network in clear over http:; use https' : undefined
 }
+
+/** Two listeners at one address. What they are if nothing is said is said by the schema too. */
+function addressFaults(value: unknown): Fault[] {
+  const serve = isObject(value) ? value['serve'] : undefined
+  if (!isObject(serve) || !isObject(serve['operations'])) return []
+  const { host = LOOPBACK, port } = serve['operations']
+  const { host: httpHost = LOOPBACK, port: httpPort = 8741 } = isObject(serve['http']) ? serve['http'] : {}
+  if (port === 0 || port !== httpPort || host !== httpHost) return []
+  return [{ path: ['serve', 'operations', 'port'], message: 'is the address of `serve.http` too; they must differ' }]
+}
+
+const LOOPBACK = '127.0.0.1'
 
 function inWords(keys: readonly string[]): string {
   return keys.map((key) => `\`${key}\``).join(' and ')

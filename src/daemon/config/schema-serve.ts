@@ -82,9 +82,12 @@ const SURFACES = {
 export const SERVE = z.strictObject({
   http: HTTP.prefault({}).describe('The address that MCP clients connect to.'),
   operations: z
-    .strictObject({ host: host().optional().describe('The address.'), port: port().describe('The port.') })
+    .strictObject({
+      host: host().default('127.0.0.1').describe('The address to listen on; it need not be on loopback.'),
+      port: port().describe('The port to listen on; 0 picks a free one.'),
+    })
     .optional()
-    .describe('A second address, for /metrics and /hooks, where the first is not on loopback.'),
+    .describe('A second address, which has /hooks in place of the first.'),
   public: z
     .array(z.enum(['page', 'well-known']))
     .optional()

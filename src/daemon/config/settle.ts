@@ -5,7 +5,7 @@ import { TOKEN_USERNAME } from './access.ts'
 import type { Access, SecretReference } from './access.ts'
 import type { Environment } from './environment.ts'
 import type { ConfigFile } from './schema.ts'
-import type { Config, HttpLimits, Limits, Mode } from '../config.ts'
+import type { Config, ConfiguredSource, HttpLimits, Limits, Mode } from '../config.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
 type AuthEntry = NonNullable<SourceEntry['auth']>
@@ -18,9 +18,14 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
   const enabled = file.sources.filter((source) => source.enabled)
   return {
     file: resolve(fileName),
-    sources: enabled.map((entry) => ({ source: sourceOf(entry), access: accessOf(entry.auth, absolute) })),
+    sources: enabled.map((entry) => ({
+      source: sourceOf(entry),
+      access: accessOf(entry.auth, absolute),
+      webhook: webhookOf(entry.webhook, absolute),
+    })),
     serve: {
       http: { host: file.serve.http.host, port: file.serve.http.port },
+      operations: file.serve.operations,
       instructions: file.serve.instructions,
     },
     state: file.state === undefined ? environment.state : absolute(file.state),
@@ -76,6 +81,10 @@ function accessOf(auth: AuthEntry | undefined, absolute: (path: string) => strin
     return { kind: 'basic', username: auth.username ?? TOKEN_USERNAME, password: referenceOf(auth.token, absolute) }
   }
   return { kind: 'none' }
+}
+
+function webhookOf(entry: SourceEntry['webhook'], absolute: (path: string) => string): ConfiguredSource['webhook'] {
+  return entry && { provider: entry.provider, secret: referenceOf(entry.secret, absolute) }
 }
 
 function referenceOf(entry: SecretEntry, absolute: (path: string) => string): SecretReference {

@@ -5,17 +5,27 @@ export type Body =
   | { readonly ok: true; readonly json: unknown }
   | { readonly ok: false; readonly why: 'too-large' | 'not-json' }
 
-/** Reads a JSON body of at most `maxBytes`; the declared length is looked at before the first byte. */
+/** Reads a JSON body of at most `maxBytes`. */
 export async function jsonBody(request: IncomingMessage, maxBytes: number): Promise<Body> {
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return { ok: false, why: 'too-large' }
   const chunks: Buffer[] = []
+  if (!(await readBody(request, maxBytes, (bytes) => chunks.push(bytes)))) return { ok: false, why: 'too-large' }
+  return parsed(Buffer.concat(chunks).toString('utf8'))
+}
+
+/** Hands a body over as it comes. False for one over `maxBytes`; the declared length is looked at before the first byte. */
+export async function readBody(
+  request: IncomingMessage,
+  maxBytes: number,
+  take: (bytes: Buffer) => void,
+): Promise<boolean> {
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return false
   let bytes = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > maxBytes) return { ok: false, why: 'too-large' }
-    chunks.push(chunk)
+    if (bytes > maxBytes) return false
+    take(chunk)
   }
-  return parsed(Buffer.concat(chunks).toString('utf8'))
+  return true
 }
 
 function parsed(text: string): Body {

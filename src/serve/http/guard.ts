@@ -9,6 +9,14 @@ export function refusalOf(request: IncomingMessage): string | undefined {
   return undefined
 }
 
+/**
+ * Why a request that comes from a page is turned away, or undefined. By which name it reached us does not matter where each
+ * request proves by itself who sent it: git hosts come by names that proxies and tunnels have.
+ */
+export function refusalOfBrowser({ headers }: IncomingMessage): string | undefined {
+  return headers.origin === undefined ? undefined : 'Nothing here is for pages of any site'
+}
+
 /** Whether a name can only mean this machine. A page of another site can rebind any other name to it (DNS rebinding). */
 function isLoopbackName(name: string): boolean {
   return name === 'localhost' || name === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(name)

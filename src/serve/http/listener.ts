@@ -1,0 +1,136 @@
+import { createServer } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { Connections } from './connections.ts'
+import { ClientGone } from './disconnected.ts'
+import { sendError } from './send.ts'
+
+/** Where to listen, what to bear, and whom to tell of errors. */
+export interface ListenerOptions {
+  readonly host: string
+  /** 0 picks a free one. */
+  readonly port: number
+  readonly limits: ListenerLimits
+  /** An error that no client caused. The client is told that there was one, and no more. */
+  readonly onError: (error: unknown) => void
+}
+
+/** What connections may cost, and how long they may take. */
+export interface ListenerLimits {
+  readonly headersMs: number
+  readonly requestMs: number
+  readonly connections: number
+}
+
+/** What is answered at an address. */
+export interface Site {
+  /** Why a request is turned away before anything of it is read, or undefined. */
+  readonly refusalOf: (request: IncomingMessage) => string | undefined
+  readonly routes: Routes
+  /** Said where no route leads. */
+  readonly nothingHere: string
+}
+
+/** By path. One that ends in a slash stands for each name directly below it. */
+export type Routes = Readonly<Record<string, Route>>
+
+type Route = (request: IncomingMessage, response: ServerResponse, name: string) => Promise<void>
+
+/** An HTTP server, while it listens. */
+export interface Listener extends AsyncDisposable {
+  /** With the port that was picked. */
+  readonly url: string
+}
+
+/** Opens a listener. Disposing it lets answers that are on their way end, then closes. */
+export async function openListener(site: Site, options: ListenerOptions): Promise<Listener> {
+  const server = createServer({ connectionsCheckingInterval: DEADLINE_CHECK_MS }, (request, response) => {
+    if (connections.waitingOn(request.socket) < MAX_PIPELINED)
+      return void dispatch(site, request, response, options.onError)
+    sendError(response, 503, -32000, 'Too many requests at once on one connection', {
+      headers: { connection: 'close' },
+    })
+  })
+  const connections = new Connections(server)
+  setLimits(server, options.limits)
+  await listening(server, options)
+  return {
+    url: urlOf(server, options.host),
+    [Symbol.asyncDispose]: () => closed(server, connections),
+  }
+}
+
+async function dispatch(
+  { refusalOf, routes, nothingHere }: Site,
+  request: IncomingMessage,
+  response: ServerResponse,
+  onError: ListenerOptions['onError'],
+): Promise<void> {
+  try {
+    const refusal = refusalOf(request)
+    if (refusal !== undefined) return sendError(response, 403, -32000, refusal)
+    const path = (request.url ?? '/').replace(/\?.*$/s, '')
+    const { route, name } = routeOf(routes, path)
+    if (route === undefined) return sendError(response, 404, -32000, nothingHere)
+    await route(request, response, name)
+  } catch (error) {
+    // The last catch before the socket: one failed request never takes the others with it.
+    if (!(error instanceof ClientGone) && !isAborted(error)) onError(error)
+    if (!response.headersSent) sendError(response, 500, -32603, 'Internal error')
+    else response.destroy()
+  }
+}
+
+function routeOf(routes: Routes, path: string): { readonly route: Route | undefined; readonly name: string } {
+  const folder = path.slice(0, path.lastIndexOf('/') + 1)
+  const name = path.slice(folder.length)
+  const key = Object.hasOwn(routes, path) ? path : folder
+  return { route: name !== '' && Object.hasOwn(routes, key) ? routes[key] : undefined, name }
+}
+
+/** A client that sends request after request and reads nothing has so many answers held for it, and no more. */
+const MAX_PIPELINED = 8
+
+/** The client went away while it was sending. */
+function isAborted(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ECONNRESET'
+}
+
+/** Node looks at its deadlines every 30 seconds unless told otherwise: 10 seconds for the headers would be up to 40. */
+const DEADLINE_CHECK_MS = 1_000
+
+/** Node's own limits are too loose for a server that strangers can reach, and its keep-alive too short for pooled clients. */
+function setLimits(server: Server, limits: ListenerLimits): void {
+  server.headersTimeout = limits.headersMs
+  server.requestTimeout = limits.requestMs
+  server.keepAliveTimeout = 75_000
+  server.maxConnections = limits.connections
+  server.maxHeadersCount = 100
+}
+
+async function listening(server: Server, { host, port }: ListenerOptions): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  server.once('error', reject)
+  server.listen({ host, port }, () => {
+    server.off('error', reject)
+    resolve()
+  })
+  await promise
+}
+
+async function closed(server: Server, connections: Connections): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  server.close(() => resolve())
+  connections.close()
+  const force = setTimeout(() => server.closeAllConnections(), GRACE_MS)
+  await promise
+  clearTimeout(force)
+}
+
+/** For answers that are on their way, and for streams to hand over their last message. */
+const GRACE_MS = 2_000
+
+function urlOf(server: Server, host: string): string {
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
