@@ -55,7 +55,7 @@ const HONOURED = [
   ...['id', 'url', 'ref', 'root', 'include', 'exclude', 'unlisted', 'names', 'strict', 'lfs'].map(
     (key) => `sources[].${key}`,
   ),
-  ...['schedule', 'every', 'enabled', 'auth'].map((key) => `sources[].${key}`),
+  ...['schedule', 'every', 'enabled', 'auth', 'policy', 'policy.hidden-unicode'].map((key) => `sources[].${key}`),
   // With some of their values alone: the table of later keys has the others.
   ...['ref.range', 'ref.prefix', 'ref.prereleases', 'nested', 'contract', 'backend', 'update', 'required'].map(
     (key) => `sources[].${key}`,

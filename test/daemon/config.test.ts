@@ -43,6 +43,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
         names: 'remap',
         strict: false,
         lfs: 'withhold',
+        hiddenUnicode: 'note',
         schedule: { kind: 'every', periodMs: 300_000 },
       },
       access: { kind: 'none' },
@@ -61,7 +62,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
   const opened = text
     .replaceAll(/^# (?=(?:state|retention|limits):)/gm, '')
     .replaceAll(/^#(?= {3,}[a-z_]+:(?: |$))/gm, ' ')
-    .replaceAll(/^( +)# (?=(?:unlisted|update|names|strict|lfs|instructions|username): )/gm, '$1')
+    .replaceAll(/^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|instructions|username): )/gm, '$1')
 
   const config = parse(opened)
 

@@ -1,3 +1,4 @@
+import { hiddenInFile } from '../../src/sync/model/hidden-unicode.ts'
 import { isLfsPointer } from '../../src/sync/model/lfs.ts'
 import { createHash } from 'node:crypto'
 import { mkdtemp, writeFile } from 'node:fs/promises'
@@ -84,10 +85,9 @@ export class ScriptedUpstream {
           if (bytes.length > limits.blobBytes) return [id, { kind: 'refused', reason: 'too-large' }]
           const file = join(folder, id)
           await writeFile(file, bytes)
-          return [
-            id,
-            { kind: 'blob', size: bytes.length, sha256: sha256(bytes), isLfsPointer: isLfsPointer(bytes), file },
-          ]
+          const hidden = hiddenInFile(bytes)
+          const known = { size: bytes.length, sha256: sha256(bytes), isLfsPointer: isLfsPointer(bytes) }
+          return [id, { kind: 'blob', ...known, ...(hidden !== undefined && { hidden }), file }]
         }
         return new Map(await Promise.all(wanted.map(take)))
       },

@@ -84,6 +84,7 @@ export function rulesWith(edit: Edited = {}): Rules {
       names: 'remap',
       strict: false,
       lfs: 'withhold',
+      hiddenUnicode: 'note',
       ...selection,
     },
     limits: { skill: SKILL_LIMITS, frontmatter: FRONTMATTER_LIMITS, ...limits },

@@ -38,10 +38,11 @@ function absolutePath(path: string, folder: string, environment: Environment): s
 }
 
 function sourceOf(entry: SourceEntry): Source {
-  const { id, url, ref, root, include, exclude, unlisted, names, strict, lfs } = entry
+  const { id, url, ref, root, include, exclude, unlisted, names, strict, lfs, policy } = entry
   // The table of later keys refuses a file with another kind of source or of ref before this is asked.
   if (url === undefined || typeof ref === 'object') throw new TypeError('A source of a later version was let through')
-  const selection = { root, include, exclude, unlisted, names, strict, lfs }
+  const hiddenUnicode = policy?.['hidden-unicode'] ?? 'note'
+  const selection = { root, include, exclude, unlisted, names, strict, lfs, hiddenUnicode }
   return { kind: 'git', id, url, ref, schedule: scheduleOf(entry), ...selection }
 }
 

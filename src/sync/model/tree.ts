@@ -1,3 +1,4 @@
+import type { HiddenText } from './hidden-unicode.ts'
 import type { ObjectId, Revision } from './revision.ts'
 
 /** The files of one revision: readable, unable to change. What it holds in scratch is gone when it is disposed. */
@@ -39,6 +40,8 @@ export interface Blob {
   readonly sha256: string
   /** What git LFS keeps in the place of a file. */
   readonly isLfsPointer: boolean
+  /** What nobody would see in it. */
+  readonly hidden?: HiddenText
   readonly file: string
 }
 
