@@ -19,6 +19,8 @@ export interface ResolvedCandidate {
   /** The blob of SKILL.md, or why there is none. */
   readonly document: { readonly id: ObjectId } | { readonly refused: string }
   readonly files: readonly ResolvedFile[]
+  /** What has a name that nothing can be served by. */
+  readonly unusable: readonly string[]
   /** There is more than `files`, over what a skill may hold. */
   readonly isCut: boolean
   readonly findings: readonly Finding[]
@@ -54,6 +56,7 @@ export interface Reading {
 export interface SurveyLimits {
   readonly skill: SkillLimits
   readonly frontmatter: FrontmatterLimits
+  readonly fetch: { readonly segmentBytes: number }
 }
 
 /** Judges one candidate by itself. Where it is served, and whether a neighbour stands there, is not asked here. */
@@ -231,6 +234,8 @@ function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | un
   if (candidate.isCut || candidate.files.length > skill.files) {
     return finding('limit-files', candidate.path, `The skill has more files than the limit of ${skill.files}`)
   }
+  const [unusable] = candidate.unusable
+  if (unusable !== undefined) return unusableFinding(at(unusable), 'A file or folder')
   const folded = new Map<string, string>()
   for (const { path, id } of candidate.files) {
     const content = reading.contentOf(id)
@@ -250,6 +255,12 @@ function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | un
     }
   }
   return undefined
+}
+
+/** What is said of a name that is not UTF-8 or too long, wherever it stands. */
+export function unusableFinding(path: string, what: string): Finding {
+  const message = `${what} here has a name that is not UTF-8, or over limits.repository.segment_bytes; the name is shown in part`
+  return finding('path-refused', path, message)
 }
 
 /** Remembers the path and its folders, and tells the other spelling of one that was already met. */

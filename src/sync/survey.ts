@@ -14,7 +14,7 @@ import type { Snapshot } from './model/snapshot.ts'
 import type { Selection } from './model/source.ts'
 import { SyncError } from './model/sync-error.ts'
 import type { Taken, Tree } from './model/tree.ts'
-import { readSkill, unreadableSkill } from './read-skill.ts'
+import { readSkill, unreadableSkill, unusableFinding } from './read-skill.ts'
 import type { Content, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
 import { LinkTexts, Resolver, submoduleFinding } from './resolver.ts'
 import { cannot } from './store/disk-error.ts'
@@ -46,8 +46,8 @@ export interface Rules {
 export function rulesOf({ selection, limits }: Rules): string {
   // `strict` changes no finding, but whether the commit is taken at all: a source that turns it on is looked at anew.
   const { root, include, exclude, unlisted, names, lfs, hiddenUnicode, strict } = selection
-  const { skill, frontmatter } = limits
-  const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth]
+  const { skill, frontmatter, fetch } = limits
+  const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth, fetch.segmentBytes]
   const choices = [names, lfs, hiddenUnicode, strict]
   const rules = JSON.stringify([SURVEY_VERSION, root, include, exclude, unlisted, choices, figures])
   return createHash('sha256').update(rules).digest('hex')
@@ -104,7 +104,8 @@ class Surveyor {
     const fresh = await this.#readAll(resolved)
     const isUnlisted = matcher(this.#selection.unlisted)
     const skills = place([...found.kept.skills, ...fresh], { names: this.#selection.names, isUnlisted })
-    const findings = inPathOrder([...found.kept.findings, ...found.submodules.map(submoduleFinding)])
+    const unusable = found.unusable.map((path) => unusableFinding(path, 'A folder that is not looked into'))
+    const findings = inPathOrder([...found.kept.findings, ...found.submodules.map(submoduleFinding), ...unusable])
     const folders = decidedByTheirId(found.folders, leaningOnLinks(found, linked), decidedByNeighbours(skills))
     return { skills, findings, folders, taken: this.#taken }
   }

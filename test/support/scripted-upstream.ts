@@ -185,7 +185,15 @@ function write(folder: Folder, blobs: Map<ObjectId, Buffer>, trees: Map<ObjectId
   return id
 }
 
-const MODES = { file: '100644', executable: '100755', link: '120000', folder: '40000', submodule: '160000' } as const
+const MODES = {
+  file: '100644',
+  executable: '100755',
+  link: '120000',
+  folder: '40000',
+  submodule: '160000',
+  'unusable-file': '100644',
+  'unusable-folder': '40000',
+} as const
 
 function fileOf(content: Exclude<Files[string], { readonly submodule: string }>): {
   readonly kind: 'file' | 'executable' | 'link'

@@ -87,7 +87,7 @@ export function rulesWith(edit: Edited = {}): Rules {
       hiddenUnicode: 'note',
       ...selection,
     },
-    limits: { skill: SKILL_LIMITS, frontmatter: FRONTMATTER_LIMITS, ...limits },
+    limits: { skill: SKILL_LIMITS, frontmatter: FRONTMATTER_LIMITS, fetch: FETCH_LIMITS, ...limits },
   }
 }
 

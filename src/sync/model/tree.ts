@@ -25,10 +25,13 @@ export interface Proof {
   readonly tag?: Uint8Array
 }
 
-/** One line of a tree object. The name is raw bytes in git; one that is not UTF-8 never gets this far. */
+/**
+ * One line of a tree object. The name is raw bytes in git: an entry whose name is not UTF-8, or over
+ * `FetchLimits.segmentBytes`, is unusable, and has what can be shown of its name. What lies below it is not fetched.
+ */
 export interface TreeEntry {
   readonly name: string
-  readonly kind: 'file' | 'executable' | 'link' | 'folder' | 'submodule'
+  readonly kind: 'file' | 'executable' | 'link' | 'folder' | 'submodule' | 'unusable-file' | 'unusable-folder'
   readonly id: ObjectId
 }
 

@@ -55,7 +55,7 @@ class GitTree implements Tree {
   list(tree: ObjectId): readonly TreeEntry[] {
     const bytes = this.#trees.get(tree)
     if (bytes === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it was not fetched`)
-    return parseTree(bytes)
+    return parseTree(bytes, this.#reach.limits.segmentBytes)
   }
 
   async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {

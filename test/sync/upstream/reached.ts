@@ -77,7 +77,14 @@ export function objectId(text: string | undefined): ObjectId {
   return text
 }
 
-const MODES = { file: '100644', executable: '100755', link: '120000', submodule: '160000' } as const
+const MODES = {
+  file: '100644',
+  executable: '100755',
+  link: '120000',
+  submodule: '160000',
+  'unusable-file': '?',
+  'unusable-folder': '?',
+} as const
 
 function sourceAt(url: string, ref: string | undefined): GitSource {
   const id = 'team'

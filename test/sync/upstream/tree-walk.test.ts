@@ -50,7 +50,7 @@ test('bytes that are no tree are refused or parsed, never anything else', () => 
   const start = fc.constantFrom('100644 a\0', '40000 b\0', '100644 ', '', '7 x\0', '100644 a\0aaaaaaaaaaaaaaaaaaaa')
   const law = fc.property(start, fc.uint8Array({ maxLength: 60 }), (text, bytes) => {
     try {
-      return parseTree(Buffer.concat([Buffer.from(text), bytes])).length <= 3
+      return parseTree(Buffer.concat([Buffer.from(text), bytes]), 200).length <= 3
     } catch (error) {
       return error instanceof SyncError && error.code === 'content-refused'
     }
@@ -62,13 +62,13 @@ test('bytes that are no tree are refused or parsed, never anything else', () => 
 test('an entry without a name is refused', () => {
   const tree = Buffer.concat([Buffer.from('100644 \0'), Buffer.alloc(20, 1)])
 
-  expect(() => parseTree(tree, 'folder')).toThrow('Cannot take "folder": an entry has no name')
+  expect(() => parseTree(tree, 200, 'folder')).toThrow('Cannot take "folder": an entry has no name')
 })
 
 test('a message shows no character that could move a cursor', () => {
   const tree = Buffer.concat([Buffer.from('100644 a\u001b\u202e/b\0'), Buffer.alloc(20, 1)])
 
-  expect(() => parseTree(tree)).toThrow('Cannot take "a\\u001b\ufffd/b": the name could lead elsewhere')
+  expect(() => parseTree(tree, 200)).toThrow('Cannot take "a\\u001b\ufffd/b": the name could lead elsewhere')
 })
 
 /** Puts the trees into the store. Returns the id of the uppermost. */
@@ -87,7 +87,7 @@ function entry(mode: string, name: string, id: string): Buffer {
 function idAt(root: ObjectId, path: readonly string[], store: ReadonlyMap<ObjectId, Buffer>): [string, ObjectId][] {
   let at: ObjectId | undefined = root
   for (const name of path) {
-    at = at && parseTree(store.get(at)!).find((entry) => entry.kind === 'folder' && entry.name === name)?.id
+    at = at && parseTree(store.get(at)!, 200).find((entry) => entry.kind === 'folder' && entry.name === name)?.id
   }
   return at === undefined ? [] : [[path.join('/'), at]]
 }
@@ -100,7 +100,7 @@ function needed(
   store: ReadonlyMap<ObjectId, Buffer>,
 ): Set<ObjectId> {
   if (byPath.get(path) === id) return new Set()
-  const folders = parseTree(store.get(id)!).filter((entry) => entry.kind === 'folder')
+  const folders = parseTree(store.get(id)!, 200).filter((entry) => entry.kind === 'folder')
   const below = folders.map((entry) =>
     needed(entry.id, path === '' ? entry.name : `${path}/${entry.name}`, byPath, store),
   )
