@@ -9,6 +9,7 @@ import type { FetchLimits } from '../sync/upstream/upstream.ts'
 import type { Access } from './config/access.ts'
 import { environmentOf } from './config/environment.ts'
 import type { Environment } from './config/environment.ts'
+import type { GateConfig } from './config/gate.ts'
 import { explain, faultsOf } from './config/explain.ts'
 import { ConfigError, configErrorOf, keyText } from './config/problem.ts'
 import type { ConfigProblem, Fault } from './config/problem.ts'
@@ -32,6 +33,8 @@ export interface Config {
   readonly state: string
   readonly retention: Retention
   readonly limits: Limits
+  /** Asked before each publish. */
+  readonly gate: GateConfig | undefined
 }
 
 /** The ids of the sources, in the order of the file. */

@@ -51,6 +51,10 @@ test('every row of the table of later keys names a key of the schema', () => {
 })
 
 const HONOURED = [
+  ...['', '.command', '.args', '.env', '.url', '.timeout', '.on_failure', '.auth'].map((key) => `gate${key}`),
+  ...['token', 'token.env', 'token.file', 'token.credential', 'username'].map((key) => `gate.auth.${key}`),
+  ...['basic', 'basic.username'].map((key) => `gate.auth.${key}`),
+  ...['', '.env', '.file', '.credential'].map((key) => `gate.auth.basic.password${key}`),
   'sources',
   ...['id', 'url', 'ref', 'root', 'include', 'exclude', 'unlisted', 'names', 'strict', 'lfs'].map(
     (key) => `sources[].${key}`,

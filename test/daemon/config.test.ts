@@ -60,7 +60,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
 test('the example to copy is a configuration, and so it is with all that is commented out', async () => {
   const text = await readFile(EXAMPLE, 'utf8')
   const opened = text
-    .replaceAll(/^# (?=(?:state|retention|limits):)/gm, '')
+    .replaceAll(/^# (?=(?:state|retention|limits|gate):)/gm, '')
     .replaceAll(/^#(?= {3,}[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(/^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|instructions|username): )/gm, '$1')
 
@@ -70,6 +70,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.sources[0]?.source.unlisted).toEqual(['internal/**'])
   expect(config.limits).toEqual(parse(text).limits)
   expect(config.retention).toEqual(parse(text).retention)
+  expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
   expect(config.serve.instructions).toMatch(/^The skills of our team/)
 })
 

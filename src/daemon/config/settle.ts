@@ -3,6 +3,7 @@ import type { Schedule, Source } from '../../sync/model/source.ts'
 import { TOKEN_USERNAME } from './access.ts'
 import type { Access, SecretReference } from './access.ts'
 import type { Environment } from './environment.ts'
+import { gateOf } from './gate.ts'
 import type { ConfigFile } from './schema.ts'
 import type { Config, HttpLimits, Limits } from '../config.ts'
 
@@ -14,6 +15,11 @@ type LimitsEntry = ConfigFile['limits']
 /** What a checked file means here: paths made absolute, access settled, and what is disabled left out. */
 export function configOf(file: ConfigFile, fileName: string, environment: Environment): Config {
   const absolute = (path: string) => absolutePath(path, dirname(fileName), environment)
+  const settling = {
+    absolute,
+    access: (auth: AuthEntry | undefined) => accessOf(auth, absolute),
+    reference: (entry: SecretEntry) => referenceOf(entry, absolute),
+  }
   const enabled = file.sources.filter((source) => source.enabled)
   return {
     file: resolve(fileName),
@@ -29,6 +35,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       bytes: file.limits.disk.bytes,
     },
     limits: limitsOf(file.limits),
+    gate: file.gate && gateOf(file.gate, settling),
   }
 }
 
