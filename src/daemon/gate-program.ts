@@ -36,6 +36,8 @@ export async function askProgram(
     return verdictOf(end.status, [stdout.text(), stderr.text()])
   } finally {
     signal.removeEventListener('abort', abort)
+    // A process that left the group may hold the other ends for ever.
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
   }
 }
 
@@ -107,7 +109,6 @@ class Start {
   /** Resolves at the end of the stream. Where a process that left its group keeps it open, the signal ends that. */
   async whole(signal: AbortSignal): Promise<void> {
     await finished(this.#stream, { signal, cleanup: true }).catch(() => {})
-    this.#stream.destroy()
   }
 
   text(): string {

@@ -131,7 +131,10 @@ function flag(region: string): string {
  * What Unicode says is not to be shown (tags, joiners, bidirectional controls, fillers, variation selectors, soft hyphens)
  * and interlinear annotations.
  */
-const HIDDEN = new RegExp(String.raw`(?!${HONEST.join('|')})[\p{Default_Ignorable_Code_Point}\u{FFF9}-\u{FFFB}]`, 'gu')
+const UNSEEN = String.raw`[\p{Default_Ignorable_Code_Point}\u{FFF9}-\u{FFFB}]`
+
+// What is rare is asked first: most characters are not looked at a second time.
+const HIDDEN = new RegExp(`(?=${UNSEEN})(?!${HONEST.join('|')})${UNSEEN}`, 'gu')
 
 const LENIENT_UTF8 = new TextDecoder('utf-8', { ignoreBOM: true })
 
