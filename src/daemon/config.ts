@@ -10,6 +10,7 @@ import type { Provider } from '../serve/http/webhook-proof.ts'
 import type { Access, SecretReference } from './config/access.ts'
 import { environmentOf } from './config/environment.ts'
 import type { Environment } from './config/environment.ts'
+import type { GateConfig } from './config/gate.ts'
 import { explain, faultsOf } from './config/explain.ts'
 import { ConfigError, configErrorOf, keyText } from './config/problem.ts'
 import type { ConfigProblem, Fault } from './config/problem.ts'
@@ -36,6 +37,8 @@ export interface Config {
   readonly mode: Mode
   readonly retention: Retention
   readonly limits: Limits
+  /** Asked before each publish. */
+  readonly gate: GateConfig | undefined
 }
 
 /** What the command line asked for, beside the file. */

@@ -3,14 +3,36 @@ import { SyncError } from '../sync/model/sync-error.ts'
 import type { Pulling } from '../sync/take.ts'
 import { openUpstream } from '../sync/upstream/open.ts'
 import { authorizationOf } from './config/access.ts'
+import type { GateConfig } from './config/gate.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import type { Parts } from './daemon.ts'
+import { askGate } from './gate.ts'
+import { candidateOf } from './gate-candidate.ts'
 import type { Redactor } from './redactor.ts'
 
 /** What a pull of this source works with. */
 export function pullingOf({ access }: ConfiguredSource, config: Config, parts: Parts): Pulling {
   const { store, environment, redactor, open = openUpstream } = parts
-  return { store, open, limits: config.limits, authorization: authorizationOf(access, environment, redactor) }
+  const authorization = authorizationOf(access, environment, redactor)
+  const gate = config.gate && gateOf(config.gate, parts)
+  return { store, open, limits: config.limits, authorization, ...(gate && { gate }) }
+}
+
+/** The operator's own gate, in the words of a pull. */
+function gateOf(config: GateConfig, { store, environment, redactor, clock, log }: Parts): NonNullable<Pulling['gate']> {
+  return async (next, earlier, signal) => {
+    const candidate = candidateOf(next, earlier, store.skills)
+    const verdict = await askGate(candidate, { config, environment, redactor, clock }, signal)
+    if (verdict.kind === 'publish') {
+      if (verdict.unanswered !== undefined)
+        log.warn('gate-unanswered', { source: next.source, message: verdict.unanswered })
+      return undefined
+    }
+    const what = `${next.revision.commit} of "${next.source}"`
+    return verdict.kind === 'hold'
+      ? new SyncError('awaiting-approval', `Cannot follow unseen: the gate holds ${what}: ${verdict.reason}`)
+      : new SyncError('content-refused', `Cannot serve ${what}: the gate refuses it: ${verdict.reason}`)
+  }
 }
 
 /** A server can say in its error what it was sent: a secret goes no further than this, to no file and to nobody who asks. */

@@ -14,6 +14,8 @@ export interface Found {
   readonly links: readonly FoundLink[]
   /** Submodules that lie in no skill. */
   readonly submodules: readonly string[]
+  /** Folders that lie in no skill and have a name that nothing can be served by. */
+  readonly unusable: readonly string[]
   /** Skills and findings below folders that are as they were. */
   readonly kept: { readonly skills: readonly Skill[]; readonly findings: readonly Finding[] }
   /** Every folder that was met and lies in no skill, skills' own folders included, with its tree id. */
@@ -31,6 +33,8 @@ export interface Candidate {
   readonly files: readonly FoundFile[]
   readonly links: readonly FoundLink[]
   readonly submodules: readonly string[]
+  /** What has a name that nothing can be served by. */
+  readonly unusable: readonly string[]
   /** There is more than a skill may hold, and the rest was not looked at. */
   readonly isCut: boolean
 }
@@ -63,6 +67,7 @@ class Walk implements Found {
   readonly candidates: Candidate[] = []
   readonly links: FoundLink[] = []
   readonly submodules: string[] = []
+  readonly unusable: string[] = []
   readonly kept: { skills: Skill[]; findings: Finding[] } = { skills: [], findings: [] }
   readonly folders = new Map<string, ObjectId>()
   readonly #tree: Tree
@@ -91,6 +96,7 @@ class Walk implements Found {
     else if (insideSkill) return
     else if (entry.kind === 'link') this.links.push({ path, id: entry.id })
     else if (entry.kind === 'submodule') this.submodules.push(path)
+    else if (entry.kind === 'unusable-folder') this.unusable.push(path)
   }
 
   #keep(held: HeldFolders, path: string): void {
@@ -163,10 +169,11 @@ export class Gatherer {
 
   /** Everything in a folder, as the files of a skill. */
   candidateAt(path: string, folder: ObjectId, document: TreeEntry): Candidate {
-    const content: Content = { files: [], links: [], submodules: [], room: ENTRIES_PER_FILE * (this.#maxFiles + 1) }
+    const room = ENTRIES_PER_FILE * (this.#maxFiles + 1)
+    const content: Content = { files: [], links: [], submodules: [], unusable: [], room }
     const isCut = !this.#gather(folder, '', content)
-    const { files, links, submodules } = content
-    return { path, document, files, links, submodules, isCut }
+    const { files, links, submodules, unusable } = content
+    return { path, document, files, links, submodules, unusable, isCut }
   }
 
   /** False when there was more than there is room for. */
@@ -175,14 +182,29 @@ export class Gatherer {
       if (content.room === 0 || content.files.length > this.#maxFiles) return false
       content.room -= 1
       this.#count()
-      const at = joinPath(path, entry.name)
-      if (entry.kind === 'link') content.links.push({ path: at, id: entry.id })
-      else if (entry.kind === 'submodule') content.submodules.push(at)
-      else if (entry.kind !== 'folder')
-        content.files.push({ path: at, executable: entry.kind === 'executable', id: entry.id })
-      else if (!this.#gather(entry.id, at, content)) return false
+      if (!this.#put(entry, joinPath(path, entry.name), content)) return false
     }
     return true
+  }
+
+  #put({ kind, id }: TreeEntry, path: string, content: Content): boolean {
+    switch (kind) {
+      case 'folder':
+        return this.#gather(id, path, content)
+      case 'link':
+        content.links.push({ path, id })
+        return true
+      case 'submodule':
+        content.submodules.push(path)
+        return true
+      case 'unusable-file':
+      case 'unusable-folder':
+        content.unusable.push(path)
+        return true
+      default:
+        content.files.push({ path, executable: kind === 'executable', id })
+        return true
+    }
   }
 
   #count(): void {
@@ -203,6 +225,7 @@ interface Content {
   readonly files: FoundFile[]
   readonly links: FoundLink[]
   readonly submodules: string[]
+  readonly unusable: string[]
   /** How many more entries of any kind are looked at. */
   room: number
 }

@@ -76,7 +76,8 @@ export class Places {
   #namesIn(folder: ObjectId): ReadonlyMap<string, TreeEntry> {
     const known = this.#byName.get(folder)
     if (known !== undefined) return known
-    const byName = new Map(this.#tree.list(folder).map((entry) => [entry.name, entry]))
+    const usable = this.#tree.list(folder).filter(({ kind }) => kind !== 'unusable-file' && kind !== 'unusable-folder')
+    const byName = new Map(usable.map((entry) => [entry.name, entry]))
     this.#byName.set(folder, byName)
     return byName
   }

@@ -2,6 +2,7 @@ import { isAbout } from './model/decisions.ts'
 import type { Outcome, Updated, Waiting } from './model/outcome.ts'
 import type { Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
+import type { Signers } from './model/trust.ts'
 import { proofOf } from './take.ts'
 import type { Pull } from './take.ts'
 
@@ -11,9 +12,9 @@ export async function offered(
   snapshot: Snapshot,
   rewritten: boolean | undefined,
 ): Promise<Updated | Waiting> {
-  const { source, current, io } = one
+  const { source, current, io, signal } = one
   const { revision } = snapshot
-  const veto = await io.gate?.(snapshot, current?.snapshot)
+  const veto = await io.gate?.(snapshot, current?.snapshot, signal)
   if (veto?.code === 'awaiting-approval' && !isApproved(one, revision)) return { kind: 'held', revision, reason: veto }
   if (veto !== undefined && veto.code !== 'awaiting-approval') throw veto
   const held = { source: source.id, snapshot: await io.store.snapshots.keep(snapshot) }
@@ -34,9 +35,14 @@ export async function resigned({ current, io, source }: Pull): Promise<Outcome |
   const { snapshot } = current
   const signers = await io.prove?.(proofOf(snapshot))
   if (JSON.stringify(signers) === JSON.stringify(snapshot.proof.signers)) return undefined
-  const { signers: _old, ...proof } = snapshot.proof
-  const next = { ...snapshot, proof: { ...proof, ...(signers !== undefined && { signers }) } }
+  const next = withSigners(snapshot, signers)
   const held = { source: source.id, snapshot: await io.store.snapshots.keep(next) }
   const { revision } = snapshot
   return { kind: 'updated', revision, snapshot: next, held, from: revision, rewritten: false }
+}
+
+/** The same snapshot, with those who signed it as it is judged now. */
+export function withSigners(snapshot: Snapshot, signers: Signers | undefined): Snapshot {
+  const { signers: _old, ...proof } = snapshot.proof
+  return { ...snapshot, proof: { ...proof, ...(signers !== undefined && { signers }) } }
 }

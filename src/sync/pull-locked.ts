@@ -6,7 +6,7 @@ import type { Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { Source } from './model/source.ts'
 import { SyncError } from './model/sync-error.ts'
-import { offered, resigned } from './offer.ts'
+import { offered, resigned, withSigners } from './offer.ts'
 import type { Store } from './store/store.ts'
 import { openUpstream, proofOf, taken } from './take.ts'
 import type { Current, Pull } from './take.ts'
@@ -35,18 +35,8 @@ export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> 
 }
 
 /** What was locked is in the store: no host is asked, and so nothing can have been lost. */
-async function fromStore(one: Pull, { held, snapshot }: Current): Promise<Outcome> {
-  const { current, io } = one
-  const signers = await io.prove?.(proofOf(snapshot))
-  if (JSON.stringify(signers) !== JSON.stringify(snapshot.proof.signers)) return offered(one, snapshot, false)
-  return {
-    kind: 'updated',
-    revision: snapshot.revision,
-    snapshot,
-    held,
-    from: current?.snapshot.revision,
-    rewritten: false,
-  }
+async function fromStore(one: Pull, { snapshot }: Current): Promise<Outcome> {
+  return offered(one, withSigners(snapshot, await one.io.prove?.(proofOf(snapshot))), false)
 }
 
 /** The snapshot that the lock means, whichever generation brought it. Undefined where the store does not have it. */

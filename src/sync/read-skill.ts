@@ -1,11 +1,15 @@
 import { digestOf, inPathOrder } from './model/digest.ts'
 import type { Finding, FindingRule } from './model/finding.ts'
 import { readFrontmatter } from './model/frontmatter.ts'
-import type { FrontmatterLimits, JsonObject } from './model/frontmatter.ts'
-import { foldedPath, foldersAbove } from './model/paths.ts'
+import type { FrontmatterLimits, JsonObject, JsonValue } from './model/frontmatter.ts'
+import { describeHidden, hiddenIn } from './model/hidden-unicode.ts'
+import type { HiddenText } from './model/hidden-unicode.ts'
+import { foldedPath, foldersAbove, joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Skill, SkillFile, SkillLimits, Standing } from './model/skill.ts'
 import { isSkillName } from './model/skill-name.ts'
+import type { Selection } from './model/source.ts'
+import { unrenderedIn } from './model/unrendered.ts'
 
 /** A candidate whose links were followed: what its SKILL.md is, and every file it would be served with. */
 export interface ResolvedCandidate {
@@ -15,6 +19,8 @@ export interface ResolvedCandidate {
   /** The blob of SKILL.md, or why there is none. */
   readonly document: { readonly id: ObjectId } | { readonly refused: string }
   readonly files: readonly ResolvedFile[]
+  /** What has a name that nothing can be served by. */
+  readonly unusable: readonly string[]
   /** There is more than `files`, over what a skill may hold. */
   readonly isCut: boolean
   readonly findings: readonly Finding[]
@@ -35,13 +41,14 @@ export interface KnownContent {
   readonly size: number
   readonly sha256: string
   readonly isLfsPointer: boolean
+  readonly hidden: HiddenText | undefined
 }
 
 /** What a skill is read with. */
 export interface Reading {
   contentOf(blob: ObjectId): Content
   readonly document: Uint8Array
-  readonly lfs: 'withhold' | 'pointers'
+  readonly policy: Pick<Selection, 'lfs' | 'hiddenUnicode'>
   readonly limits: SurveyLimits
 }
 
@@ -49,18 +56,16 @@ export interface Reading {
 export interface SurveyLimits {
   readonly skill: SkillLimits
   readonly frontmatter: FrontmatterLimits
+  readonly fetch: { readonly segmentBytes: number }
 }
 
 /** Judges one candidate by itself. Where it is served, and whether a neighbour stands there, is not asked here. */
 export function readSkill(candidate: ResolvedCandidate, reading: Reading): Skill {
   const said = readDocument(candidate.path, reading)
   const content = readFiles(candidate, reading)
-  const findings = [...candidate.findings, ...documentFindings(candidate), ...said.findings, ...content.findings]
-  const standing = worst([
-    said.standing,
-    content.standing,
-    candidate.documentName === 'SKILL.md' ? 'served' : 'withheld',
-  ])
+  const hidden = hiddenFindings(candidate, said.fields, reading)
+  const findings = [candidate, documentCase(candidate), said, hidden, content].flatMap((part) => part.findings)
+  const standing = worst([said.standing, hidden.standing, content.standing, documentCase(candidate).standing])
   return { path: candidate.path, servedPath: undefined, standing, ...said.fields, ...content.fields, findings }
 }
 
@@ -81,10 +86,11 @@ interface Part<Fields> {
 }
 
 function readDocument(path: string, { document, limits }: Reading): Part<Said> {
+  const unrendered = unrenderedFindings(path, document)
   const read = readFrontmatter(document, limits.frontmatter)
   if (!read.ok) {
     const standing = read.rule === 'frontmatter-invalid' ? 'tools' : 'withheld'
-    return { standing, fields: UNSAID, findings: [finding(read.rule, path, read.message)] }
+    return { standing, fields: UNSAID, findings: [finding(read.rule, path, read.message), ...unrendered] }
   }
   const { frontmatter } = read
   const name = nameOf(path, frontmatter)
@@ -92,7 +98,7 @@ function readDocument(path: string, { document, limits }: Reading): Part<Said> {
   return {
     standing: worst([name.standing, description.standing]),
     fields: { name: name.value, description: description.value, frontmatter },
-    findings: [...name.findings, ...description.findings, ...metadataFindings(path, frontmatter)],
+    findings: [...name.findings, ...description.findings, ...metadataFindings(path, frontmatter), ...unrendered],
   }
 }
 
@@ -145,10 +151,61 @@ function metadataFindings(path: string, frontmatter: JsonObject): Finding[] {
   ]
 }
 
-function documentFindings(candidate: ResolvedCandidate): Finding[] {
-  if (candidate.documentName === 'SKILL.md') return []
+interface Judgement {
+  readonly standing: Standing
+  readonly findings: readonly Finding[]
+}
+
+function documentCase(candidate: ResolvedCandidate): Judgement {
+  if (candidate.documentName === 'SKILL.md') return { standing: 'served', findings: [] }
   const message = `The file is called "${candidate.documentName}"; rename it to "SKILL.md"`
-  return [finding('file-name-case', candidate.path, message)]
+  return { standing: 'withheld', findings: [finding('file-name-case', candidate.path, message)] }
+}
+
+/** Characters that nobody sees, in the text and the names of the files, and in what the frontmatter spells by escapes. */
+function hiddenFindings(candidate: ResolvedCandidate, said: Said, reading: Reading): Judgement {
+  const all = candidate.files.flatMap(({ path, id }) => {
+    const content = reading.contentOf(id)
+    const inText = content.kind === 'known' ? content.hidden : undefined
+    const inValues = path === candidate.documentName ? hiddenIn(textsOf(said.frontmatter).join('\n')) : undefined
+    return [
+      ...hiddenFinding(candidate, path, 'The file', inText),
+      ...(inText === undefined ? hiddenFinding(candidate, path, 'The frontmatter, by escapes,', inValues) : []),
+      ...hiddenFinding(candidate, path, 'The name of the file', hiddenIn(path)),
+    ]
+  })
+  if (all.length === 0) return { standing: 'served', findings: [] }
+  const more = finding('hidden-unicode', candidate.path, `${all.length - MOST_HIDDEN} more such findings are left out`)
+  const findings = all.length > MOST_HIDDEN ? [...all.slice(0, MOST_HIDDEN), more] : all
+  return { standing: reading.policy.hiddenUnicode === 'withhold' ? 'withheld' : 'served', findings }
+}
+
+/** A skill may have hundreds of files. */
+const MOST_HIDDEN = 16
+
+function hiddenFinding(
+  candidate: ResolvedCandidate,
+  path: string,
+  what: string,
+  hidden: HiddenText | undefined,
+): Finding[] {
+  if (hidden === undefined) return []
+  const message = `${what} holds characters that nobody sees and a model reads: ${describeHidden(hidden)}`
+  return [finding('hidden-unicode', joinPath(candidate.path, path), message)]
+}
+
+/** Every text in the value, keys too. */
+function textsOf(value: JsonValue | undefined): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null) return []
+  return [...Object.keys(value), ...Object.values(value).flatMap(textsOf)]
+}
+
+function unrenderedFindings(path: string, document: Uint8Array): Finding[] {
+  return unrenderedIn(document).map(({ what, line, characters }) => {
+    const message = `The ${what} of ${characters} characters at line ${line} is shown on no rendered page, and a model reads it`
+    return finding('unrendered-text', path, message)
+  })
 }
 
 function readFiles(candidate: ResolvedCandidate, reading: Reading): Part<Pick<Skill, 'files' | 'size' | 'digest'>> {
@@ -165,23 +222,25 @@ function readFiles(candidate: ResolvedCandidate, reading: Reading): Part<Pick<Sk
 function skillFile(file: ResolvedFile, reading: Reading): SkillFile[] {
   const content = reading.contentOf(file.id)
   if (content.kind === 'refused') return []
-  const { size, sha256 } = content
+  const { size, sha256, hidden } = content
   const known = { path: file.path, executable: file.executable, blob: file.id, size, sha256 }
-  return [file.link ? { ...known, link: true } : known]
+  return [{ ...known, ...(file.link && { link: true }), ...(hidden !== undefined && { hidden }) }]
 }
 
 /** The first reason for which the files of a skill cannot be served whole. Part of them is never served. */
 function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | undefined {
-  const at = (file: string): string => (candidate.path === '' ? file : `${candidate.path}/${file}`)
+  const at = (file: string): string => joinPath(candidate.path, file)
   const { skill } = reading.limits
   if (candidate.isCut || candidate.files.length > skill.files) {
     return finding('limit-files', candidate.path, `The skill has more files than the limit of ${skill.files}`)
   }
+  const [unusable] = candidate.unusable
+  if (unusable !== undefined) return unusableFinding(at(unusable), 'A file or folder')
   const folded = new Map<string, string>()
   for (const { path, id } of candidate.files) {
     const content = reading.contentOf(id)
     if (content.kind === 'refused') return contentRefusal(at(path), content.reason, skill)
-    if (content.isLfsPointer && reading.lfs === 'withhold') {
+    if (content.isLfsPointer && reading.policy.lfs === 'withhold') {
       return finding(
         'lfs-pointer',
         at(path),
@@ -196,6 +255,12 @@ function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | un
     }
   }
   return undefined
+}
+
+/** What is said of a name that is not UTF-8 or too long, wherever it stands. */
+export function unusableFinding(path: string, what: string): Finding {
+  const message = `${what} here has a name that is not UTF-8, or over limits.repository.segment_bytes; the name is shown in part`
+  return finding('path-refused', path, message)
 }
 
 /** Remembers the path and its folders, and tells the other spelling of one that was already met. */

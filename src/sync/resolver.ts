@@ -96,8 +96,8 @@ export class Resolver {
     }
     const document = this.#document(candidate)
     if ('file' in document) files.push(document.file)
-    const { path, isCut } = candidate
-    return { path, documentName: candidate.document.name, document, files, isCut, findings }
+    const { path, isCut, unusable } = candidate
+    return { path, documentName: candidate.document.name, document, files, unusable, isCut, findings }
   }
 
   /** SKILL.md alone may be a link to anywhere in the commit: whole collections are laid out like that. */

@@ -14,7 +14,7 @@ import type { Snapshot } from './model/snapshot.ts'
 import type { Selection } from './model/source.ts'
 import { SyncError } from './model/sync-error.ts'
 import type { Taken, Tree } from './model/tree.ts'
-import { readSkill, unreadableSkill } from './read-skill.ts'
+import { readSkill, unreadableSkill, unusableFinding } from './read-skill.ts'
 import type { Content, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
 import { LinkTexts, Resolver, submoduleFinding } from './resolver.ts'
 import { cannot } from './store/disk-error.ts'
@@ -34,7 +34,7 @@ export interface Earlier {
 }
 
 /** Raised when the same tree would be judged otherwise than before: an earlier survey then counts for nothing. */
-const SURVEY_VERSION = 1
+const SURVEY_VERSION = 2
 
 /** What of the configuration a survey depends on. */
 export interface Rules {
@@ -45,10 +45,11 @@ export interface Rules {
 /** Digest of everything besides the tree that a survey depends on. */
 export function rulesOf({ selection, limits }: Rules): string {
   // `strict` changes no finding, but whether the commit is taken at all: a source that turns it on is looked at anew.
-  const { root, include, exclude, unlisted, names, lfs, strict } = selection
-  const { skill, frontmatter } = limits
-  const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth]
-  const rules = JSON.stringify([SURVEY_VERSION, root, include, exclude, unlisted, names, lfs, strict, figures])
+  const { root, include, exclude, unlisted, names, lfs, hiddenUnicode, strict } = selection
+  const { skill, frontmatter, fetch } = limits
+  const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth, fetch.segmentBytes]
+  const choices = [names, lfs, hiddenUnicode, strict]
+  const rules = JSON.stringify([SURVEY_VERSION, root, include, exclude, unlisted, choices, figures])
   return createHash('sha256').update(rules).digest('hex')
 }
 
@@ -103,7 +104,8 @@ class Surveyor {
     const fresh = await this.#readAll(resolved)
     const isUnlisted = matcher(this.#selection.unlisted)
     const skills = place([...found.kept.skills, ...fresh], { names: this.#selection.names, isUnlisted })
-    const findings = inPathOrder([...found.kept.findings, ...found.submodules.map(submoduleFinding)])
+    const unusable = found.unusable.map((path) => unusableFinding(path, 'A folder that is not looked into'))
+    const findings = inPathOrder([...found.kept.findings, ...found.submodules.map(submoduleFinding), ...unusable])
     const folders = decidedByTheirId(found.folders, leaningOnLinks(found, linked), decidedByNeighbours(skills))
     return { skills, findings, folders, taken: this.#taken }
   }
@@ -124,8 +126,8 @@ class Surveyor {
 
   #remember(skill: Skill): void {
     if (skill.digest === undefined || skill.standing === 'withheld') return
-    for (const { blob, size, sha256, path } of skill.files) {
-      this.#known.set(blob, { kind: 'known', size, sha256, isLfsPointer: false })
+    for (const { blob, size, sha256, hidden, path } of skill.files) {
+      this.#known.set(blob, { kind: 'known', size, sha256, isLfsPointer: false, hidden })
       this.#stored.set(blob, { skill, path })
     }
   }
@@ -165,7 +167,7 @@ class Surveyor {
     }
     const document = await this.#bytesOf(id)
     const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
-    return readSkill(candidate, { contentOf, document, lfs: this.#selection.lfs, limits: this.#limits })
+    return readSkill(candidate, { contentOf, document, policy: this.#selection, limits: this.#limits })
   }
 
   #contentOf(blob: ObjectId): Content {
@@ -190,8 +192,8 @@ function blobsOf(candidate: ResolvedCandidate): ObjectId[] {
   return 'id' in candidate.document ? [candidate.document.id, ...files] : files
 }
 
-function knownContent({ size, sha256, isLfsPointer }: Extract<Taken, { kind: 'blob' }>): KnownContent {
-  return { kind: 'known', size, sha256, isLfsPointer }
+function knownContent({ size, sha256, isLfsPointer, hidden }: Extract<Taken, { kind: 'blob' }>): KnownContent {
+  return { kind: 'known', size, sha256, isLfsPointer, hidden }
 }
 
 /** Folders whose content a link outside of any skill, or a linked SKILL.md, decides: their own id does not. */

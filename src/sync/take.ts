@@ -30,7 +30,7 @@ export interface Pulling {
   /** Who signed, or throws `revision-unverified`. Absent where nobody has to have signed. */
   readonly prove?: (proof: Proof) => Promise<Signers>
   /** Asked before a candidate may be served; why not, where it may not. It lies in the store, whole. */
-  readonly gate?: (next: Snapshot, earlier: Snapshot | undefined) => Promise<SyncError | undefined>
+  readonly gate?: (next: Snapshot, earlier: Snapshot | undefined, signal: AbortSignal) => Promise<SyncError | undefined>
   /** Told of a revision that is not the one held, before anything of it is fetched. */
   readonly onResolved?: (revision: Revision) => void
 }

@@ -51,11 +51,15 @@ test('every row of the table of later keys names a key of the schema', () => {
 })
 
 const HONOURED = [
+  ...['', '.command', '.args', '.env', '.url', '.timeout', '.on_failure', '.auth'].map((key) => `gate${key}`),
+  ...['token', 'token.env', 'token.file', 'token.credential', 'username'].map((key) => `gate.auth.${key}`),
+  ...['basic', 'basic.username'].map((key) => `gate.auth.${key}`),
+  ...['', '.env', '.file', '.credential'].map((key) => `gate.auth.basic.password${key}`),
   'sources',
   ...['id', 'url', 'ref', 'root', 'include', 'exclude', 'unlisted', 'names', 'strict', 'lfs'].map(
     (key) => `sources[].${key}`,
   ),
-  ...['schedule', 'every', 'enabled', 'auth'].map((key) => `sources[].${key}`),
+  ...['schedule', 'every', 'enabled', 'auth', 'policy', 'policy.hidden-unicode'].map((key) => `sources[].${key}`),
   // With some of their values alone: the table of later keys has the others.
   ...['ref.range', 'ref.prefix', 'ref.prereleases', 'update', 'nested', 'contract', 'backend', 'required'].map(
     (key) => `sources[].${key}`,

@@ -45,6 +45,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
         names: 'remap',
         strict: false,
         lfs: 'withhold',
+        hiddenUnicode: 'note',
         schedule: { kind: 'every', periodMs: 300_000 },
       },
       access: { kind: 'none' },
@@ -61,9 +62,9 @@ test('a source needs an id and an address; all else has the defaults of the desi
 test('the example to copy is a configuration, and so it is with all that is commented out', async () => {
   const text = await readFile(EXAMPLE, 'utf8')
   const opened = text
-    .replaceAll(/^# (?=(?:state|lock|retention|limits):)/gm, '')
+    .replaceAll(/^# (?=(?:state|lock|retention|limits|gate):)/gm, '')
     .replaceAll(/^#(?= {3,}[a-z_]+:(?: |$))/gm, ' ')
-    .replaceAll(/^( +)# (?=(?:unlisted|update|names|strict|lfs|instructions|username): )/gm, '$1')
+    .replaceAll(/^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|instructions|username): )/gm, '$1')
     .replaceAll(/^( +)# (?=(?:webhook|operations):$|  (?:provider|secret|host|port): )/gm, '$1')
 
   const config = parse(opened)
@@ -72,6 +73,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.sources[0]?.source.unlisted).toEqual(['internal/**'])
   expect(config.limits).toEqual(parse(text).limits)
   expect(config.retention).toEqual(parse(text).retention)
+  expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
   expect(config.serve.instructions).toMatch(/^The skills of our team/)
   expect(config.sources[0]?.webhook?.provider).toBe('github')
   expect(config.serve.operations).toEqual({ host: '127.0.0.1', port: 8742 })
@@ -260,7 +262,7 @@ test.each([
   ['names: "a\\u0007"', 'must be remap or exact'],
   ['root: "a\\u0007"', 'holds a control character'],
   ['ref: "a\\u0085"', 'holds a control character'],
-  ['update: never', 'must be auto, locked or review'],
+  ['update: never', 'must be auto or locked or review'],
   ['required: true', 'is not in this version yet'],
   ['signed: { require: commit }', 'is not in this version yet'],
   ['auth: { ssh: { key: { env: KEY } } }', 'is not in this version yet'],

@@ -133,6 +133,7 @@ const TEAM: Source = {
   names: 'remap',
   strict: false,
   lfs: 'withhold',
+  hiddenUnicode: 'note',
 }
 
 function updated(): Extract<Outcome, { kind: 'updated' }> {

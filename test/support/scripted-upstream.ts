@@ -1,3 +1,4 @@
+import { hiddenInFile } from '../../src/sync/model/hidden-unicode.ts'
 import { isLfsPointer } from '../../src/sync/model/lfs.ts'
 import { createHash } from 'node:crypto'
 import { mkdtemp, writeFile } from 'node:fs/promises'
@@ -96,10 +97,9 @@ export class ScriptedUpstream {
           if (bytes.length > limits.blobBytes) return [id, { kind: 'refused', reason: 'too-large' }]
           const file = join(folder, id)
           await writeFile(file, bytes)
-          return [
-            id,
-            { kind: 'blob', size: bytes.length, sha256: sha256(bytes), isLfsPointer: isLfsPointer(bytes), file },
-          ]
+          const hidden = hiddenInFile(bytes)
+          const known = { size: bytes.length, sha256: sha256(bytes), isLfsPointer: isLfsPointer(bytes) }
+          return [id, { kind: 'blob', ...known, ...(hidden !== undefined && { hidden }), file }]
         }
         return new Map(await Promise.all(wanted.map(take)))
       },
@@ -197,7 +197,15 @@ function write(folder: Folder, blobs: Map<ObjectId, Buffer>, trees: Map<ObjectId
   return id
 }
 
-const MODES = { file: '100644', executable: '100755', link: '120000', folder: '40000', submodule: '160000' } as const
+const MODES = {
+  file: '100644',
+  executable: '100755',
+  link: '120000',
+  folder: '40000',
+  submodule: '160000',
+  'unusable-file': '100644',
+  'unusable-folder': '40000',
+} as const
 
 function fileOf(content: Exclude<Files[string], { readonly submodule: string }>): {
   readonly kind: 'file' | 'executable' | 'link'

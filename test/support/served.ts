@@ -35,6 +35,8 @@ export interface ServedOptions {
   /** Lines of YAML at the top level. */
   readonly config?: readonly string[]
   readonly id?: string
+  /** Further sources, by their ids. */
+  readonly more?: Readonly<Record<string, Repository>>
   /** The clock of the sessions, in milliseconds; that of the machine if nothing else is said. */
   readonly now?: () => number
 }
@@ -49,6 +51,10 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     'sources:',
     `  - id: ${id}`,
     ...lines.map((line) => `    ${line}`),
+    ...Object.entries(options.more ?? {}).flatMap(([other, held]) => [
+      `  - id: ${other}`,
+      `    url: ${git.serve(other, held)}`,
+    ]),
     `state: ${folder.path}/state`,
     ...(options.config ?? []),
   ]

@@ -84,9 +84,10 @@ export function rulesWith(edit: Edited = {}): Rules {
       names: 'remap',
       strict: false,
       lfs: 'withhold',
+      hiddenUnicode: 'note',
       ...selection,
     },
-    limits: { skill: SKILL_LIMITS, frontmatter: FRONTMATTER_LIMITS, ...limits },
+    limits: { skill: SKILL_LIMITS, frontmatter: FRONTMATTER_LIMITS, fetch: FETCH_LIMITS, ...limits },
   }
 }
 

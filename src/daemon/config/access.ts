@@ -56,7 +56,8 @@ export function credentialOf(access: Access): string | undefined {
   return access.kind === 'none' ? undefined : nameOf(access.password)
 }
 
-async function readSecret(reference: SecretReference, environment: Environment): Promise<string> {
+/** The secret as it is now. Whoever reads it tells the redactor before it is used. */
+export async function readSecret(reference: SecretReference, environment: Environment): Promise<string> {
   const name = nameOf(reference)
   const secret = await rawSecret(reference, environment)
   if (secret === undefined || secret === '') throw rejected(`Cannot use the ${name}: it is not set, or empty`)

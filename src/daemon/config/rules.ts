@@ -15,6 +15,7 @@ export function ruleFaults(value: unknown): Fault[] {
     ...duplicateIds(entriesOf(value, 'packs'), 'packs'),
     ...sources.flatMap((source, index) => sourceFaults(source, ['sources', index])),
     ...addressFaults(value),
+    ...gateFaults(isObject(value) ? value['gate'] : undefined),
     ...inlineSecrets(value, []),
     ...laterFaults(value),
   ]
@@ -51,6 +52,20 @@ function sourceFaults(source: unknown, path: KeyPath): Fault[] {
   const misuse = Object.hasOwn(source, 'auth') ? authMisuse(source['url']) : undefined
   if (misuse !== undefined) faults.push({ path: [...path, 'auth'], at: 'key', message: misuse })
   return faults
+}
+
+function gateFaults(gate: unknown): Fault[] {
+  if (!isObject(gate)) return []
+  const strangers = Object.hasOwn(gate, 'url') ? ['args', 'env'] : ['auth']
+  const faults = strangers
+    .filter((key) => Object.hasOwn(gate, key))
+    .map((key): Fault => ({
+      path: ['gate', key],
+      at: 'key',
+      message: `goes with \`${key === 'auth' ? 'url' : 'command'}\` alone`,
+    }))
+  const misuse = Object.hasOwn(gate, 'auth') ? authMisuse(gate['url']) : undefined
+  return misuse === undefined ? faults : [...faults, { path: ['gate', 'auth'], at: 'key', message: misuse }]
 }
 
 /** Why a credential must not stand beside this address. */

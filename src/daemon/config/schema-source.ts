@@ -26,7 +26,9 @@ const POLICY = z.strictObject({
   'hidden-unicode': z
     .enum(['withhold', 'note'])
     .optional()
-    .describe('Tag characters, bidirectional controls and their like: withhold the skill, or serve it with a finding.'),
+    .describe(
+      'Tag characters, bidirectional controls and their like: withhold the skill, or serve it with a finding. Default: note.',
+    ),
 })
 
 const BRAKES = z.strictObject({

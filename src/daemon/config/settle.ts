@@ -4,6 +4,7 @@ import type { Brakes, Schedule, Source } from '../../sync/model/source.ts'
 import { TOKEN_USERNAME } from './access.ts'
 import type { Access, SecretReference } from './access.ts'
 import type { Environment } from './environment.ts'
+import { gateOf } from './gate.ts'
 import type { ConfigFile } from './schema.ts'
 import type { Config, ConfiguredSource, HttpLimits, Limits, Mode } from '../config.ts'
 
@@ -15,6 +16,11 @@ type LimitsEntry = ConfigFile['limits']
 /** What a checked file means here: paths made absolute, access settled, and what is disabled left out. */
 export function configOf(file: ConfigFile, fileName: string, environment: Environment): Config {
   const absolute = (path: string) => absolutePath(path, dirname(fileName), environment)
+  const settling = {
+    absolute,
+    access: (auth: AuthEntry | undefined) => accessOf(auth, absolute),
+    reference: (entry: SecretEntry) => referenceOf(entry, absolute),
+  }
   const enabled = file.sources.filter((source) => source.enabled)
   return {
     file: resolve(fileName),
@@ -37,6 +43,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       bytes: file.limits.disk.bytes,
     },
     limits: limitsOf(file.limits),
+    gate: file.gate && gateOf(file.gate, settling),
   }
 }
 
@@ -48,10 +55,11 @@ function absolutePath(path: string, folder: string, environment: Environment): s
 }
 
 function sourceOf(entry: SourceEntry): Source {
-  const { id, url, update, root, include, exclude, unlisted, names, strict, lfs } = entry
+  const { id, url, update, root, include, exclude, unlisted, names, strict, lfs, policy } = entry
   // The table of later keys refuses a file with another kind of source before this is asked.
   if (url === undefined) throw new TypeError('A source of a later version was let through')
-  const selection = { root, include, exclude, unlisted, names, strict, lfs }
+  const hiddenUnicode = policy?.['hidden-unicode'] ?? 'note'
+  const selection = { root, include, exclude, unlisted, names, strict, lfs, hiddenUnicode }
   const following = { ref: askedOf(entry), update, brakes: brakesOf(entry), schedule: scheduleOf(entry) }
   return { kind: 'git', id, url, ...following, ...selection }
 }

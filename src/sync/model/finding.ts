@@ -21,6 +21,8 @@ export type FindingRule =
   | 'description-missing'
   | 'description-too-long'
   | 'metadata-not-text'
+  | 'hidden-unicode'
+  | 'unrendered-text'
   | 'file-name-case'
   | 'limit-files'
   | 'limit-bytes'

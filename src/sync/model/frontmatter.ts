@@ -33,8 +33,14 @@ export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): F
     return refused('frontmatter-invalid', `The frontmatter is not valid YAML: ${problem.message}`)
   const value = toJson(document, limits.depth)
   if (!value.ok) return refused('frontmatter-invalid', value.message)
+  const written = Buffer.byteLength(JSON.stringify(value.json))
+  const most = MOST_GROWTH * limits.bytes
+  if (written > most) return refused('frontmatter-too-large', `The frontmatter, written as JSON, is over ${most} bytes`)
   return { ok: true, frontmatter: value.json, bodyStart: block.bodyStart }
 }
+
+/** Six bytes of JSON stand for one control character. Listings hold the JSON, so it is bounded like the text. */
+const MOST_GROWTH = 2
 
 /** A schema that is named holds against a `%YAML 1.1` in the text. Keys that are there twice are looked for below: the reader compares each with each. */
 const YAML_RULES = {
@@ -160,7 +166,8 @@ function jsonNumber(value: number): number {
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
     throw new RangeError(`it holds a whole number beyond 2^53 (read as ${value}); quote it`)
   }
-  return value
+  // A negative zero comes back from JSON as another number.
+  return value === 0 ? 0 : value
 }
 
 function isMapping(value: unknown): value is Record<string, unknown> {

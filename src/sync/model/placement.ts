@@ -1,6 +1,6 @@
 import { comparePaths } from './digest.ts'
 import type { Finding } from './finding.ts'
-import { baseName, folderOf, foldersAbove, joinPath, relativeTo } from './paths.ts'
+import { baseName, foldedPath, folderOf, foldersAbove, joinPath, relativeTo } from './paths.ts'
 import { isSkillName } from './skill-name.ts'
 import type { Skill } from './skill.ts'
 
@@ -46,8 +46,8 @@ class Placement {
   readonly #rules: PlacementRules
   /** Folders that are renamed, by their true path. Read while nested skills are placed, so parents come first. */
   readonly #renamed = new Map<string, string>()
-  /** Which skill owns a served path. */
-  readonly #owners = new Map<string, string>()
+  /** Which skill owns a served path, by what a disk that folds case and Unicode forms would make of it. */
+  readonly #owners = new Map<string, Skill>()
   /** True paths at which something stands: nothing is renamed onto them. */
   readonly #taken: ReadonlySet<string>
 
@@ -63,7 +63,7 @@ class Placement {
     const servedPath = this.#servedPathOf(skill)
     // Withheld for a reason of its own: it keeps a path, so that whoever asks for it is told that reason.
     if (!isServable(skill)) return { ...skill, servedPath }
-    if (this.#owners.get(servedPath) !== skill.path) return this.#withheld(skill, servedPath)
+    if (this.#owners.get(foldedPath(servedPath))?.path !== skill.path) return this.#withheld(skill, servedPath)
     const renamed =
       folderMatches(skill) || skill.path === '' ? [] : [unlikeFolder(skill, `is served as "${servedPath}"`)]
     const standing = this.#rules.isUnlisted(skill.path) ? 'unlisted' : 'served'
@@ -72,13 +72,14 @@ class Placement {
 
   #claim(skill: Skill): void {
     const servedPath = this.#servedPathOf(skill)
-    if (this.#owners.has(servedPath)) return
+    const key = foldedPath(servedPath)
+    if (this.#owners.has(key)) return
     if (!folderMatches(skill)) {
       if (skill.path !== '' && this.#rules.names === 'exact') return
       if (this.#taken.has(servedPath) || this.#taken.has(joinPath(folderOf(skill.path), skill.name ?? ''))) return
       if (skill.path !== '') this.#renamed.set(skill.path, servedPath)
     }
-    this.#owners.set(servedPath, skill.path)
+    this.#owners.set(key, skill)
   }
 
   #servedPathOf(skill: Skill): string {
@@ -88,7 +89,8 @@ class Placement {
 
   #withheld(skill: Skill, servedPath: string): Skill {
     const exact = this.#rules.names === 'exact' && skill.path !== ''
-    const finding = exact ? unlikeFolder(skill, 'is withheld') : clash(skill, servedPath, this.#owners.get(servedPath))
+    const owner = this.#owners.get(foldedPath(servedPath))
+    const finding = exact ? unlikeFolder(skill, 'is withheld') : clash(skill, servedPath, owner?.path)
     return { ...skill, standing: 'withheld', servedPath, findings: [...skill.findings, finding] }
   }
 }
@@ -148,6 +150,6 @@ function unlikeFolder(skill: Skill, what: string): Finding {
 
 function clash(skill: Skill, servedPath: string, owner: string | undefined): Finding {
   const other = owner === undefined ? 'a folder of that path' : `the skill in "${owner}"`
-  const message = `The name "${skill.name}" leads to "${servedPath}", which belongs to ${other}; rename one of the two`
+  const message = `The name "${skill.name}" leads to "${servedPath}", which belongs to ${other} where case and Unicode form do not count; rename one of the two`
   return { rule: 'name-clash', path: skill.path, message }
 }

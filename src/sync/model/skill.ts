@@ -1,5 +1,6 @@
 import type { Finding } from './finding.ts'
 import type { JsonObject } from './frontmatter.ts'
+import type { HiddenText } from './hidden-unicode.ts'
 import type { ObjectId } from './revision.ts'
 
 /** Everything known about one SKILL.md of one revision. */
@@ -39,6 +40,8 @@ export interface SkillFile {
   readonly sha256: string
   /** The path is a link in the repository, resolved inside the skill. */
   readonly link?: true
+  /** What nobody would see in it. Kept, so that a file that is as it was need not be read for it again. */
+  readonly hidden?: HiddenText
 }
 
 export interface SkillLimits {

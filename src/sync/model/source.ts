@@ -45,4 +45,6 @@ export interface Selection {
   readonly strict: boolean
   /** What happens to a skill that holds a git LFS pointer in place of a file. */
   readonly lfs: 'withhold' | 'pointers'
+  /** What happens to a skill that holds characters that nobody sees. */
+  readonly hiddenUnicode: 'withhold' | 'note'
 }

@@ -1,3 +1,4 @@
+import type { HiddenText } from './hidden-unicode.ts'
 import type { ObjectId, Revision } from './revision.ts'
 
 /** The files of one revision: readable, unable to change. What it holds in scratch is gone when it is disposed. */
@@ -24,10 +25,13 @@ export interface Proof {
   readonly tag?: Uint8Array
 }
 
-/** One line of a tree object. The name is raw bytes in git; one that is not UTF-8 never gets this far. */
+/**
+ * One line of a tree object. The name is raw bytes in git: an entry whose name is not UTF-8, or over
+ * `FetchLimits.segmentBytes`, is unusable, and has what can be shown of its name. What lies below it is not fetched.
+ */
 export interface TreeEntry {
   readonly name: string
-  readonly kind: 'file' | 'executable' | 'link' | 'folder' | 'submodule'
+  readonly kind: 'file' | 'executable' | 'link' | 'folder' | 'submodule' | 'unusable-file' | 'unusable-folder'
   readonly id: ObjectId
 }
 
@@ -39,6 +43,8 @@ export interface Blob {
   readonly sha256: string
   /** What git LFS keeps in the place of a file. */
   readonly isLfsPointer: boolean
+  /** What nobody would see in it. */
+  readonly hidden?: HiddenText
   readonly file: string
 }
 

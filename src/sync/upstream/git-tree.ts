@@ -72,7 +72,7 @@ class GitTree implements Tree {
   list(tree: ObjectId): readonly TreeEntry[] {
     const bytes = this.#trees.get(tree)
     if (bytes === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it was not fetched`)
-    return parseTree(bytes, formatOf(tree))
+    return parseTree(bytes, formatOf(tree), this.#reach.limits.segmentBytes)
   }
 
   async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {

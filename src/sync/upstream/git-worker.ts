@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
+import { hiddenInFile } from '../model/hidden-unicode.ts'
 import { isLfsPointer } from '../model/lfs.ts'
 import type { ObjectId, Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
@@ -112,7 +113,15 @@ function keepBlob(id: ObjectId, bytes: Uint8Array): Taken {
       if (!(cause instanceof Error) || !('code' in cause) || cause.code !== 'EEXIST') throw cause
     }
   })
-  return { kind: 'blob', size: bytes.length, sha256: hash('sha256', bytes), isLfsPointer: isLfsPointer(bytes), file }
+  const hidden = hiddenInFile(bytes)
+  return {
+    kind: 'blob',
+    size: bytes.length,
+    sha256: hash('sha256', bytes),
+    isLfsPointer: isLfsPointer(bytes),
+    ...(hidden !== undefined && { hidden }),
+    file,
+  }
 }
 
 async function objectsAt(place: Place): Promise<Objects> {

@@ -6,9 +6,15 @@ import { ID_BYTES } from './git-object.ts'
 
 /**
  * The entries of a raw tree object. A name that could reach outside of its folder, or into a `.git`, is
- * `content-refused`; one that is only unusual is not judged here. `path` is where the tree stands, for the message.
+ * `content-refused`; one that is not UTF-8, or longer than `segmentBytes`, makes its entry unusable; one that is only
+ * unusual is not judged here. `path` is where the tree stands, for the message.
  */
-export function parseTree(tree: Uint8Array, format: ObjectFormat, path = ''): readonly TreeEntry[] {
+export function parseTree(
+  tree: Uint8Array,
+  format: ObjectFormat,
+  segmentBytes: number,
+  path = '',
+): readonly TreeEntry[] {
   const idBytes = ID_BYTES[format]
   const bytes = Buffer.from(tree.buffer, tree.byteOffset, tree.byteLength)
   const entries: TreeEntry[] = []
@@ -17,13 +23,13 @@ export function parseTree(tree: Uint8Array, format: ObjectFormat, path = ''): re
     const space = bytes.indexOf(' ', at)
     const end = bytes.indexOf(0, space)
     if (space < at || end < space || end + idBytes >= bytes.length) throw refused(path, 'its tree object is malformed')
-    const name = nameOf(bytes.subarray(space + 1, end), path)
-    if (names.has(name)) throw refused(pathTo(path, name), 'the name is there twice')
-    names.add(name)
+    const { name, raw, isUsable } = nameOf(bytes.subarray(space + 1, end), segmentBytes, path)
+    if (names.has(raw)) throw refused(pathTo(path, name), 'the name is there twice')
+    names.add(raw)
     const kind = kindOf(bytes.toString('latin1', at, space))
     const id = bytes.toString('hex', end + 1, end + 1 + idBytes)
     if (kind === undefined || !isObjectId(id)) throw refused(pathTo(path, name), 'its mode is none of git')
-    entries.push({ name, kind, id })
+    entries.push({ name, kind: isUsable ? kind : kind === 'folder' ? 'unusable-folder' : 'unusable-file', id })
     at = end + 1 + idBytes
   }
   return entries
@@ -42,14 +48,31 @@ export function shown(path: string): string {
 
 const SHOWN_LENGTH = 300
 
-function nameOf(bytes: Buffer, path: string): string {
-  if (!isUtf8(bytes)) throw refused(pathTo(path, bytes.toString('latin1')), 'the name is not UTF-8')
+interface Name {
+  readonly name: string
+  /** What tells it from all others. */
+  readonly raw: string
+  readonly isUsable: boolean
+}
+
+function nameOf(bytes: Buffer, segmentBytes: number, path: string): Name {
   const name = bytes.toString('utf8')
   if (name === '') throw refused(path, 'an entry has no name')
   if (name === '.' || name === '..' || name.includes('/') || isDotGit(name)) {
     throw refused(pathTo(path, name), 'the name could lead elsewhere')
   }
-  return name
+  if (bytes.length <= segmentBytes && isUtf8(bytes)) return { name, raw: name, isUsable: true }
+  const letters = bytes.toString('latin1')
+  const start = letters.slice(0, UNUSABLE_SHOWN).replaceAll(/[^ -.0-[\]-~]/g, hexOf)
+  // The NUL, which no name holds, keeps it apart from names that are UTF-8.
+  return { name: letters.length > UNUSABLE_SHOWN ? `${start}…` : start, raw: `\0${letters}`, isUsable: false }
+}
+
+/** No name that is UTF-8 and within the limits needs more to be told from its neighbours. */
+const UNUSABLE_SHOWN = 60
+
+function hexOf(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
 }
 
 /** Whether some file system takes the name for `.git`: case, an 8.3 alias, a stream, trailing dots, ignored characters. */

@@ -64,7 +64,6 @@ class Walk {
     for (const entry of await this.#take(id, path)) {
       const place = pathTo(path, entry.name)
       const nameBytes = Buffer.byteLength(entry.name)
-      this.#check('segmentBytes', nameBytes, place)
       const below = entry.kind === 'folder' ? await this.visit(entry.id, place, depth + 1) : NOTHING
       extent = {
         entries: extent.entries + below.entries + 1,
@@ -77,9 +76,9 @@ class Walk {
 
   async #take(id: ObjectId, path: string): Promise<readonly TreeEntry[]> {
     const held = this.trees.get(id)
-    if (held !== undefined) return parseTree(held, formatOf(id), path)
+    if (held !== undefined) return parseTree(held, formatOf(id), this.#limits.segmentBytes, path)
     const bytes = await this.#read(id, path)
-    const entries = parseTree(bytes, formatOf(id), path)
+    const entries = parseTree(bytes, formatOf(id), this.#limits.segmentBytes, path)
     this.#held += entries.length
     this.#check('files', this.#held, path)
     this.trees.set(id, bytes)

@@ -187,6 +187,23 @@ describe('the values', () => {
     expect(Reflect.get({}, 'name')).toBeUndefined()
   })
 
+  test('a negative zero is the zero that comes back from JSON', () => {
+    const reading = read('---\na: -0\nb: [-0.0]\n---\n')
+
+    expect(reading).toMatchObject({ ok: true, frontmatter: { a: 0, b: [0] } })
+    expect(reading.ok && Object.is(reading.frontmatter['a'], 0)).toBe(true)
+  })
+
+  test('that JSON writes in more than twice the bytes of the limit are refused', () => {
+    const limits = { bytes: 100, depth: 2 }
+
+    expect(read(`---\na: "${'\0'.repeat(32)}"\n---\n`, limits)).toMatchObject({ ok: true })
+    expect(read(`---\na: "${'\0'.repeat(33)}"\n---\n`, limits)).toMatchObject({
+      ok: false,
+      rule: 'frontmatter-too-large',
+    })
+  })
+
   test('are nested as deep as the limit says, and no deeper', () => {
     const nested = (levels: number): string => `---\na: ${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}\n---\n`
 

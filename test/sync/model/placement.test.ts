@@ -99,6 +99,16 @@ describe('two skills that would be served at one path', () => {
     })
   })
 
+  test.each([
+    ['case', 'Tools/pdf', 'tools/pdf'],
+    ['Unicode form', 'caf\u0065\u0301/pdf', 'caf\u00e9/pdf'],
+  ])('the first by path stays where they differ in %s alone', (_, first, second) => {
+    expect(placed([found(second, 'pdf'), found(first, 'pdf')])).toEqual({
+      [first]: first,
+      [second]: `withheld at ${second} (name-clash)`,
+    })
+  })
+
   test('both are served where they lie in different folders', () => {
     expect(placed([found('a/x', 'pdf'), found('b/x', 'pdf')])).toEqual({
       'a/x': 'a/pdf (name-unlike-folder)',

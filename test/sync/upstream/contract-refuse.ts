@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
 import { Repository } from '../../support/repository.ts'
-import { linesOf, reach, type Open } from './reached.ts'
+import { linesOf, objectId, reach, type Open } from './reached.ts'
 import { ABSENT } from './sample.ts'
 
 /** Commits that are taken from nobody. */
 export function refuses(open: Open, objectFormat: ObjectFormat): void {
-  test.each(['..', '.', '.git', '.GIT', '.git ', '.git::$DATA', 'git~1', 'a/b', '.g\u200cit', Buffer.from([0xff])])(
+  test.each(['..', '.', '.git', '.GIT', '.git ', '.git::$DATA', 'git~1', 'a/b', '.g\u200cit'])(
     'a commit with the name %j is refused',
     async (name) => {
       await using repository = await Repository.create({ objectFormat })
@@ -50,10 +50,37 @@ export function refuses(open: Open, objectFormat: ObjectFormat): void {
     expect(tree.list(tree.root).map(({ name }) => name)).toEqual(names)
   })
 
+  test('a name that is not UTF-8, or too long, makes its entry unusable, and what lies below is not taken', async () => {
+    await using repository = await Repository.create()
+    const id = await repository.blob('x')
+    const inner = await repository.rawTree([{ mode: '100644', name: '..', id }])
+    await repository.commitTree(
+      await repository.rawTree([
+        { mode: '100644', name: Buffer.from([0x61, 0xff, 0x2e]), id },
+        { mode: '100644', name: Buffer.from([0x61, 0xfe, 0x2e]), id },
+        { mode: '40000', name: Buffer.from([0xff]), id: inner },
+        { mode: '120000', name: 'l'.repeat(201), id },
+        { mode: '100644', name: 'm'.repeat(200), id },
+      ]),
+    )
+    await using opened = await open(repository)
+    await using reached = await reach(opened.url)
+
+    await using tree = await reached.tree()
+
+    expect(tree.list(tree.root).map(({ kind, name }) => `${kind} ${name}`)).toEqual([
+      'unusable-file a%FF.',
+      'unusable-file a%FE.',
+      'unusable-folder %FF',
+      `unusable-file ${'l'.repeat(60)}…`,
+      `file ${'m'.repeat(200)}`,
+    ])
+    expect(() => tree.list(objectId(inner))).toThrow('it was not fetched')
+  })
+
   test.each([
     ['limits.repository.files (3)', { files: 3 }],
     ['limits.repository.depth (2)', { depth: 2 }],
-    ['limits.repository.segment_bytes (4)', { segmentBytes: 4 }],
     ['limits.repository.path_bytes (8)', { pathBytes: 8 }],
   ])('more than %s is refused, and just as much is not', async (limit, limits) => {
     await using over = await Repository.create({ objectFormat })

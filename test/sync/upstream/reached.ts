@@ -77,13 +77,20 @@ export function objectId(text: string | undefined): ObjectId {
   return text
 }
 
-const MODES = { file: '100644', executable: '100755', link: '120000', submodule: '160000' } as const
+const MODES = {
+  file: '100644',
+  executable: '100755',
+  link: '120000',
+  submodule: '160000',
+  'unusable-file': '?',
+  'unusable-folder': '?',
+} as const
 
 function sourceAt(url: string, ref: string | undefined): GitSource {
   const id = 'team'
   if (!isSourceId(id)) throw new Error(`"${id}" is no source id`)
   const selection = { root: '', include: ['**'], exclude: [], unlisted: [] }
-  const rest = { names: 'remap', strict: false, lfs: 'withhold' } as const
+  const rest = { names: 'remap', strict: false, lfs: 'withhold', hiddenUnicode: 'note' } as const
   return { kind: 'git', id, url, ref, schedule: { kind: 'every', periodMs: 1000 }, ...FOLLOWING, ...selection, ...rest }
 }
 

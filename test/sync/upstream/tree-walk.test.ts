@@ -51,7 +51,7 @@ test('bytes that are no tree are refused or parsed, never anything else', () => 
   const format = fc.constantFrom('sha1' as const, 'sha256' as const)
   const law = fc.property(start, fc.uint8Array({ maxLength: 60 }), format, (text, bytes, format) => {
     try {
-      return parseTree(Buffer.concat([Buffer.from(text), bytes]), format).length <= 3
+      return parseTree(Buffer.concat([Buffer.from(text), bytes]), format, 200).length <= 3
     } catch (error) {
       return error instanceof SyncError && error.code === 'content-refused'
     }
@@ -63,13 +63,13 @@ test('bytes that are no tree are refused or parsed, never anything else', () => 
 test('an entry without a name is refused', () => {
   const tree = Buffer.concat([Buffer.from('100644 \0'), Buffer.alloc(20, 1)])
 
-  expect(() => parseTree(tree, 'sha1', 'folder')).toThrow('Cannot take "folder": an entry has no name')
+  expect(() => parseTree(tree, 'sha1', 200, 'folder')).toThrow('Cannot take "folder": an entry has no name')
 })
 
 test('a message shows no character that could move a cursor', () => {
   const tree = Buffer.concat([Buffer.from('100644 a\u001b\u202e/b\0'), Buffer.alloc(20, 1)])
 
-  expect(() => parseTree(tree, 'sha1')).toThrow('Cannot take "a\\u001b\ufffd/b": the name could lead elsewhere')
+  expect(() => parseTree(tree, 'sha1', 200)).toThrow('Cannot take "a\\u001b\ufffd/b": the name could lead elsewhere')
 })
 
 /** Puts the trees into the store. Returns the id of the uppermost. */
@@ -88,7 +88,8 @@ function entry(mode: string, name: string, id: string): Buffer {
 function idAt(root: ObjectId, path: readonly string[], store: ReadonlyMap<ObjectId, Buffer>): [string, ObjectId][] {
   let at: ObjectId | undefined = root
   for (const name of path) {
-    at = at && parseTree(store.get(at)!, 'sha1').find((entry) => entry.kind === 'folder' && entry.name === name)?.id
+    at =
+      at && parseTree(store.get(at)!, 'sha1', 200).find((entry) => entry.kind === 'folder' && entry.name === name)?.id
   }
   return at === undefined ? [] : [[path.join('/'), at]]
 }
@@ -101,7 +102,7 @@ function needed(
   store: ReadonlyMap<ObjectId, Buffer>,
 ): Set<ObjectId> {
   if (byPath.get(path) === id) return new Set()
-  const folders = parseTree(store.get(id)!, 'sha1').filter((entry) => entry.kind === 'folder')
+  const folders = parseTree(store.get(id)!, 'sha1', 200).filter((entry) => entry.kind === 'folder')
   const below = folders.map((entry) =>
     needed(entry.id, path === '' ? entry.name : `${path}/${entry.name}`, byPath, store),
   )

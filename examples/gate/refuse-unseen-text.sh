@@ -1,0 +1,24 @@
+#!/bin/sh
+# A gate for skillsyncd: refuses a candidate in which a skill that is new or changed holds characters that nobody sees, and
+# holds one that removes skills until a person approves. See docs/gate.md. It needs jq.
+#
+#   gate: { command: /etc/skillsyncd/refuse-unseen-text.sh }
+set -eu
+
+candidate=$(cat)
+
+hidden=$(printf '%s' "$candidate" | jq -r '
+  [ .skills[]
+    | select(.change == "added" or .change == "changed")
+    | select(any(.findings[]; .rule == "hidden-unicode"))
+    | .path ] | join(", ")')
+if [ -n "$hidden" ]; then
+  echo "characters that nobody sees in: $hidden"
+  exit 1
+fi
+
+removed=$(printf '%s' "$candidate" | jq '[.skills[] | select(.change == "removed")] | length')
+if [ "$removed" -gt 0 ]; then
+  echo "$removed skills would be removed"
+  exit 3
+fi

@@ -1,0 +1,81 @@
+import { isAbsolute } from 'node:path'
+import type { Access, SecretReference } from './access.ts'
+import type { ConfigFile } from './schema.ts'
+
+/** Who is asked before each publish. */
+export interface GateConfig {
+  readonly asked: GateProgram | GateAddress
+  readonly timeoutMs: number
+  /** What happens if there is no answer. */
+  readonly onFailure: 'refuse' | 'publish'
+}
+
+export interface GateProgram {
+  readonly kind: 'program'
+  /** A path, or a name that is looked up in PATH. */
+  readonly command: string
+  readonly args: readonly string[]
+  /** What its environment holds besides PATH and HOME. */
+  readonly env: Readonly<Record<string, PlainValue | SecretReference>>
+}
+
+interface PlainValue {
+  readonly kind: 'value'
+  readonly value: string
+}
+
+export interface GateAddress {
+  readonly kind: 'address'
+  readonly url: string
+  readonly access: GateAccess
+}
+
+/** A token without a user name is none of git: it goes as what it is. */
+export type GateAccess = Access | { readonly kind: 'bearer'; readonly token: SecretReference }
+
+type GateEntry = NonNullable<ConfigFile['gate']>
+type AuthEntry = NonNullable<GateEntry['auth']>
+type SecretEntry = NonNullable<AuthEntry['token']>
+
+/** How the rest of the configuration is settled: what an entry of `auth`, a secret and a path mean there. */
+export interface Settling {
+  readonly access: (auth: AuthEntry | undefined) => Access
+  readonly reference: (entry: SecretEntry) => SecretReference
+  readonly absolute: (path: string) => string
+}
+
+const TIMEOUT_MS = 10_000
+
+/** Who is to be asked, by the checked file. */
+export function gateOf(entry: GateEntry, settling: Settling): GateConfig {
+  return {
+    asked: entry.url === undefined ? programOf(entry, settling) : addressOf(entry.url, entry.auth, settling),
+    timeoutMs: entry.timeout ?? TIMEOUT_MS,
+    onFailure: entry.on_failure ?? 'refuse',
+  }
+}
+
+function programOf({ command = '', args = [], env = {} }: GateEntry, settling: Settling): GateProgram {
+  const isPath = isAbsolute(command) || command.includes('/')
+  const values = Object.entries(env).map(([name, value]) => {
+    return [
+      name,
+      'value' in value ? { kind: 'value' as const, value: value.value } : settling.reference(value),
+    ] as const
+  })
+  return {
+    kind: 'program',
+    command: isPath ? settling.absolute(command) : command,
+    args,
+    env: Object.fromEntries(values),
+  }
+}
+
+function addressOf(url: string, auth: AuthEntry | undefined, { access, reference }: Settling): GateAddress {
+  const bearer = auth?.token !== undefined && auth.username === undefined ? auth.token : undefined
+  return {
+    kind: 'address',
+    url,
+    access: bearer === undefined ? access(auth) : { kind: 'bearer', token: reference(bearer) },
+  }
+}

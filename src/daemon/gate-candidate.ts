@@ -1,0 +1,97 @@
+import { inPathOrder } from '../sync/model/digest.ts'
+import type { Finding } from '../sync/model/finding.ts'
+import type { Skill, Standing } from '../sync/model/skill.ts'
+import type { Snapshot } from '../sync/model/snapshot.ts'
+import { storedSkill } from '../sync/take.ts'
+import type { SkillStore } from '../sync/store/skills.ts'
+
+/** What a gate is asked about: what one source would serve, beside what it serves now. `docs/gate.md` is its specification. */
+export interface Candidate {
+  readonly version: 1
+  readonly source: string
+  readonly url: string
+  /** As the repository calls it: `refs/heads/main`. */
+  readonly ref: string
+  readonly commit: string
+  /** What is served now; null for a source that serves nothing yet. */
+  readonly previousCommit: string | null
+  /** In the order of their paths, those that are removed too. */
+  readonly skills: readonly CandidateSkill[]
+  /** Those that belong to no skill. */
+  readonly findings: readonly Finding[]
+}
+
+export interface CandidateSkill {
+  readonly path: string
+  readonly name: string | null
+  readonly digest: string | null
+  readonly standing: Standing
+  readonly change: 'added' | 'changed' | 'removed' | 'unchanged'
+  /** Where the files lie that would be served, absolute, to be read and never written; null where none would be. */
+  readonly folder: string | null
+  readonly files: readonly CandidateFile[]
+  readonly findings: readonly Finding[]
+}
+
+export interface CandidateFile {
+  readonly path: string
+  readonly size: number
+  readonly sha256: string
+  readonly executable: boolean
+}
+
+/** The document for a snapshot that was kept and is not published. */
+export function candidateOf(
+  next: Snapshot,
+  previous: Snapshot | undefined,
+  store: Pick<SkillStore, 'folderOf'>,
+): Candidate {
+  const before = new Map(previous?.skills.map((skill) => [skill.path, skill]))
+  const after = new Set(next.skills.map(({ path }) => path))
+  const removed = [...before.values()].filter(({ path }) => !after.has(path))
+  const skills = [
+    ...next.skills.map((skill) => candidateSkill(skill, changeOf(before.get(skill.path), skill), store)),
+    ...removed.map((skill) => candidateSkill(skill, 'removed', store)),
+  ]
+  return {
+    version: 1,
+    source: next.source,
+    url: next.url,
+    ref: next.revision.ref,
+    commit: next.revision.commit,
+    previousCommit: previous?.revision.commit ?? null,
+    skills: inPathOrder(skills),
+    findings: next.findings,
+  }
+}
+
+/** What a reader of the skill could notice. */
+function changeOf(before: Skill | undefined, after: Skill): CandidateSkill['change'] {
+  if (before === undefined) return 'added'
+  const isSame =
+    before.digest === after.digest && before.standing === after.standing && before.servedPath === after.servedPath
+  return isSame ? 'unchanged' : 'changed'
+}
+
+function candidateSkill(
+  skill: Skill,
+  change: CandidateSkill['change'],
+  store: Pick<SkillStore, 'folderOf'>,
+): CandidateSkill {
+  const { path, name = null, digest = null, standing, findings } = skill
+  const isThere = change !== 'removed' && standing !== 'withheld' && digest !== null
+  return {
+    path,
+    name,
+    digest,
+    standing,
+    change,
+    folder: isThere ? store.folderOf(storedSkill(skill)) : null,
+    files: isThere ? skill.files.map(fileOf) : [],
+    findings,
+  }
+}
+
+function fileOf({ path, size, sha256, executable }: Skill['files'][number]): CandidateFile {
+  return { path, size, sha256, executable }
+}

@@ -1,0 +1,72 @@
+import { isObject } from '../sync/store/json.ts'
+import { exchange } from '../sync/upstream/http-exchange.ts'
+import type { Answer } from '../sync/upstream/http-exchange.ts'
+import { authorizationOf, readSecret } from './config/access.ts'
+import type { GateAccess, GateAddress } from './config/gate.ts'
+import { codeOf } from './error-code.ts'
+import type { Gate, Verdict } from './gate.ts'
+import { Unanswered } from './gate-unanswered.ts'
+
+/** Posts the document. The answer is JSON, with a status of 2xx; nothing is followed, so that no secret goes elsewhere. */
+export async function askAddress(
+  document: Uint8Array,
+  { url, access }: GateAddress,
+  gate: Gate,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const authorization = await authorizationFor(access, gate)
+  signal.throwIfAborted()
+  const headers = { 'content-type': 'application/json', accept: 'application/json' }
+  try {
+    const asked = authorization === undefined ? headers : { ...headers, authorization }
+    return await verdictIn(await exchange(url, { method: 'POST', headers: asked, body: document, signal }))
+  } catch (cause) {
+    if (cause instanceof Unanswered || !(cause instanceof Error)) throw cause
+    throw new Unanswered(`the connection failed (${codeOf(cause) ?? cause.name})`, { cause })
+  }
+}
+
+async function authorizationFor(access: GateAccess, gate: Gate): Promise<string | undefined> {
+  const { environment, redactor } = gate
+  if (access.kind !== 'bearer') return authorizationOf(access, environment, redactor)()
+  const token = await readSecret(access.token, environment)
+  redactor.add(token)
+  return `Bearer ${token}`
+}
+
+async function verdictIn(answer: Answer): Promise<Verdict> {
+  if (answer.status < 200 || answer.status > 299) {
+    answer.giveUp()
+    throw new Unanswered(`it answers ${answer.status}`)
+  }
+  const said = jsonOf(await bodyOf(answer))
+  const [verdict, reason] = isObject(said) ? [said['verdict'], said['reason']] : []
+  if (verdict === 'publish') return { kind: 'publish' }
+  if (verdict !== 'refuse' && verdict !== 'hold') throw new Unanswered('its answer is no verdict')
+  return { kind: verdict, reason: typeof reason === 'string' && reason.trim() !== '' ? reason : 'it gave no reason' }
+}
+
+async function bodyOf(answer: Answer): Promise<string> {
+  const pieces: Uint8Array[] = []
+  let size = 0
+  for await (const piece of answer.body) {
+    size += piece.length
+    if (size > MOST_BYTES) {
+      answer.giveUp()
+      throw new Unanswered(`its answer is over ${MOST_BYTES} bytes`)
+    }
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString('utf8')
+}
+
+const MOST_BYTES = 65_536
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
