@@ -1,0 +1,31 @@
+/** Who signed a commit or a tag. */
+export interface Signer {
+  readonly scheme: 'ssh'
+  /** As the list of allowed signers, or the certificate, calls them. */
+  readonly principal: string
+  /** `SHA256:…` as `ssh-keygen -l` prints it; for a certificate, that of the key it is about. */
+  readonly fingerprint: string
+}
+
+/** What has to be signed. */
+export type Requirement = 'commit' | 'tag' | 'both'
+
+/** Whose signatures count. The texts are those of the files at this moment: a signer who was removed counts no more. */
+export interface Trust {
+  readonly require: Requirement
+  /** In the allowed-signers form of ssh-keygen(1). Undefined: no SSH signature is good. */
+  readonly allowedSigners: string | undefined
+}
+
+/** Whether what has to be signed is signed. `why` ends the sentence "Cannot take commit …:". */
+export type Proven =
+  | { readonly kind: 'proved'; readonly commit?: Signer; readonly tag?: Signer }
+  | { readonly kind: 'refused'; readonly why: string }
+
+/** Why a signature does not count, as what is said of the commit or tag: "is not signed". */
+export class Unproven extends Error {
+  override readonly name = 'Unproven'
+}
+
+/** Bounds on what is read to check a signature. */
+export const TRUST_LIMITS = { signatureBytes: 65_536, allowedSignersBytes: 2 ** 20 } as const
