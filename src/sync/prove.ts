@@ -1,6 +1,7 @@
 import { Unproven } from './model/trust.ts'
 import type { Proven, Signer, Trust } from './model/trust.ts'
 import type { Proof } from './model/tree.ts'
+import { openpgpSignerOf } from './openpgp-signature.ts'
 import { claimOfCommit, claimOfTag, nameOfTag } from './signed-object.ts'
 import { sshSignerOf } from './ssh-signature.ts'
 import type { Claim } from './ssh-signature.ts'
@@ -12,11 +13,11 @@ export interface Claimed extends Proof {
 }
 
 /** Whether what the trust requires is signed by whom it trusts. Never throws for what the objects or the trust hold. */
-export async function prove(claimed: Claimed, trust: Trust): Promise<Proven> {
+export async function prove(claimed: Claimed, trust: Trust, now = new Date()): Promise<Proven> {
   const { require } = trust
   try {
-    const commit = require === 'tag' ? undefined : await commitSigner(claimed, trust)
-    const tag = require === 'commit' ? undefined : await tagSigner(claimed, trust)
+    const commit = require === 'tag' ? undefined : await commitSigner(claimed, trust, now)
+    const tag = require === 'commit' ? undefined : await tagSigner(claimed, trust, now)
     return { kind: 'proved', ...(commit !== undefined && { commit }), ...(tag !== undefined && { tag }) }
   } catch (error) {
     if (error instanceof Unproven) return { kind: 'refused', why: error.message }
@@ -24,16 +25,16 @@ export async function prove(claimed: Claimed, trust: Trust): Promise<Proven> {
   }
 }
 
-function commitSigner({ commit }: Claimed, trust: Trust): Promise<Signer> {
-  return said('the commit', () => signerOf(claimOfCommit(commit), trust))
+function commitSigner({ commit }: Claimed, trust: Trust, now: Date): Promise<Signer> {
+  return said('the commit', () => signerOf(claimOfCommit(commit), trust, now))
 }
 
-async function tagSigner({ commit, tag, ref }: Claimed, trust: Trust): Promise<Signer> {
+async function tagSigner({ commit, tag, ref }: Claimed, trust: Trust, now: Date): Promise<Signer> {
   if (tag === undefined) throw new Unproven('a signed tag is required, and no annotated tag led to the commit')
   return said('the tag', () => {
     const name = `refs/tags/${nameOfTag(tag)}`
     if (ref !== undefined && ref !== name) throw new Unproven(`is "${name}", and was found as "${ref}"`)
-    return signerOf(claimOfTag(tag, commit), trust)
+    return signerOf(claimOfTag(tag, commit), trust, now)
   })
 }
 
@@ -46,14 +47,15 @@ async function said(subject: string, find: () => Promise<Signer>): Promise<Signe
   }
 }
 
-async function signerOf(claim: Claim, { allowedSigners }: Trust): Promise<Signer> {
+async function signerOf(claim: Claim, { allowedSigners, keyring }: Trust, now: Date): Promise<Signer> {
   const { signature } = claim
   if (signature.startsWith('-----BEGIN SSH SIGNATURE-----')) {
     if (allowedSigners === undefined) throw new Unproven('is signed with SSH, and no allowed signers are configured')
     return sshSignerOf(claim, allowedSigners)
   }
   if (signature.startsWith('-----BEGIN PGP ')) {
-    throw new Unproven('is signed with OpenPGP, which is not supported')
+    if (keyring === undefined) throw new Unproven('is signed with OpenPGP, and no keyring is configured')
+    return openpgpSignerOf(claim, keyring, now)
   }
   if (signature.startsWith('-----BEGIN SIGNED MESSAGE-----')) {
     throw new Unproven('is signed with X.509, which is not supported')

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer, text } from 'node:stream/consumers'
 import { Repository, runGit } from './repository.ts'
@@ -104,6 +104,12 @@ export class SigningWorld implements AsyncDisposable {
     return ['-c', `gpg.ssh.allowedSignersFile=${file}`]
   }
 
+  async gpg(name: string): Promise<Gpg> {
+    const home = join(this.folder, name)
+    await mkdir(home, { mode: 0o700 })
+    return new Gpg(home)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const disposal of this.#disposals) await disposal[Symbol.asyncDispose]()
   }
@@ -124,6 +130,80 @@ async function keyLine(path: string): Promise<string> {
 
 function sshOptions(path: string): readonly string[] {
   return ['-c', 'gpg.format=ssh', '-c', `user.signingkey=${path}`]
+}
+
+/** The gpg program with a keyring of its own. Its agent ends when this is disposed. */
+export class Gpg implements AsyncDisposable {
+  readonly #home: string
+
+  constructor(home: string) {
+    this.#home = home
+  }
+
+  /** Makes a key that can sign. Returns its fingerprint. */
+  async key(
+    user: string,
+    { seconds = NOON - DAY, algorithm = 'ed25519', usage = 'sign', expiry = 'never' } = {},
+  ): Promise<string> {
+    await this.run(seconds, '--quick-generate-key', user, algorithm, usage, expiry)
+    const listed = (await this.run(seconds, '--list-keys', '--with-colons', user)).toString()
+    return /^fpr:+([0-9A-F]+):/m.exec(listed)?.[1] ?? ''
+  }
+
+  /** How git signs with the key at that time, by gpg's clock. */
+  async signing(key: string, { seconds = NOON, options = [] as readonly string[] } = {}): Promise<Signing> {
+    return { options: ['-c', `gpg.program=${await this.program(seconds, options)}`, '-c', `user.signingkey=${key}`] }
+  }
+
+  /** The public keys, armored. */
+  async exported(...keys: readonly string[]): Promise<string> {
+    return (await this.run(undefined, '--armor', '--export', ...keys)).toString()
+  }
+
+  /** Options with which git trusts the keys. */
+  async trusting(): Promise<readonly string[]> {
+    return ['-c', `gpg.program=${await this.program(undefined, ['--trust-model', 'always'])}`]
+  }
+
+  run(seconds: number | undefined, ...args: readonly string[]): Promise<Buffer> {
+    return run('gpg', [...this.#options(seconds), ...args])
+  }
+
+  /** Revokes the key for the reason: 0 none, 1 compromised, 2 superseded, 3 retired. */
+  async revoke(key: string, reason = 0): Promise<void> {
+    const answers = `y\n${reason}\n\ny\n`
+    const generated = ['--no-batch', '--command-fd', '0', '--gen-revoke', key]
+    const options = this.#options(NOON + DAY).filter((option) => option !== '--batch')
+    const certificate = await run('gpg', [...options, ...generated], answers)
+    await run('gpg', [...this.#options(NOON + DAY), '--import'], certificate)
+  }
+
+  async program(seconds: number | undefined, options: readonly string[] = []): Promise<string> {
+    const path = `${this.#home}/gpg-${seconds}-${options.join('').replaceAll(/[^a-z0-9]/gi, '')}`
+    const words = ['gpg', ...this.#options(seconds), ...options].map((word) => `'${word}'`)
+    await writeFile(path, `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`)
+    await chmod(path, 0o755)
+    return path
+  }
+
+  #options(seconds: number | undefined): readonly string[] {
+    const clock = seconds === undefined ? [] : ['--faked-system-time', `${seconds}!`]
+    const quiet = [
+      '--batch',
+      '--no-tty',
+      '--quiet',
+      '--no-auto-check-trustdb',
+      '--pinentry-mode',
+      'loopback',
+      '--passphrase',
+      '',
+    ]
+    return ['--homedir', this.#home, ...quiet, ...clock]
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await run('gpgconf', ['--homedir', this.#home, '--kill', 'gpg-agent'])
+  }
 }
 
 /** Runs a program to its end. Returns what it printed; throws what it complained about. */

@@ -14,7 +14,7 @@ const KEYS = [
   await world.sshKey('rsa', 'rsa', 2048),
 ]
 const LIST = KEYS.map(({ path, line }) => `${path} ${line}\n`).join('')
-const TRUST: Trust = { require: 'commit', allowedSigners: LIST }
+const TRUST: Trust = { require: 'commit', allowedSigners: LIST, keyring: undefined }
 const COMMITS = await Promise.all(KEYS.map((key) => world.commit(key, { message: 'one\n\ntwo' })))
 const TAGS = await Promise.all(COMMITS.map((commit, index) => world.tag(commit, KEYS[index], { name: `v${index}` })))
 
@@ -58,7 +58,7 @@ test('a commit of which bytes are set, taken away or added is not proved, but wh
   )
 })
 
-test('whatever stands in a commit, a tag or a list, there is an answer and never an exception', async () => {
+test('whatever stands in a commit, a tag, a list or a keyring, there is an answer and never an exception', async () => {
   const signature = fc.oneof(
     fc.uint8Array({ maxLength: 300 }).map((bytes) => armored('SSH', bytes)),
     fc.uint8Array({ maxLength: 300 }).map((bytes) => armored('PGP', bytes)),
@@ -73,13 +73,14 @@ test('whatever stands in a commit, a tag or a list, there is an answer and never
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.uint8Array({ maxLength: 100 }).map((bytes) => `a ssh-ed25519 ${Buffer.from(bytes).toString('base64')}`),
+    fc.uint8Array({ maxLength: 100 }).map((bytes) => armored('PGP', bytes).replaceAll('SIGNATURE', 'PUBLIC KEY BLOCK')),
     fc.constant(LIST),
   )
   const require = fc.constantFrom('commit', 'tag', 'both')
   await fc.assert(
-    fc.asyncProperty(object, object, text, require, async (commit, tag, allowedSigners, require) => {
+    fc.asyncProperty(object, object, text, text, require, async (commit, tag, allowedSigners, keyring, require) => {
       const claimed = { commit: Buffer.from(commit, 'latin1'), tag: Buffer.from(tag, 'latin1') }
-      expect(await prove(claimed, { require, allowedSigners })).toMatchObject({ kind: 'refused' })
+      expect(await prove(claimed, { require, allowedSigners, keyring })).toMatchObject({ kind: 'refused' })
     }),
     { numRuns: 500 },
   )

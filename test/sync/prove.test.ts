@@ -176,7 +176,7 @@ test('S68: a key counts until it is taken from the list, and again when it is ba
 })
 
 test('a signature counts only if the files for its kind are configured', async () => {
-  const nothing: Trust = { require: 'commit', allowedSigners: undefined }
+  const nothing: Trust = { require: 'commit', allowedSigners: undefined, keyring: undefined }
 
   expect(await prove({ commit: signed }, nothing)).toEqual({
     kind: 'refused',
@@ -218,7 +218,7 @@ test('a signed tag of a tag proves nothing', async () => {
 })
 
 function trusting(allowedSigners: string, require: Requirement): Trust {
-  return { require, allowedSigners }
+  return { require, allowedSigners, keyring: undefined }
 }
 
 function claimed(commit: Buffer, tag: Buffer | undefined) {

@@ -1,9 +1,12 @@
 /** Who signed a commit or a tag. */
 export interface Signer {
-  readonly scheme: 'ssh'
-  /** As the list of allowed signers, or the certificate, calls them. */
+  readonly scheme: 'ssh' | 'openpgp'
+  /** SSH: as the list of allowed signers, or the certificate, calls them. OpenPGP: the primary user id of the key. */
   readonly principal: string
-  /** `SHA256:…` as `ssh-keygen -l` prints it; for a certificate, that of the key it is about. */
+  /**
+   * SSH: `SHA256:…` as `ssh-keygen -l` prints it; for a certificate, that of the key it is about. OpenPGP: of the primary
+   * key, upper-case hex.
+   */
   readonly fingerprint: string
 }
 
@@ -15,6 +18,8 @@ export interface Trust {
   readonly require: Requirement
   /** In the allowed-signers form of ssh-keygen(1). Undefined: no SSH signature is good. */
   readonly allowedSigners: string | undefined
+  /** Armored OpenPGP public keys. Undefined: no OpenPGP signature is good. */
+  readonly keyring: string | undefined
 }
 
 /** Whether what has to be signed is signed. `why` ends the sentence "Cannot take commit …:". */
@@ -28,4 +33,4 @@ export class Unproven extends Error {
 }
 
 /** Bounds on what is read to check a signature. */
-export const TRUST_LIMITS = { signatureBytes: 65_536, allowedSignersBytes: 2 ** 20 } as const
+export const TRUST_LIMITS = { signatureBytes: 65_536, allowedSignersBytes: 2 ** 20, keyringBytes: 2 ** 20 } as const
