@@ -20,6 +20,7 @@ import { configOf } from './config/settle.ts'
 import { readYaml } from './config/yaml.ts'
 import { codeOf } from './error-code.ts'
 import type { Place } from './config/yaml.ts'
+import type { SignedBy } from './trust.ts'
 
 /** What the operator wants, checked, with every default filled in and every path absolute. */
 export interface Config {
@@ -42,6 +43,8 @@ export function idsOf({ sources }: Config): SourceId[] {
 export interface ConfiguredSource {
   readonly source: Source
   readonly access: Access
+  /** Who has to have signed what it serves; undefined if nobody has to. */
+  readonly signed: SignedBy | undefined
 }
 
 export interface ServeConfig {

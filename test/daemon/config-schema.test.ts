@@ -56,6 +56,7 @@ const HONOURED = [
     (key) => `sources[].${key}`,
   ),
   ...['schedule', 'every', 'enabled', 'auth'].map((key) => `sources[].${key}`),
+  ...['signed', 'signed.require', 'signed.allowed_signers', 'signed.keyring'].map((key) => `sources[].${key}`),
   // With some of their values alone: the table of later keys has the others.
   ...['ref.range', 'ref.prefix', 'ref.prereleases', 'nested', 'contract', 'backend', 'update', 'required'].map(
     (key) => `sources[].${key}`,

@@ -46,6 +46,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
         schedule: { kind: 'every', periodMs: 300_000 },
       },
       access: { kind: 'none' },
+      signed: undefined,
     },
   ])
   expect(config.serve).toEqual({ http: { host: '127.0.0.1', port: 8741 }, instructions: undefined })
@@ -61,12 +62,13 @@ test('the example to copy is a configuration, and so it is with all that is comm
   const opened = text
     .replaceAll(/^# (?=(?:state|retention|limits):)/gm, '')
     .replaceAll(/^#(?= {3,}[a-z_]+:(?: |$))/gm, ' ')
-    .replaceAll(/^( +)# (?=(?:unlisted|update|names|strict|lfs|instructions|username): )/gm, '$1')
+    .replaceAll(/^( +)# (?=(?:unlisted|update|names|strict|lfs|signed|instructions|username): )/gm, '$1')
 
   const config = parse(opened)
 
   expect(parse(text).sources.map(({ source }) => source.id)).toEqual(['anthropic'])
   expect(config.sources[0]?.source.unlisted).toEqual(['internal/**'])
+  expect(config.sources[0]?.signed?.require).toBe('commit')
   expect(config.limits).toEqual(parse(text).limits)
   expect(config.retention).toEqual(parse(text).retention)
   expect(config.serve.instructions).toMatch(/^The skills of our team/)
@@ -82,6 +84,22 @@ test('paths are meant from the folder of the file, and ~ is the home folder', ()
   expect(passwordOf(parse(source('keys/token')))).toEqual({ kind: 'file', path: '/etc/skillsyncd/keys/token' })
   expect(passwordOf(parse(source('~/token')))).toEqual({ kind: 'file', path: '/home/ada/token' })
   expect(parse(`${source('/t')}\nstate: ../state`).state).toBe('/etc/state')
+})
+
+test('the files that say who signs are meant from the folder of the file', () => {
+  const signedOf = (signed: string) =>
+    parse(`sources: [{ id: a, url: https://x.example/y, signed: ${signed} }]`).sources[0]?.signed
+
+  expect(signedOf('{ require: both, allowed_signers: signers, keyring: ~/keys.asc }')).toEqual({
+    require: 'both',
+    allowedSigners: '/etc/skillsyncd/signers',
+    keyring: '/home/ada/keys.asc',
+  })
+  expect(signedOf('{ require: tag, keyring: /keys.asc }')).toEqual({
+    require: 'tag',
+    allowedSigners: undefined,
+    keyring: '/keys.asc',
+  })
 })
 
 test('two spellings of one address are one address', () => {
@@ -212,7 +230,8 @@ test.each([
   ['ref: "a\\u0085"', 'holds a control character'],
   ['update: locked', 'is not in this version yet'],
   ['required: true', 'is not in this version yet'],
-  ['signed: { require: commit }', 'is not in this version yet'],
+  ['signed: { require: commit }', 'needs `allowed_signers`, `keyring` or both'],
+  ['signed: { require: all, keyring: keys }', 'must be commit or tag or both'],
   ['auth: { ssh: { key: { env: KEY } } }', 'is not in this version yet'],
   ['auth: {}', 'needs exactly one of `token`'],
   ['auth: { token: { env: A }, basic: { username: a, password: { env: B } } }', 'needs exactly one of `token`'],

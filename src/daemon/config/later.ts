@@ -33,7 +33,6 @@ export const LATER: readonly Later[] = [
   { key: 'sources[].auth.github_app' },
   { key: 'sources[].auth.helper' },
   { key: 'sources[].auth.header' },
-  { key: 'sources[].signed' },
   { key: 'sources[].policy' },
   { key: 'sources[].brakes' },
   { key: 'sources[].backend', values: (value) => value === 'embedded' || value === 'system' },

@@ -5,10 +5,12 @@ import type { Access, SecretReference } from './access.ts'
 import type { Environment } from './environment.ts'
 import type { ConfigFile } from './schema.ts'
 import type { Config, HttpLimits, Limits } from '../config.ts'
+import type { SignedBy } from '../trust.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
 type AuthEntry = NonNullable<SourceEntry['auth']>
 type SecretEntry = NonNullable<AuthEntry['token']>
+type SignedEntry = NonNullable<SourceEntry['signed']>
 type LimitsEntry = ConfigFile['limits']
 
 /** What a checked file means here: paths made absolute, access settled, and what is disabled left out. */
@@ -17,7 +19,11 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
   const enabled = file.sources.filter((source) => source.enabled)
   return {
     file: resolve(fileName),
-    sources: enabled.map((entry) => ({ source: sourceOf(entry), access: accessOf(entry.auth, absolute) })),
+    sources: enabled.map((entry) => ({
+      source: sourceOf(entry),
+      access: accessOf(entry.auth, absolute),
+      signed: signedOf(entry.signed, absolute),
+    })),
     serve: {
       http: { host: file.serve.http.host, port: file.serve.http.port },
       instructions: file.serve.instructions,
@@ -67,6 +73,16 @@ function referenceOf(entry: SecretEntry, absolute: (path: string) => string): Se
   if (entry.env !== undefined) return { kind: 'env', name: entry.env }
   if (entry.file !== undefined) return { kind: 'file', path: absolute(entry.file) }
   return { kind: 'credential', name: entry.credential ?? '' }
+}
+
+function signedOf(entry: SignedEntry | undefined, absolute: (path: string) => string): SignedBy | undefined {
+  if (entry === undefined) return undefined
+  const { require, allowed_signers: signers, keyring } = entry
+  return {
+    require,
+    allowedSigners: signers === undefined ? undefined : absolute(signers),
+    keyring: keyring === undefined ? undefined : absolute(keyring),
+  }
 }
 
 function limitsOf({ skill, frontmatter, repository, fetch, listing, http, disk }: LimitsEntry): Limits {

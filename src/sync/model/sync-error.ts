@@ -65,7 +65,7 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'tag-moved': 'Look at both commits; the held one is served on until a person decides',
   'history-rewritten': 'Look at both commits; the held one is served on until a person decides',
   'mass-deletion': 'If the deletion is meant, a person has to say so; until then the last skills are served on',
-  'revision-unverified': 'Check who signed the commit, and `signed.allowed_signers`',
+  'revision-unverified': 'Check who signed the commit or the tag, and the files that `signed` names',
   'lock-mismatch': 'Compare the lock with the configuration; the message names what differs',
   'content-refused': 'The repository holds something that is never served; the message names it',
   'limit-exceeded': 'Raise the limit that the message names, or narrow `root` and `include`',
