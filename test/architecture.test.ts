@@ -18,6 +18,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Packages that only one room may know. */
 const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   'isomorphic-git': ['sync/upstream'],
+  openpgp: ['sync'],
   '@modelcontextprotocol/server': ['serve'],
   'p-queue': ['daemon'],
   cron: ['daemon'],

@@ -22,6 +22,7 @@ import { configOf } from './config/settle.ts'
 import { readYaml } from './config/yaml.ts'
 import { codeOf } from './error-code.ts'
 import type { Place } from './config/yaml.ts'
+import type { SignedBy } from './trust.ts'
 
 /** What the operator wants, checked, with every default filled in and every path absolute. */
 export interface Config {
@@ -59,6 +60,8 @@ export interface ConfiguredSource {
   readonly access: Access
   /** How its host tells that there may be news, if it may. */
   readonly webhook: { readonly provider: Provider; readonly secret: SecretReference } | undefined
+  /** Who has to have signed what it serves; undefined if nobody has to. */
+  readonly signed: SignedBy | undefined
 }
 
 export interface ServeConfig {

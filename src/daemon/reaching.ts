@@ -8,14 +8,16 @@ import type { Config, ConfiguredSource } from './config.ts'
 import type { Parts } from './daemon.ts'
 import { askGate } from './gate.ts'
 import { candidateOf } from './gate-candidate.ts'
+import { proverOf } from './proving.ts'
 import type { Redactor } from './redactor.ts'
 
 /** What a pull of this source works with. */
-export function pullingOf({ access }: ConfiguredSource, config: Config, parts: Parts): Pulling {
+export function pullingOf(configured: ConfiguredSource, config: Config, parts: Parts): Pulling {
   const { store, environment, redactor, open = openUpstream } = parts
-  const authorization = authorizationOf(access, environment, redactor)
+  const authorization = authorizationOf(configured.access, environment, redactor)
   const gate = config.gate && gateOf(config.gate, parts)
-  return { store, open, limits: config.limits, authorization, ...(gate && { gate }) }
+  const prove = proverOf(configured)
+  return { store, open, limits: config.limits, authorization, ...(gate && { gate }), ...(prove && { prove }) }
 }
 
 /** The operator's own gate, in the words of a pull. */

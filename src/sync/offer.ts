@@ -33,7 +33,7 @@ export function isApproved({ orders }: Pull, revision: Revision): boolean {
 export async function resigned({ current, io, source }: Pull): Promise<Outcome | undefined> {
   if (current === undefined) return undefined
   const { snapshot } = current
-  const signers = await io.prove?.(proofOf(snapshot))
+  const signers = await io.prove?.(proofOf(snapshot), snapshot.revision)
   if (JSON.stringify(signers) === JSON.stringify(snapshot.proof.signers)) return undefined
   const next = withSigners(snapshot, signers)
   const held = { source: source.id, snapshot: await io.store.snapshots.keep(next) }

@@ -36,7 +36,7 @@ export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> 
 
 /** What was locked is in the store: no host is asked, and so nothing can have been lost. */
 async function fromStore(one: Pull, { snapshot }: Current): Promise<Outcome> {
-  return offered(one, withSigners(snapshot, await one.io.prove?.(proofOf(snapshot))), false)
+  return offered(one, withSigners(snapshot, await one.io.prove?.(proofOf(snapshot), snapshot.revision)), false)
 }
 
 /** The snapshot that the lock means, whichever generation brought it. Undefined where the store does not have it. */

@@ -44,7 +44,7 @@ async function mayStay({ orders, io }: Pull, snapshot: Snapshot): Promise<boolea
 /** Why a stored snapshot may not be served by the signatures that are asked for now; undefined where it may. */
 async function unproved(snapshot: Snapshot, { prove }: Pulling): Promise<SyncError | undefined> {
   try {
-    await prove?.(proofOf(snapshot))
+    await prove?.(proofOf(snapshot), snapshot.revision)
     return undefined
   } catch (error) {
     if (error instanceof SyncError) return error

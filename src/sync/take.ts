@@ -28,7 +28,7 @@ export interface Pulling {
   readonly limits: { readonly fetch: Reach['limits']; readonly disk: { readonly bytes: number } } & SurveyLimits
   readonly authorization: Reach['authorization']
   /** Who signed, or throws `revision-unverified`. Absent where nobody has to have signed. */
-  readonly prove?: (proof: Proof) => Promise<Signers>
+  readonly prove?: (proof: Proof, revision: Revision) => Promise<Signers>
   /** Asked before a candidate may be served; why not, where it may not. It lies in the store, whole. */
   readonly gate?: (next: Snapshot, earlier: Snapshot | undefined, signal: AbortSignal) => Promise<SyncError | undefined>
   /** Told of a revision that is not the one held, before anything of it is fetched. */
@@ -107,7 +107,7 @@ async function takeUnknown(revision: Revision, upstream: Upstream, taking: Takin
 async function keep(tree: Tree, { source, rules, earlier, io, signal }: Taking): Promise<Snapshot> {
   const { store } = io
   // Before a single file of it is asked for.
-  const signers = await io.prove?.(tree.proof)
+  const signers = await io.prove?.(tree.proof, tree.revision)
   const found = await survey(tree, rules, earlierIn(store, earlier), signal)
   if (source.strict) refuseInvalid(found.skills)
   await keepSkills(found, earlier, store, signal)

@@ -60,6 +60,7 @@ const HONOURED = [
     (key) => `sources[].${key}`,
   ),
   ...['schedule', 'every', 'enabled', 'auth', 'policy', 'policy.hidden-unicode'].map((key) => `sources[].${key}`),
+  ...['signed', 'signed.require', 'signed.allowed_signers', 'signed.keyring'].map((key) => `sources[].${key}`),
   // With some of their values alone: the table of later keys has the others.
   ...['ref.range', 'ref.prefix', 'ref.prereleases', 'update', 'nested', 'contract', 'backend', 'required'].map(
     (key) => `sources[].${key}`,

@@ -49,6 +49,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
         schedule: { kind: 'every', periodMs: 300_000 },
       },
       access: { kind: 'none' },
+      signed: undefined,
     },
   ])
   expect(config.serve).toEqual({ http: { host: '127.0.0.1', port: 8741 }, instructions: undefined })
@@ -64,13 +65,14 @@ test('the example to copy is a configuration, and so it is with all that is comm
   const opened = text
     .replaceAll(/^# (?=(?:state|lock|retention|limits|gate):)/gm, '')
     .replaceAll(/^#(?= {3,}[a-z_]+:(?: |$))/gm, ' ')
-    .replaceAll(/^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|instructions|username): )/gm, '$1')
+    .replaceAll(/^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|signed|instructions|username): )/gm, '$1')
     .replaceAll(/^( +)# (?=(?:webhook|operations):$|  (?:provider|secret|host|port): )/gm, '$1')
 
   const config = parse(opened)
 
   expect(parse(text).sources.map(({ source }) => source.id)).toEqual(['anthropic'])
   expect(config.sources[0]?.source.unlisted).toEqual(['internal/**'])
+  expect(config.sources[0]?.signed?.require).toBe('commit')
   expect(config.limits).toEqual(parse(text).limits)
   expect(config.retention).toEqual(parse(text).retention)
   expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
@@ -134,6 +136,22 @@ test.each([
     expect.stringMatching(/serve\.operations\.port: is the address of `serve.http` too; they must differ$/),
   ])
   expect(parse(`${source}\nserve: { ${taken} }`).serve.operations).toBeDefined()
+})
+
+test('the files that say who signs are meant from the folder of the file', () => {
+  const signedOf = (signed: string) =>
+    parse(`sources: [{ id: a, url: https://x.example/y, signed: ${signed} }]`).sources[0]?.signed
+
+  expect(signedOf('{ require: both, allowed_signers: signers, keyring: ~/keys.asc }')).toEqual({
+    require: 'both',
+    allowedSigners: '/etc/skillsyncd/signers',
+    keyring: '/home/ada/keys.asc',
+  })
+  expect(signedOf('{ require: tag, keyring: /keys.asc }')).toEqual({
+    require: 'tag',
+    allowedSigners: undefined,
+    keyring: '/keys.asc',
+  })
 })
 
 test('two spellings of one address are one address', () => {
@@ -264,7 +282,8 @@ test.each([
   ['ref: "a\\u0085"', 'holds a control character'],
   ['update: never', 'must be auto or locked or review'],
   ['required: true', 'is not in this version yet'],
-  ['signed: { require: commit }', 'is not in this version yet'],
+  ['signed: { require: commit }', 'needs `allowed_signers`, `keyring` or both'],
+  ['signed: { require: all, keyring: keys }', 'must be commit or tag or both'],
   ['auth: { ssh: { key: { env: KEY } } }', 'is not in this version yet'],
   ['auth: {}', 'needs exactly one of `token`'],
   ['auth: { token: { env: A }, basic: { username: a, password: { env: B } } }', 'needs exactly one of `token`'],

@@ -32,7 +32,6 @@ export const LATER: readonly Later[] = [
   { key: 'sources[].auth.github_app' },
   { key: 'sources[].auth.helper' },
   { key: 'sources[].auth.header' },
-  { key: 'sources[].signed' },
   { key: 'sources[].backend', values: (value) => value === 'embedded' || value === 'system' },
   { key: 'sources[].ca' },
   { key: 'sources[].proxy' },

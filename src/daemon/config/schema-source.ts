@@ -16,11 +16,15 @@ const TAG_RANGE = z.strictObject({
   prereleases: z.boolean().optional().describe('Whether versions such as 2.0.0-rc.1 count. Default: false.'),
 })
 
-const SIGNED = z.strictObject({
-  require: z.enum(['commit', 'tag', 'both']).describe('What must be signed by one of the signers.'),
-  allowed_signers: path().optional().describe('The keys of the signers, in the allowed-signers form of OpenSSH.'),
-  keyring: path().optional().describe('The OpenPGP keys of the signers, armored.'),
-})
+const SIGNED = z
+  .strictObject({
+    require: z.enum(['commit', 'tag', 'both']).describe('What must be signed by one of the signers.'),
+    allowed_signers: path().optional().describe('The keys of the signers, in the allowed-signers form of OpenSSH.'),
+    keyring: path().optional().describe('The OpenPGP keys of the signers, armored.'),
+  })
+  .refine((value) => value.allowed_signers !== undefined || value.keyring !== undefined, {
+    error: 'needs `allowed_signers`, `keyring` or both',
+  })
 
 const POLICY = z.strictObject({
   'hidden-unicode': z

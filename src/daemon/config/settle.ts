@@ -7,10 +7,12 @@ import type { Environment } from './environment.ts'
 import { gateOf } from './gate.ts'
 import type { ConfigFile } from './schema.ts'
 import type { Config, ConfiguredSource, HttpLimits, Limits, Mode } from '../config.ts'
+import type { SignedBy } from '../trust.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
 type AuthEntry = NonNullable<SourceEntry['auth']>
 type SecretEntry = NonNullable<AuthEntry['token']>
+type SignedEntry = NonNullable<SourceEntry['signed']>
 type LimitsEntry = ConfigFile['limits']
 
 /** What a checked file means here: paths made absolute, access settled, and what is disabled left out. */
@@ -28,6 +30,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       source: sourceOf(entry),
       access: accessOf(entry.auth, absolute),
       webhook: webhookOf(entry.webhook, absolute),
+      signed: signedOf(entry.signed, absolute),
     })),
     serve: {
       http: { host: file.serve.http.host, port: file.serve.http.port },
@@ -99,6 +102,16 @@ function referenceOf(entry: SecretEntry, absolute: (path: string) => string): Se
   if (entry.env !== undefined) return { kind: 'env', name: entry.env }
   if (entry.file !== undefined) return { kind: 'file', path: absolute(entry.file) }
   return { kind: 'credential', name: entry.credential ?? '' }
+}
+
+function signedOf(entry: SignedEntry | undefined, absolute: (path: string) => string): SignedBy | undefined {
+  if (entry === undefined) return undefined
+  const { require, allowed_signers: signers, keyring } = entry
+  return {
+    require,
+    allowedSigners: signers === undefined ? undefined : absolute(signers),
+    keyring: keyring === undefined ? undefined : absolute(keyring),
+  }
 }
 
 function limitsOf({ skill, frontmatter, repository, fetch, listing, http, disk }: LimitsEntry): Limits {

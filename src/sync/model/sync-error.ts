@@ -115,7 +115,7 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   pinned: 'skillsyncd unpin lets it move again',
   'rolled-back': 'skillsyncd release lets it move again; without --hold the next commit is taken by itself',
   rejected: 'Nothing to do: the next commit is taken; skillsyncd approve takes this one after all',
-  'revision-unverified': 'Check who signed the commit, and `signed.allowed_signers`',
+  'revision-unverified': 'Check who signed the commit or the tag, and the files that `signed` names',
   'lock-mismatch':
     'skillsyncd verify tells all that differs; skillsyncd lock adds what is missing, update moves what is there',
   'content-refused': 'The repository holds something that is never served; the message names it',

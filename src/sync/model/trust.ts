@@ -1,8 +1,12 @@
-/** Who signed, and with which key. */
+/** Who signed a commit or a tag. */
 export interface Signer {
   readonly scheme: 'ssh' | 'openpgp'
-  /** As the list of the signers calls the owner of the key. */
+  /** SSH: as the list of allowed signers, or the certificate, calls them. OpenPGP: the primary user id of the key. */
   readonly principal: string
+  /**
+   * SSH: `SHA256:…` as `ssh-keygen -l` prints it; for a certificate, that of the key it is about. OpenPGP: of the primary
+   * key, upper-case hex.
+   */
   readonly fingerprint: string
 }
 
@@ -11,3 +15,28 @@ export interface Signers {
   readonly commit?: Signer
   readonly tag?: Signer
 }
+
+/** What has to be signed. */
+export type Requirement = 'commit' | 'tag' | 'both'
+
+/** Whose signatures count. The texts are those of the files at this moment: a signer who was removed counts no more. */
+export interface Trust {
+  readonly require: Requirement
+  /** In the allowed-signers form of ssh-keygen(1). Undefined: no SSH signature is good. */
+  readonly allowedSigners: string | undefined
+  /** Armored OpenPGP public keys. Undefined: no OpenPGP signature is good. */
+  readonly keyring: string | undefined
+}
+
+/** Whether what has to be signed is signed. `why` ends the sentence "Cannot take commit …:". */
+export type Proven =
+  | { readonly kind: 'proved'; readonly commit?: Signer; readonly tag?: Signer }
+  | { readonly kind: 'refused'; readonly why: string }
+
+/** Why a signature does not count, as what is said of the commit or tag: "is not signed". */
+export class Unproven extends Error {
+  override readonly name = 'Unproven'
+}
+
+/** Bounds on what is read to check a signature. */
+export const TRUST_LIMITS = { signatureBytes: 65_536, allowedSignersBytes: 2 ** 20, keyringBytes: 2 ** 20 } as const

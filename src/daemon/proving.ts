@@ -1,0 +1,31 @@
+import type { Revision } from '../sync/model/revision.ts'
+import type { Snapshot } from '../sync/model/snapshot.ts'
+import { SyncError } from '../sync/model/sync-error.ts'
+import type { Proof } from '../sync/model/tree.ts'
+import type { Signers } from '../sync/model/trust.ts'
+import { prove } from '../sync/prove.ts'
+import { proofOf, type Pulling } from '../sync/take.ts'
+import type { ConfiguredSource } from './config.ts'
+import { readTrust } from './trust.ts'
+
+/** Who signed a revision, by the keys that are trusted at this moment. Undefined where nobody has to have signed. */
+export function proverOf({ source, signed }: ConfiguredSource): Pulling['prove'] {
+  if (signed === undefined) return undefined
+  return async (proof: Proof, { commit, ref }: Revision): Promise<Signers> => {
+    const proven = await prove({ ...proof, ref }, await readTrust(signed))
+    if (proven.kind === 'refused')
+      throw new SyncError('revision-unverified', `Cannot take commit ${commit} of "${source.id}": ${proven.why}`)
+    return { ...(proven.commit && { commit: proven.commit }), ...(proven.tag && { tag: proven.tag }) }
+  }
+}
+
+/** Whether those who have to have signed a stored snapshot did. */
+export async function isProved(configured: ConfiguredSource, snapshot: Snapshot): Promise<boolean> {
+  try {
+    await proverOf(configured)?.(proofOf(snapshot), snapshot.revision)
+    return true
+  } catch (error) {
+    if (error instanceof SyncError) return false
+    throw error
+  }
+}
