@@ -32,6 +32,7 @@ export interface Config {
   readonly state: string
   readonly retention: Retention
   readonly limits: Limits
+  readonly programs: { readonly git: string; readonly ssh: string }
 }
 
 /** The ids of the sources, in the order of the file. */

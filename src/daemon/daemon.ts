@@ -14,7 +14,8 @@ import type { Store } from '../sync/store/store.ts'
 import { openUpstream } from '../sync/upstream/open.ts'
 import { ignoreAbort } from './abort-error.ts'
 import type { Clock } from './clock.ts'
-import { authorizationOf } from './config/access.ts'
+import { authorizationOf, sshAccessOf } from './config/access.ts'
+import type { Access } from './config/access.ts'
 import type { Environment } from './config/environment.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import { Hosts, leftAlone } from './hosts.ts'
@@ -180,10 +181,18 @@ export class Daemon implements AsyncDisposable {
     const authorization = authorizationOf(access, environment, redactor)
     const current = this.#damaged.has(source.id) ? undefined : this.#publisher.currentOf(source.id)
     const onResolved = (revision: Revision): void => this.#report.resolved(source, revision)
-    const pulling = { store, open, limits: this.#config.limits, authorization, onResolved }
+    const { limits } = this.#config
+    const programs = this.#programsFor(access)
+    const pulling = { store, open, limits, authorization, programs, onResolved }
     const pulled = await pull(source, current, pulling, signal)
     signal.throwIfAborted()
     return pulled.kind === 'updated' ? this.#publish(pulled, signal) : pulled
+  }
+
+  #programsFor(access: Access): Pulling['programs'] {
+    const { environment, redactor } = this.#parts
+    const { git, ssh } = this.#config.programs
+    return { git, ssh, path: environment.path, access: sshAccessOf(access, environment, redactor) }
   }
 
   async #publish(pulled: Extract<Outcome, { kind: 'updated' }>, signal: AbortSignal): Promise<Outcome> {
@@ -241,7 +250,9 @@ const GRACE_MS = 5_000
 
 /** The host that a source's pulls are counted against. A repository on this disk has none, and is counted by itself. */
 function hostOf(source: Source): string {
-  return new URL(source.url).host || source.id
+  // `git@host:path` is no URL.
+  const host = URL.parse(source.url)?.host ?? /^(?:[^/@]+@)?([^/:]+):/.exec(source.url)?.[1]
+  return host === undefined || host === '' ? source.id : host
 }
 
 /** A server can say in its error what it was sent: a secret goes no further than this, to no file and to nobody who asks. */

@@ -24,6 +24,7 @@ export interface Pulling {
   readonly open: (source: Source, reach: Reach) => Upstream
   readonly limits: { readonly fetch: Reach['limits']; readonly disk: { readonly bytes: number } } & SurveyLimits
   readonly authorization: Reach['authorization']
+  readonly programs: Reach['programs']
   /** Told of a revision that is not the one held, before anything of it is fetched. */
   readonly onResolved?: (revision: Revision) => void
 }
@@ -51,6 +52,7 @@ export async function pull(
       scratch: scratch.path,
       limits: io.limits.fetch,
       authorization: io.authorization,
+      programs: io.programs,
     })
     const revision = await upstream.resolve(signal)
     if (isHeld(source, revision, current, rules)) return { kind: 'unchanged', revision }

@@ -63,6 +63,12 @@ const HONOURED = [
   ...['token', 'token.env', 'token.file', 'token.credential', 'username'].map((key) => `sources[].auth.${key}`),
   ...['basic', 'basic.username'].map((key) => `sources[].auth.${key}`),
   ...['', '.env', '.file', '.credential'].map((key) => `sources[].auth.basic.password${key}`),
+  ...['', '.known_hosts'].map((key) => `sources[].auth.ssh${key}`),
+  ...['', '.env', '.file', '.credential'].flatMap((key) => [
+    `sources[].auth.ssh.key${key}`,
+    `sources[].auth.ssh.passphrase${key}`,
+  ]),
+  ...['', '.git', '.ssh'].map((key) => `programs${key}`),
   ...['', '.http', '.http.host', '.http.port', '.instructions'].map((key) => `serve${key}`),
   ...['', '.generations', '.younger_than'].map((key) => `retention${key}`),
   'state',

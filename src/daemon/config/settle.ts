@@ -29,7 +29,16 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       bytes: file.limits.disk.bytes,
     },
     limits: limitsOf(file.limits),
+    programs: {
+      git: programOf(file.programs?.git ?? 'git', absolute),
+      ssh: programOf(file.programs?.ssh ?? 'ssh', absolute),
+    },
   }
+}
+
+/** A bare name is looked up in PATH. */
+function programOf(program: string, absolute: (path: string) => string): string {
+  return program.includes('/') ? absolute(program) : program
 }
 
 function absolutePath(path: string, folder: string, environment: Environment): string {
@@ -56,6 +65,15 @@ function scheduleOf({ schedule, every }: SourceEntry): Schedule {
 function accessOf(auth: AuthEntry | undefined, absolute: (path: string) => string): Access {
   if (auth?.basic !== undefined) {
     return { kind: 'basic', username: auth.basic.username, password: referenceOf(auth.basic.password, absolute) }
+  }
+  if (auth?.ssh !== undefined) {
+    const { key, passphrase, known_hosts: hosts } = auth.ssh
+    return {
+      kind: 'ssh',
+      key: referenceOf(key, absolute),
+      passphrase: passphrase && referenceOf(passphrase, absolute),
+      knownHosts: hosts && absolute(hosts),
+    }
   }
   if (auth?.token !== undefined) {
     return { kind: 'basic', username: auth.username ?? TOKEN_USERNAME, password: referenceOf(auth.token, absolute) }

@@ -4,7 +4,8 @@ import { isSourceId } from '../../../src/sync/model/source-id.ts'
 import type { GitSource } from '../../../src/sync/model/source.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
 import { openUpstream } from '../../../src/sync/upstream/open.ts'
-import { FETCH_LIMITS, NOTHING_KNOWN, type FetchLimits, type Upstream } from '../../../src/sync/upstream/upstream.ts'
+import { FETCH_LIMITS, NOTHING_KNOWN } from '../../../src/sync/upstream/upstream.ts'
+import type { FetchLimits, Programs, SshAccess, Upstream } from '../../../src/sync/upstream/upstream.ts'
 import type { Repository } from '../../support/repository.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
@@ -12,6 +13,9 @@ interface Options {
   readonly ref?: string
   readonly limits?: Partial<FetchLimits>
   readonly authorization?: string
+  readonly git?: string
+  readonly ssh?: string
+  readonly access?: Partial<SshAccess>
 }
 
 /** How a kind of upstream gets at a repository that a test has made. */
@@ -38,6 +42,7 @@ export async function reach(url: string, options: Options = {}): Promise<Reached
     scratch: folder.path,
     limits: { ...FETCH_LIMITS, ...options.limits },
     authorization: async () => options.authorization,
+    programs: programs(url, options),
   })
   return {
     upstream,
@@ -75,6 +80,24 @@ export function workers(): number {
 export function objectId(text: string | undefined): ObjectId {
   if (text === undefined || !isObjectId(text)) throw new Error(`"${text}" is no object id`)
   return text
+}
+
+/** How the hosts of a test are reached over ssh, by their name and port. */
+export const ACCESS = new Map<string, Partial<SshAccess>>()
+
+/** Those of this machine, with nobody's keys and no known host unless the test says so. */
+function programs(
+  url: string,
+  { git = 'git', ssh = 'ssh', access = ACCESS.get(URL.parse(url)?.host ?? '') }: Options,
+): Programs {
+  const nobody = {
+    key: undefined,
+    passphrase: undefined,
+    agent: undefined,
+    knownHosts: '/dev/null',
+    systemHosts: false,
+  }
+  return { git, ssh, path: process.env['PATH'] ?? '', access: async () => ({ ...nobody, ...access }) }
 }
 
 const MODES = { file: '100644', executable: '100755', link: '120000', submodule: '160000' } as const
