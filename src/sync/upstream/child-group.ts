@@ -35,13 +35,23 @@ export class ChildGroup implements AsyncDisposable {
   readonly child: ChildProcessWithoutNullStreams
   readonly ended: Promise<Ended>
   readonly #said: Said
+  #isGone = false
 
   constructor({ command, args, cwd, env, fileBytes }: Start) {
     const blocks = String(Math.ceil(fileBytes / BLOCK_BYTES))
     // Node cannot lower the limits of a process that it starts, and a shell can.
     const wrapped = ['-c', LIMITED, 'sh', blocks, command, ...args]
     this.child = spawn('/bin/sh', wrapped, { cwd, env: { ...env }, detached: true, stdio: 'pipe' })
+    if (this.child.pid === undefined) {
+      this.child.once('error', () => {})
+      throw new SyncError('source-unreachable', `Cannot start "${command}": the system starts no process now`)
+    }
     this.#said = new Said(this.child)
+    // The first of the group can end before the others. Later its number may be that of somebody else's group.
+    this.child.once('exit', () => {
+      this.#kill('SIGKILL')
+      this.#isGone = true
+    })
     // A program that ends before it has read its input tells why on stderr; the broken pipe is not the reason.
     this.child.stdin.on('error', () => {})
     this.ended = this.#end()
@@ -51,12 +61,10 @@ export class ChildGroup implements AsyncDisposable {
     this.#kill('SIGTERM')
     const killing = setTimeout(() => this.#kill('SIGKILL'), GRACE_MS)
     try {
-      this.child.stdout.resume()
+      this.child.stdout.unpipe().resume()
       await this.ended.catch(() => {})
     } finally {
       clearTimeout(killing)
-      // The first of the group can end before the others.
-      this.#kill('SIGKILL')
     }
   }
 
@@ -68,7 +76,7 @@ export class ChildGroup implements AsyncDisposable {
   }
 
   #kill(signal: NodeJS.Signals): void {
-    if (this.child.pid === undefined) return
+    if (this.child.pid === undefined || this.#isGone) return
     try {
       process.kill(-this.child.pid, signal)
     } catch {

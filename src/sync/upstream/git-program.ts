@@ -48,7 +48,7 @@ export class GitProgram implements AsyncDisposable {
       return new GitProgram(folder, target, reach, { ...environmentIn(folder, target, reach), ...ssh })
     } catch (cause) {
       await removed(folder)
-      throw cause
+      throw scratchFailure(cause)
     }
   }
 
@@ -89,6 +89,12 @@ export class GitProgram implements AsyncDisposable {
     // Connecting, keys and the first answer come one after another, and nothing is heard of them from outside.
     return { firstMs: connectMs + idleMs, idleMs, outputBytes: OUTPUT_BYTES }
   }
+}
+
+/** A disk that is full is no fault of the source. What is no error of the disk is left as it is. */
+export function scratchFailure(cause: unknown): unknown {
+  if (!(cause instanceof Error) || !('syscall' in cause) || !('code' in cause)) return cause
+  return new SyncError('store-failed', `Cannot write to the scratch folder: ${String(cause.code)}`, { cause })
 }
 
 /** Some 200,000 refs: git lists all of them, whatever is asked for. */

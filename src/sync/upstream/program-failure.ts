@@ -57,11 +57,14 @@ const OF_SSH: readonly Reading[] = [
   ],
   [
     'credentials-rejected',
-    /Permission denied \(([^\n)]*)\)|Too many authentication failures|No more authentication methods/,
-    ([, methods]) => {
-      const accepted = methods === undefined ? '' : `; it takes ${shown(methods)}, and only publickey is tried`
-      return `the host takes none of the keys that were offered, or needs a passphrase for one${accepted}`
-    },
+    /Permission denied \(([^\n)]*)\)/,
+    ([, methods]) =>
+      `the host takes none of the keys that it was offered; it takes ${shown(methods)}, and keys alone are tried`,
+  ],
+  [
+    'credentials-rejected',
+    /Too many authentication failures/,
+    () => 'the host was offered too many keys; name one in `auth`',
   ],
   [
     'source-unreachable',

@@ -4,7 +4,7 @@ import { formatOf, isObjectId, type ObjectFormat, type ObjectId, type Revision }
 import { SyncError } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
 import type { ChildGroup } from './child-group.ts'
-import { GitProgram, type ProgramTarget } from './git-program.ts'
+import { GitProgram, scratchFailure, type ProgramTarget } from './git-program.ts'
 import { Refused } from './program-failure.ts'
 import { namedLimit, type Reach } from './upstream.ts'
 
@@ -125,7 +125,7 @@ export class ProgramSupply implements AsyncDisposable {
   async #fetch(ids: readonly ObjectId[], options: readonly string[], what: string, signal: AbortSignal): Promise<void> {
     const { packBytes } = this.#reach.limits
     const config = join(this.#git.folder, REPOSITORY, 'config')
-    const before = await readFile(config)
+    const before = await inScratch(readFile(config))
     const args = [...this.#at(), 'fetch', ...FETCH, ...options, '--stdin', '--end-of-options', this.#git.address]
     const input = ids.map((id) => `${id}\n`).join('')
     const fileBytes = packBytes - this.#packBytes + INDEX_BYTES
@@ -133,15 +133,15 @@ export class ProgramSupply implements AsyncDisposable {
       await this.#git.run({ args, input, fileBytes }, what, signal)
     } finally {
       // git notes where missing objects can be had, and would go there for each of them.
-      await writeFile(config, before)
+      await inScratch(writeFile(config, before))
     }
     await this.#expectRoom(what)
   }
 
   async #expectRoom(what: string): Promise<void> {
     const folder = join(this.#git.folder, REPOSITORY, 'objects', 'pack')
-    const packs = (await readdir(folder)).filter((name) => name.endsWith('.pack'))
-    const sizes = await Promise.all(packs.map(async (name) => (await stat(join(folder, name))).size))
+    const packs = (await inScratch(readdir(folder))).filter((name) => name.endsWith('.pack'))
+    const sizes = await inScratch(Promise.all(packs.map(async (name) => (await stat(join(folder, name))).size)))
     this.#packBytes = sizes.reduce((sum, size) => sum + size, 0)
     const { limits } = this.#reach
     if (this.#packBytes <= limits.packBytes) return
@@ -151,6 +151,12 @@ export class ProgramSupply implements AsyncDisposable {
   #fetching(what: string): string {
     return `Cannot fetch ${what} of "${this.#git.address}"`
   }
+}
+
+async function inScratch<T>(work: Promise<T>): Promise<T> {
+  return work.catch((cause: unknown) => {
+    throw scratchFailure(cause)
+  })
 }
 
 const REPOSITORY = 'repository'

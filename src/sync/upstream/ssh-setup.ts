@@ -79,11 +79,11 @@ async function writeKey(folder: string, key: SshKey): Promise<void> {
     await writeFile(file, text, { mode: 0o600 })
     return
   }
-  const { mode } = await stat(key.path).catch((cause: unknown) => {
+  const { mode, uid } = await stat(key.path).catch((cause: unknown) => {
     throw rejected(`Cannot read the ${key.name}: ${codeOf(cause)}`, cause)
   })
   // ssh would ignore the key and say so to nobody.
-  if ((mode & 0o077) !== 0) {
+  if ((mode & 0o077) !== 0 && uid === process.getuid?.()) {
     const shown = (mode & 0o777).toString(8)
     throw rejected(`Cannot use the ${key.name}: others may read it (mode ${shown}); ssh wants it to be 600`)
   }

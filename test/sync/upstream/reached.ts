@@ -5,7 +5,7 @@ import type { GitSource } from '../../../src/sync/model/source.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
 import { openUpstream } from '../../../src/sync/upstream/open.ts'
 import { FETCH_LIMITS, NOTHING_KNOWN } from '../../../src/sync/upstream/upstream.ts'
-import type { FetchLimits, Programs, SshAccess, Upstream } from '../../../src/sync/upstream/upstream.ts'
+import type { FetchLimits, Programs, Reach, SshAccess, Upstream } from '../../../src/sync/upstream/upstream.ts'
 import type { Repository } from '../../support/repository.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
@@ -13,6 +13,7 @@ interface Options {
   readonly ref?: string
   readonly limits?: Partial<FetchLimits>
   readonly authorization?: string
+  readonly scratch?: string
   readonly git?: string
   readonly ssh?: string
   readonly access?: Partial<SshAccess>
@@ -28,6 +29,7 @@ export interface Opened extends AsyncDisposable {
 /** An upstream with a scratch folder of its own. */
 export interface Reached extends AsyncDisposable {
   readonly upstream: Upstream
+  readonly reach: Reach
   /** Resolves and fetches, knowing nothing. */
   tree(): Promise<Tree>
   /** What lies in scratch. */
@@ -38,14 +40,16 @@ export const STEADY = new AbortController().signal
 
 export async function reach(url: string, options: Options = {}): Promise<Reached> {
   const folder = await temporaryFolder()
-  const upstream = openUpstream(sourceAt(url, options.ref), {
-    scratch: folder.path,
+  const given: Reach = {
+    scratch: options.scratch ?? folder.path,
     limits: { ...FETCH_LIMITS, ...options.limits },
     authorization: async () => options.authorization,
     programs: programs(url, options),
-  })
+  }
+  const upstream = openUpstream(sourceAt(url, options.ref), given)
   return {
     upstream,
+    reach: given,
     tree: async () => upstream.fetch(await upstream.resolve(STEADY), NOTHING_KNOWN, STEADY),
     scratch: () => readdir(folder.path),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
