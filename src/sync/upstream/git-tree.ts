@@ -50,6 +50,7 @@ export async function relate(
   const limits = { ...reach.limits, totalMs: Math.min(reach.limits.totalMs, HISTORY_LIMITS.ms) }
   await using fetch = await openFetch(place, { ...reach, limits })
   const authorization = await reach.authorization()
+  await fetch.supplyHistory([from, to], fetch.within(signal))
   return (await fetch.worker.ask({ kind: 'relate', from, to, authorization }, fetch.within(signal))).relation
 }
 
@@ -105,6 +106,8 @@ interface Fetch extends AsyncDisposable {
   readonly worker: ObjectWorker
   /** Makes a revision readable for the worker, where it cannot do so itself. */
   supply(revision: Revision, signal: AbortSignal): Promise<void>
+  /** Makes the commits behind these readable for it, where it cannot do so itself. */
+  supplyHistory(commits: readonly [ObjectId, ObjectId], signal: AbortSignal): Promise<void>
   /** Makes blobs readable for it, and tells those that never will be. */
   prepare(blobs: readonly ObjectId[], signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>>
   /** The signal, or the time of the whole fetch being over. */
@@ -128,6 +131,9 @@ async function openFetch(place: Place, reach: Reach): Promise<Fetch> {
     worker,
     supply: async (revision, signal) => {
       if (program !== undefined) worker.connect(await program.open(revision, signal))
+    },
+    supplyHistory: async (commits, signal) => {
+      if (program !== undefined) worker.connect(await program.openHistory(commits, signal))
     },
     prepare: async (blobs, signal) => {
       try {

@@ -79,7 +79,11 @@ const OF_SSH: readonly Reading[] = [
 ]
 
 const OF_GIT: readonly Reading[] = [
-  ['ref-not-found', /mismatched algorithms/, () => 'the ids of the repository are of another kind'],
+  [
+    'ref-not-found',
+    /mismatched algorithms|does not support this repository's object format/,
+    () => 'the ids of the repository are of another kind',
+  ],
   [
     'limit-exceeded',
     /died of signal (?:25|31)\b|File size limit exceeded|File too large/,

@@ -1,9 +1,10 @@
 import { formatOf, type ObjectId } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
+import { readRelation } from './ancestry.ts'
 import { idOf, type GitObject, type ObjectType } from './git-object.ts'
 import type { KeepBlob, Objects } from './objects.ts'
-import type { FetchLimits } from './upstream.ts'
+import type { FetchLimits, Relation } from './upstream.ts'
 
 /**
  * The objects that `git cat-file --batch` prints. What is to be read is there already, and is of a size that was looked
@@ -25,6 +26,10 @@ export class ProgramObjects implements Objects {
   async read(id: ObjectId): Promise<GitObject | undefined> {
     this.#to.write(`${id}\n`)
     return this.#next(id)
+  }
+
+  async relation(from: ObjectId, to: ObjectId): Promise<Relation> {
+    return readRelation(from, to, (id) => this.read(id))
   }
 
   async take(blobs: readonly ObjectId[], keep: KeepBlob): Promise<ReadonlyMap<ObjectId, Taken>> {

@@ -4,6 +4,7 @@ import { formatOf, isObjectId, type ObjectFormat, type ObjectId, type Revision }
 import { SyncError } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
 import type { ChildGroup } from './child-group.ts'
+import { HISTORY_LIMITS } from './ancestry.ts'
 import { GitProgram, scratchFailure, type ProgramTarget } from './git-program.ts'
 import { Refused } from './program-failure.ts'
 import { namedLimit, type Reach } from './upstream.ts'
@@ -33,6 +34,20 @@ export class ProgramSupply implements AsyncDisposable {
   /** Makes the commit, its tag and its trees readable. What is returned prints the objects whose ids it reads. */
   async open(revision: Revision, signal: AbortSignal): Promise<ChildGroup['child']> {
     if (this.#git.target.kind === 'ssh') await this.#fetchCommit(revision, signal)
+    return this.#read()
+  }
+
+  /** Makes the commits behind two readable, those of the first if they are still there. */
+  async openHistory([from, to]: readonly [ObjectId, ObjectId], signal: AbortSignal): Promise<ChildGroup['child']> {
+    if (this.#git.target.kind === 'ssh') {
+      await this.#init(to, signal)
+      await this.#fetchHistory([to], signal)
+      await this.#fetchHistory([from], signal).catch(unlessRefused)
+    }
+    return this.#read()
+  }
+
+  #read(): ChildGroup['child'] {
     this.#reader = this.#git.start([...this.#at(), 'cat-file', '--batch'])
     // Its end is seen by the worker, which waits for what it prints.
     this.#reader.ended.catch(() => {})
@@ -80,13 +95,23 @@ export class ProgramSupply implements AsyncDisposable {
   }
 
   async #fetchCommit(revision: Revision, signal: AbortSignal): Promise<void> {
-    const { commit } = revision
+    await this.#init(revision.commit, signal)
+    await this.#fetchSnapshot(revision, ['--filter=blob:none'], signal)
+    this.#revision = revision
+  }
+
+  async #init(commit: ObjectId, signal: AbortSignal): Promise<void> {
     this.#format = formatOf(commit)
     const format = `--object-format=${this.#format}`
     const args = ['init', '--quiet', '--bare', '--template=', format, '--end-of-options', REPOSITORY]
     await this.#git.run({ args }, `Cannot make a repository for ${commit}`, signal)
-    await this.#fetchSnapshot(revision, ['--filter=blob:none'], signal)
-    this.#revision = revision
+  }
+
+  /** A server that cannot leave trees out is stopped by the bound on bytes, and the history then is unknown. */
+  async #fetchHistory(commits: readonly ObjectId[], signal: AbortSignal): Promise<void> {
+    const options = [`--depth=${HISTORY_LIMITS.depth}`, '--filter=tree:0']
+    const bytes = Math.min(HISTORY_LIMITS.bytes, this.#reach.limits.packBytes)
+    await this.#fetch(commits, options, this.#fetching('the history'), signal, bytes)
   }
 
   async #fetchSnapshot({ commit, tag }: Revision, options: readonly string[], signal: AbortSignal): Promise<void> {
@@ -122,8 +147,13 @@ export class ProgramSupply implements AsyncDisposable {
     }
   }
 
-  async #fetch(ids: readonly ObjectId[], options: readonly string[], what: string, signal: AbortSignal): Promise<void> {
-    const { packBytes } = this.#reach.limits
+  async #fetch(
+    ids: readonly ObjectId[],
+    options: readonly string[],
+    what: string,
+    signal: AbortSignal,
+    packBytes = this.#reach.limits.packBytes,
+  ): Promise<void> {
     const config = join(this.#git.folder, REPOSITORY, 'config')
     const before = await inScratch(readFile(config))
     const args = [...this.#at(), 'fetch', ...FETCH, ...options, '--stdin', '--end-of-options', this.#git.address]
@@ -151,6 +181,10 @@ export class ProgramSupply implements AsyncDisposable {
   #fetching(what: string): string {
     return `Cannot fetch ${what} of "${this.#git.address}"`
   }
+}
+
+function unlessRefused(cause: unknown): void {
+  if (!(cause instanceof Refused)) throw cause
 }
 
 async function inScratch<T>(work: Promise<T>): Promise<T> {

@@ -20,7 +20,7 @@ keepsTheUpstreamContract('over ssh, from a server as it is out of the box', asyn
   return onHost(plain)(repository)
 })
 
-keepsTheUpstreamContract('on this disk, with ids of SHA-256', onDisk(), 'sha256')
+keepsTheUpstreamContract('on this disk, with ids of SHA-256', onDisk(), { objectFormat: 'sha256' })
 
 keepsTheUpstreamContract('on this disk, that borrows objects of another repository', async (repository) => {
   const lender = join(repository.folder, 'lender')
