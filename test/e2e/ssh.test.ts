@@ -79,6 +79,19 @@ test('31: a passphrase that is another is a condition that names the key, and no
   world.expectNoSecret(JSON.stringify([sync, status]))
 })
 
+test('an address like that of scp has its host, and a missing ssh program is a condition that names it', async () => {
+  await using home = await Home.create()
+  await home.configure({ team: ['url: git@127.0.0.1:team/skills.git', 'every: 1h'] }, [
+    'programs: { ssh: /nonexistent/ssh }',
+  ])
+
+  const sync = await home.run('sync', '--json')
+
+  expect(JSON.parse(sync.stdout).sources).toMatchObject([
+    { outcome: 'failed', code: 'git-missing', message: expect.stringContaining('/nonexistent/ssh') },
+  ])
+})
+
 /** A home with one source on a host of ssh, which lets in a key with a passphrase. */
 class World implements AsyncDisposable {
   readonly home: Home
