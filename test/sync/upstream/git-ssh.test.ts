@@ -215,8 +215,12 @@ test('S17: a host that accepts and never says a word is given up, and no process
 test('S17: a host that lets in and never answers is given up, and no process is left', async () => {
   await using repository = await sample()
   await using _ = await hostThat('exec cat')
+  await using folder = await temporaryFolder()
+  // One that does not end what it has started when it is ended, as git itself does.
+  const git = join(folder.path, 'git')
+  await writeFile(git, '#!/bin/sh\ngit "$@"\nexit $?\n', { mode: 0o755 })
   const limits = { connectMs: 1000, idleMs: 1000 }
-  await using reached = await reach(host.url(repository.folder), { limits })
+  await using reached = await reach(host.url(repository.folder), { limits, git })
 
   const failure = await failureOf(reached.upstream.resolve(STEADY))
 
