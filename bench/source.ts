@@ -1,3 +1,4 @@
+import { NO_PROGRAMS } from '../test/support/no-programs.ts'
 import './run-the-build.ts'
 
 const { configOfSources } = await import('../src/daemon/config/adhoc.ts')
@@ -24,7 +25,7 @@ export async function openSource(url: string, state: string): Promise<OpenSource
   const store = await Store.open(state)
   const { publisher } = await Publisher.open(store, [source.id], async () => true)
   const authorization = async (): Promise<undefined> => undefined
-  const io = { store, open: openUpstream, limits, authorization }
+  const io = { store, open: openUpstream, limits, authorization, programs: NO_PROGRAMS }
   const { signal } = new AbortController()
   return {
     async firstSync() {
@@ -40,7 +41,12 @@ export async function openSource(url: string, state: string): Promise<OpenSource
       if (kind !== 'unchanged') throw new Error(`The poll ended with "${kind}"`)
     },
     async resolve() {
-      await openUpstream(source, { scratch: state, limits: limits.fetch, authorization }).resolve(signal)
+      await openUpstream(source, {
+        scratch: state,
+        limits: limits.fetch,
+        authorization,
+        programs: NO_PROGRAMS,
+      }).resolve(signal)
     },
   }
 }

@@ -40,6 +40,7 @@ export interface Config {
   readonly limits: Limits
   /** Asked before each publish. */
   readonly gate: GateConfig | undefined
+  readonly programs: { readonly git: string; readonly ssh: string }
 }
 
 /** What the command line asked for, beside the file. */

@@ -416,7 +416,9 @@ const GRACE_MS = 5_000
 
 /** The host that a source's pulls are counted against. A repository on this disk has none, and is counted by itself. */
 function hostOf(source: Source): string {
-  return new URL(source.url).host || source.id
+  // `git@host:path` is no URL.
+  const host = URL.parse(source.url)?.host ?? /^(?:[^/@]+@)?([^/:]+):/.exec(source.url)?.[1]
+  return host === undefined || host === '' ? source.id : host
 }
 
 /** Equal for sources that are the same repository to the same reader. */

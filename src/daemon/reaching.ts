@@ -2,7 +2,7 @@ import type { Outcome } from '../sync/model/outcome.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import type { Pulling } from '../sync/take.ts'
 import { openUpstream } from '../sync/upstream/open.ts'
-import { authorizationOf } from './config/access.ts'
+import { authorizationOf, sshAccessOf } from './config/access.ts'
 import type { GateConfig } from './config/gate.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import type { Parts } from './daemon.ts'
@@ -17,7 +17,10 @@ export function pullingOf(configured: ConfiguredSource, config: Config, parts: P
   const authorization = authorizationOf(configured.access, environment, redactor)
   const gate = config.gate && gateOf(config.gate, parts)
   const prove = proverOf(configured)
-  return { store, open, limits: config.limits, authorization, ...(gate && { gate }), ...(prove && { prove }) }
+  const { git, ssh } = config.programs
+  const access = sshAccessOf(configured.access, environment, redactor)
+  const programs = { git, ssh, path: environment.path, access }
+  return { store, open, limits: config.limits, authorization, programs, ...(gate && { gate }), ...(prove && { prove }) }
 }
 
 /** The operator's own gate, in the words of a pull. */

@@ -27,6 +27,7 @@ export interface Pulling {
   readonly open: (source: Source, reach: Reach) => Upstream
   readonly limits: { readonly fetch: Reach['limits']; readonly disk: { readonly bytes: number } } & SurveyLimits
   readonly authorization: Reach['authorization']
+  readonly programs: Reach['programs']
   /** Who signed, or throws `revision-unverified`. Absent where nobody has to have signed. */
   readonly prove?: (proof: Proof, revision: Revision) => Promise<Signers>
   /** Asked before a candidate may be served; why not, where it may not. It lies in the store, whole. */
@@ -229,7 +230,8 @@ function expectRoom({ store, limits }: Pulling): void {
 
 /** The way to the source, for one pull. */
 export function openUpstream({ source, io }: Pull, scratch: string): Upstream {
-  return io.open(source, { scratch, limits: io.limits.fetch, authorization: io.authorization })
+  const { limits, authorization, programs } = io
+  return io.open(source, { scratch, limits: limits.fetch, authorization, programs })
 }
 
 /** The raw objects of a snapshot. */

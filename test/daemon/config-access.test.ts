@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { execFile } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { type Access, authorizationOf } from '../../src/daemon/config/access.ts'
+import { type Access, authorizationOf, sshAccessOf } from '../../src/daemon/config/access.ts'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
@@ -113,4 +113,44 @@ test('whatever secret is read is taken out of all that is said from then on', as
 
   expect(redactor.clean('token canary-3f9a')).not.toContain('canary')
   expect(redactor.clean(`header ${header}`)).not.toContain(header?.replace('Basic ', '') ?? 'no header')
+})
+
+const KEY = `-----BEGIN OPENSSH PRIVATE KEY-----\n${'canaryLine'.repeat(7)}\n-----END OPENSSH PRIVATE KEY-----\n`
+
+test('a key for ssh in a variable is read anew, and the redactor knows it by each line, and the passphrase', async () => {
+  const variables: Record<string, string> = { KEY: 'an older one', PASS: 'canary-passphrase' }
+  const redactor = new Redactor()
+  const ssh = { key: { kind: 'env', name: 'KEY' }, passphrase: { kind: 'env', name: 'PASS' } } as const
+  const access = sshAccessOf({ kind: 'ssh', ...ssh, knownHosts: '/hosts' }, environmentOf(variables, '/'), redactor)
+  await access()
+  variables['KEY'] = KEY
+
+  const given = await access()
+
+  expect(given).toMatchObject({ key: { kind: 'text', text: KEY }, knownHosts: '/hosts', systemHosts: false })
+  expect(given.agent).toBeUndefined()
+  expect(redactor.clean(`${'canaryLine'.repeat(7)} canary-passphrase`)).not.toContain('canary')
+})
+
+test('a key for ssh in a file is left to ssh, and without known hosts those of the user and the system count', async () => {
+  const key = { kind: 'file', path: '/nonexistent/key' } as const
+  const settings = { kind: 'ssh', key, passphrase: undefined, knownHosts: undefined } as const
+
+  const given = await sshAccessOf(settings, environmentOf({ SSH_AUTH_SOCK: '/agent' }, '/home/ada'), new Redactor())()
+
+  expect(given).toEqual({
+    key: { kind: 'file', path: '/nonexistent/key', name: 'credential file "/nonexistent/key"' },
+    passphrase: undefined,
+    agent: undefined,
+    knownHosts: '/home/ada/.ssh/known_hosts',
+    systemHosts: true,
+  })
+})
+
+test("without a key, the user's agent and known hosts are used", async () => {
+  const environment = environmentOf({ SSH_AUTH_SOCK: '/agent' }, '/home/ada')
+
+  const given = await sshAccessOf({ kind: 'none' }, environment, new Redactor())()
+
+  expect(given).toMatchObject({ key: undefined, agent: '/agent', knownHosts: '/home/ada/.ssh/known_hosts' })
 })

@@ -70,6 +70,12 @@ const HONOURED = [
   ...['', '.env', '.file', '.credential'].map((key) => `sources[].auth.basic.password${key}`),
   ...['', '.env', '.file', '.credential'].map((key) => `sources[].webhook.secret${key}`),
   ...['webhook', 'webhook.provider'].map((key) => `sources[].${key}`),
+  ...['', '.known_hosts'].map((key) => `sources[].auth.ssh${key}`),
+  ...['', '.env', '.file', '.credential'].flatMap((key) => [
+    `sources[].auth.ssh.key${key}`,
+    `sources[].auth.ssh.passphrase${key}`,
+  ]),
+  ...['', '.git', '.ssh'].map((key) => `programs${key}`),
   ...['', '.http', '.http.host', '.http.port', '.instructions'].map((key) => `serve${key}`),
   ...['', '.host', '.port'].map((key) => `serve.operations${key}`),
   ...['', '.generations', '.younger_than'].map((key) => `retention${key}`),

@@ -63,9 +63,12 @@ test('a source needs an id and an address; all else has the defaults of the desi
 test('the example to copy is a configuration, and so it is with all that is commented out', async () => {
   const text = await readFile(EXAMPLE, 'utf8')
   const opened = text
-    .replaceAll(/^# (?=(?:state|lock|retention|limits|gate):)/gm, '')
+    .replaceAll(/^# (?=(?:state|lock|retention|programs|limits|gate):)/gm, '')
     .replaceAll(/^#(?= {3,}[a-z_]+:(?: |$))/gm, ' ')
-    .replaceAll(/^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|signed|instructions|username): )/gm, '$1')
+    .replaceAll(
+      /^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|signed|instructions|username|passphrase): )/gm,
+      '$1',
+    )
     .replaceAll(/^( +)# (?=(?:webhook|operations):$|  (?:provider|secret|host|port): )/gm, '$1')
 
   const config = parse(opened)
@@ -76,6 +79,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.limits).toEqual(parse(text).limits)
   expect(config.retention).toEqual(parse(text).retention)
   expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
+  expect(config.programs).toEqual(parse(text).programs)
   expect(config.serve.instructions).toMatch(/^The skills of our team/)
   expect(config.sources[0]?.webhook?.provider).toBe('github')
   expect(config.serve.operations).toEqual({ host: '127.0.0.1', port: 8742 })
@@ -284,7 +288,7 @@ test.each([
   ['required: true', 'is not in this version yet'],
   ['signed: { require: commit }', 'needs `allowed_signers`, `keyring` or both'],
   ['signed: { require: all, keyring: keys }', 'must be commit or tag or both'],
-  ['auth: { ssh: { key: { env: KEY } } }', 'is not in this version yet'],
+  ['auth: { ssh: { key: { env: KEY } } }', 'goes with ssh://'],
   ['auth: {}', 'needs exactly one of `token`'],
   ['auth: { token: { env: A }, basic: { username: a, password: { env: B } } }', 'needs exactly one of `token`'],
   ['auth: { basic: { username: a, password: { env: B } }, username: c }', 'goes with `token` alone'],
@@ -299,8 +303,10 @@ test.each([
 })
 
 test.each([
-  ['git@github.com:o/r.git', 'is for ssh'],
-  ['ssh://git@host.example/r.git', 'is for ssh'],
+  ['ssh://-oProxyCommand=x/r.git', 'must name a host'],
+  ['ssh://%2dx@host.example/r.git', 'must name a host'],
+  ['ssh:///r.git', 'must name a host'],
+  ['-x@host.example:r.git', 'must begin with'],
   ['ssh://git:pass@host.example/r.git', 'holds a user name or a password'],
   ['https://user@host.example/r', 'holds a user name or a password'],
   ['https://:pass@host.example/r', 'holds a user name or a password'],
@@ -319,6 +325,33 @@ test.each([
 
   expect(found).toHaveLength(1)
   expect(found[0]).toContain(message)
+})
+
+test.each(['token: { env: TOKEN }', 'basic: { username: a, password: { env: B } }'])(
+  'an address of ssh with %s is refused',
+  (auth) => {
+    const found = problems(`sources: [{ id: a, url: 'git@host.example:y', auth: { ${auth} } }]`)
+
+    expect(found).toHaveLength(1)
+    expect(found[0]).toContain('must be `ssh` for an address of ssh')
+  },
+)
+
+test('a key for ssh, its passphrase and the known hosts are settled, and so are the programs', () => {
+  const config = parse(`
+    sources: [{ id: a, url: 'git@host.example:y', auth: { ssh: { key: { file: key }, passphrase: { env: P }, known_hosts: known } } }]
+    programs: { git: /opt/git, ssh: tools/ssh }`)
+
+  expect(config.programs).toEqual({ git: '/opt/git', ssh: '/etc/skillsyncd/tools/ssh' })
+  expect(config.sources[0]).toMatchObject({
+    source: { url: 'git@host.example:y' },
+    access: {
+      kind: 'ssh',
+      key: { kind: 'file', path: '/etc/skillsyncd/key' },
+      passphrase: { kind: 'env', name: 'P' },
+      knownHosts: '/etc/skillsyncd/known',
+    },
+  })
 })
 
 test.each([
@@ -634,7 +667,7 @@ test('the state of sources named on the command line is that of the set, whateve
 })
 
 test.each([
-  [['ssh://git@host.example/r'], 'Cannot use --source: the address is for ssh'],
+  [['ssh://git:x@host.example/r'], 'Cannot use --source: the address holds a user name or a password'],
   [
     ['https://a.example/x', `https://u:${CANARY}@host.example/r`],
     'Cannot use --source: address 2 of 2 holds a user name or a password',

@@ -187,19 +187,6 @@ test('S14: a full commit id of 64 digits can be asked for', async () => {
   expect(listed(daemon)).toEqual(['skill://team/a/SKILL.md'])
 })
 
-test('S14: a repository of SHA-256 ids on this disk is `unsupported`, and says so', async () => {
-  await using world = await World.create({})
-  await using sha256 = await Repository.create({ objectFormat: 'sha256' })
-  await sha256.commit({ 'a/SKILL.md': skill('a') })
-  await world.add('disk', `file://${sha256.folder}`)
-  await using daemon = await world.start()
-
-  const outcomes = await daemon.sync()
-
-  expect(outcomes.get(id('disk'))).toMatchObject({ kind: 'failed', error: { code: 'unsupported' } })
-  expect(sourceOf(daemon.status(), 'disk').condition?.message).toContain('sha256')
-})
-
 test('6: a ref that is deleted is a condition, its last good skills are served, and it recovers when it is back', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } }, ['ref: main'])
   const repository = world.repositories['team']!

@@ -2,6 +2,7 @@ import { constants, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { utf8 } from '../../sync/model/frontmatter.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
+import type { SshAccess, SshKey } from '../../sync/upstream/upstream.ts'
 import { codeOf } from '../error-code.ts'
 import type { Redactor } from '../redactor.ts'
 import type { Environment } from './environment.ts'
@@ -10,6 +11,16 @@ import type { Environment } from './environment.ts'
 export type Access =
   | { readonly kind: 'none' }
   | { readonly kind: 'basic'; readonly username: string; readonly password: SecretReference }
+  | SshKeyAccess
+
+/** A private key for ssh, and the hosts that are known. */
+export interface SshKeyAccess {
+  readonly kind: 'ssh'
+  readonly key: SecretReference
+  readonly passphrase: SecretReference | undefined
+  /** Absolute. Undefined for those of the user and of the system. */
+  readonly knownHosts: string | undefined
+}
 
 /** Where a secret is read from. */
 export type SecretReference =
@@ -30,7 +41,7 @@ export function authorizationOf(
   redactor: Redactor,
 ): () => Promise<string | undefined> {
   return async () => {
-    if (access.kind === 'none') return undefined
+    if (access.kind === 'none' || access.kind === 'ssh') return undefined
     const password = await readSecret(access.password, environment)
     const credentials = Buffer.from(`${access.username}:${password}`, 'utf8').toString('base64')
     for (const secret of [password, credentials]) redactor.add(secret)
@@ -53,8 +64,40 @@ export function secretOf(
 
 /** What the secret is read from, for people; undefined where none is sent. */
 export function credentialOf(access: Access): string | undefined {
-  return access.kind === 'none' ? undefined : nameOf(access.password)
+  if (access.kind === 'none') return undefined
+  return nameOf(access.kind === 'ssh' ? access.key : access.password)
 }
+
+/** How we prove over ssh who we are. What is read is told to the redactor first; a key in a file is read by ssh alone. */
+export function sshAccessOf(access: Access, environment: Environment, redactor: Redactor): () => Promise<SshAccess> {
+  return async () => {
+    const known = join(environment.home, '.ssh', 'known_hosts')
+    const users = { knownHosts: known, systemHosts: true }
+    if (access.kind !== 'ssh') {
+      const agent = environment.variable('SSH_AUTH_SOCK')
+      return { key: undefined, passphrase: undefined, agent, ...users }
+    }
+    const key = await sshKeyOf(access.key, environment, redactor)
+    const passphrase = access.passphrase && (await readSecret(access.passphrase, environment))
+    if (passphrase !== undefined) redactor.add(passphrase)
+    const { knownHosts } = access
+    const hosts = knownHosts === undefined ? users : { knownHosts, systemHosts: false }
+    return { key, passphrase, agent: undefined, ...hosts }
+  }
+}
+
+async function sshKeyOf(reference: SecretReference, environment: Environment, redactor: Redactor): Promise<SshKey> {
+  const name = nameOf(reference)
+  if (reference.kind === 'file') return { kind: 'file', path: reference.path, name }
+  const text = await rawSecret(reference, environment)
+  if (text === undefined || text === '') throw rejected(`Cannot use the ${name}: it is not set, or empty`)
+  // By its lines too: whoever repeats a part of it repeats lines.
+  for (const secret of [text, ...text.split('\n').filter((line) => line.length >= KEY_LINE)]) redactor.add(secret)
+  return { kind: 'text', text, name }
+}
+
+/** A line of a key is longer than anything else that is printed by chance. */
+const KEY_LINE = 24
 
 /** The secret as it is now. Whoever reads it tells the redactor before it is used. */
 export async function readSecret(reference: SecretReference, environment: Environment): Promise<string> {

@@ -11,6 +11,8 @@ export interface Environment {
   readonly runtime: string | undefined
   /** The folder of the credentials that the service manager hands over. */
   readonly credentials: string | undefined
+  /** Where programs are looked up. */
+  readonly path: string
   /** What is written to stderr goes to the journal. */
   readonly journal: boolean
   /** A variable as it is now. For credentials, and for the PATH of programs: everything else has a name above. */
@@ -27,6 +29,7 @@ export function environmentOf(variables: Readonly<Record<string, string | undefi
     state: stateOf(variables, home),
     runtime: folder('XDG_RUNTIME_DIR'),
     credentials: folder('CREDENTIALS_DIRECTORY'),
+    path: variables['PATH'] ?? '/usr/local/bin:/usr/bin:/bin',
     journal: (variables['JOURNAL_STREAM'] ?? '') !== '',
     variable: (name) => variables[name],
   }

@@ -1,7 +1,6 @@
 import { isObject } from '../../sync/store/json.ts'
 import { isLoopback } from './loopback.ts'
 import type { Fault, KeyPath } from './problem.ts'
-import { isSshAddress } from './values.ts'
 
 /** A key of the schema that this version cannot honour, or not with every value. */
 interface Later {
@@ -15,11 +14,6 @@ interface Later {
 
 /** To ignore such a key would be a lie: the file that uses one is refused. What a version learns to honour leaves this table. */
 export const LATER: readonly Later[] = [
-  {
-    key: 'sources[].url',
-    values: (value) => typeof value === 'string' && isSshAddress(value),
-    message: 'is for ssh and needs the git program, which this version does not use yet; use an http(s) address',
-  },
   { key: 'sources[].path', message: 'is not in this version yet; url: file:///… takes a git repository on this disk' },
   { key: 'sources[].mcp' },
   { key: 'sources[].nested', values: (value) => value === 'as-files' },
@@ -28,7 +22,6 @@ export const LATER: readonly Later[] = [
   { key: 'sources[].archives' },
   { key: 'sources[].max_age' },
   { key: 'sources[].required', values: (value) => value === true },
-  { key: 'sources[].auth.ssh' },
   { key: 'sources[].auth.github_app' },
   { key: 'sources[].auth.helper' },
   { key: 'sources[].auth.header' },
@@ -76,7 +69,7 @@ export const LATER: readonly Later[] = [
   { key: 'gate.auth.header' },
   { key: 'audit' },
   { key: 'log' },
-  { key: 'programs' },
+  { key: 'programs.gpg' },
 ]
 
 /** What the configuration uses and this version cannot honour. */

@@ -1,6 +1,7 @@
 import { isObject } from '../../sync/store/json.ts'
 import { laterFaults } from './later.ts'
 import { isLoopback } from './loopback.ts'
+import { isSshAddress } from './values.ts'
 import { keyText, looksLikeSecret } from './problem.ts'
 import type { Fault, KeyPath } from './problem.ts'
 
@@ -49,7 +50,7 @@ function sourceFaults(source: unknown, path: KeyPath): Fault[] {
   if (Object.hasOwn(source, 'schedule') && Object.hasOwn(source, 'every')) {
     faults.push({ path: [...path, 'every'], at: 'key', message: 'stands beside `schedule`; keep one of the two' })
   }
-  const misuse = Object.hasOwn(source, 'auth') ? authMisuse(source['url']) : undefined
+  const misuse = Object.hasOwn(source, 'auth') ? authMisuse(source['url'], source['auth']) : undefined
   if (misuse !== undefined) faults.push({ path: [...path, 'auth'], at: 'key', message: misuse })
   return faults
 }
@@ -64,13 +65,17 @@ function gateFaults(gate: unknown): Fault[] {
       at: 'key',
       message: `goes with \`${key === 'auth' ? 'url' : 'command'}\` alone`,
     }))
-  const misuse = Object.hasOwn(gate, 'auth') ? authMisuse(gate['url']) : undefined
+  const misuse = Object.hasOwn(gate, 'auth') ? authMisuse(gate['url'], gate['auth']) : undefined
   return misuse === undefined ? faults : [...faults, { path: ['gate', 'auth'], at: 'key', message: misuse }]
 }
 
 /** Why a credential must not stand beside this address. */
-function authMisuse(url: unknown): string | undefined {
-  if (typeof url !== 'string' || !URL.canParse(url)) return undefined
+function authMisuse(url: unknown, auth: unknown): string | undefined {
+  if (typeof url !== 'string') return undefined
+  const isForSsh = isObject(auth) && Object.hasOwn(auth, 'ssh')
+  if (isSshAddress(url)) return isForSsh ? undefined : 'must be `ssh` for an address of ssh; a token has no use there'
+  if (!URL.canParse(url)) return undefined
+  if (isForSsh) return '`ssh` has no use with this address; it goes with ssh://… and git@host:path'
   const { protocol, hostname } = new URL(url)
   if (protocol === 'file:') return 'has no use with a file: address; remove it'
   const isOpen = protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, ''))

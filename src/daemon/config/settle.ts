@@ -47,7 +47,16 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     },
     limits: limitsOf(file.limits),
     gate: file.gate && gateOf(file.gate, settling),
+    programs: {
+      git: programOf(file.programs?.git ?? 'git', absolute),
+      ssh: programOf(file.programs?.ssh ?? 'ssh', absolute),
+    },
   }
+}
+
+/** A bare name is looked up in PATH. */
+function programOf(program: string, absolute: (path: string) => string): string {
+  return program.includes('/') ? absolute(program) : program
 }
 
 const FREE: Mode = { locked: false, offline: false }
@@ -87,6 +96,15 @@ function scheduleOf({ schedule, every }: SourceEntry): Schedule {
 function accessOf(auth: AuthEntry | undefined, absolute: (path: string) => string): Access {
   if (auth?.basic !== undefined) {
     return { kind: 'basic', username: auth.basic.username, password: referenceOf(auth.basic.password, absolute) }
+  }
+  if (auth?.ssh !== undefined) {
+    const { key, passphrase, known_hosts: hosts } = auth.ssh
+    return {
+      kind: 'ssh',
+      key: referenceOf(key, absolute),
+      passphrase: passphrase && referenceOf(passphrase, absolute),
+      knownHosts: hosts && absolute(hosts),
+    }
   }
   if (auth?.token !== undefined) {
     return { kind: 'basic', username: auth.username ?? TOKEN_USERNAME, password: referenceOf(auth.token, absolute) }

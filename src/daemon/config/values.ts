@@ -164,7 +164,7 @@ export function ref() {
 
 /** Addresses of git that only the git program can reach. */
 const SSH = /^(?:ssh|git\+ssh|ssh\+git):\/\//i
-const SCP_LIKE = /^(?!(?:https?|file):)(?:[\w.-]+@)?[\w.-]+:(?!\/\/|[0-9]+\/).+$/i
+const SCP_LIKE = /^(?!(?:https?|file):)(?:\w[\w.-]*@)?\w[\w.-]*:(?!\/\/|[0-9]+\/).+$/i
 
 /** Whether the address is one for ssh: `ssh://…`, or `git@host:path`. */
 export function isSshAddress(text: string): boolean {
@@ -185,15 +185,25 @@ const GIT_SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'file:'])
 
 /** What is wrong with the address, without a part of it: any part may be the secret. */
 function gitUrlFault(text: string): string | undefined {
-  if (isSshAddress(text) && !SSH.test(text)) return undefined
+  if (isSshAddress(text) && !SSH.test(text)) {
+    // `user:password@host/path` looks like a path on a host that is called as the user.
+    return /^[^@/]*:[^/]*@/.test(text) ? INLINE_SECRET_IN_URL : undefined
+  }
   const url = URL.parse(text)
   if (url === null) return 'must begin with https://, http://, ssh:// or file:///'
   if (url.password !== '' || (url.username !== '' && !SSH.test(text))) return INLINE_SECRET_IN_URL
   if (url.search !== '' || url.hash !== '') return 'must not hold a query or a fragment; a credential goes into `auth`'
-  if (SSH.test(text)) return undefined
+  if (SSH.test(text)) return sshUrlFault(url)
   if (!GIT_SCHEMES.has(url.protocol)) return 'must begin with https://, http://, ssh:// or file:///'
   if (!text.slice(url.protocol.length).startsWith('//')) return 'must have two slashes after the scheme'
   return url.protocol === 'file:' ? fileUrlFault(url) : undefined
+}
+
+/** What ssh could take for an option is no name. */
+function sshUrlFault({ hostname, username }: URL): string | undefined {
+  return hostname === '' || /^(?:-|%2d)/i.test(hostname) || /^(?:-|%2d)/i.test(username)
+    ? 'must name a host, such as ssh://git@host.example/path'
+    : undefined
 }
 
 const INLINE_SECRET_IN_URL =

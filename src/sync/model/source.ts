@@ -4,11 +4,14 @@ import type { SourceId } from './source-id.ts'
 /** What the operator wrote about one place that skills come from, checked and with every default filled in. */
 export type Source = GitSource
 
-/** A git repository: over http(s), or on this disk with a `file:` address. */
+/** A git repository: over http(s) or ssh, or on this disk with a `file:` address. */
 export interface GitSource extends Selection {
   readonly kind: 'git'
   readonly id: SourceId
-  /** An absolute `http:`, `https:` or `file:` address that holds no user name, password, query or fragment. */
+  /**
+   * An absolute `http:`, `https:` or `file:` address that holds no user name, password, query or fragment; or one of ssh,
+   * `ssh://…` or `git@host:path`, without a password.
+   */
   readonly url: string
   readonly ref: AskedRef
   /** What moves it. `auto`: the ref. `locked`: the lock alone. `review`: the ref, once a person approved. */

@@ -100,7 +100,8 @@ const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
 const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'source-unreachable': 'It is tried again with growing delay; check the address and the network if it stays',
   'dns-failed': 'Check the host name in the address, and the resolver of this machine',
-  'tls-failed': 'Check the certificate of the host, and the clock of this machine',
+  'tls-failed':
+    'Check the certificate of the host and the clock of this machine; over ssh, the host key and the known hosts',
   'rate-limited': 'Nothing to do: the host asked for a pause and it is honoured',
   'credentials-rejected': 'Check that the credential named in `auth` is present, valid and may read the repository',
   'repository-not-found': 'Check the address; a private repository without a credential looks the same',
@@ -120,7 +121,7 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
     'skillsyncd verify tells all that differs; skillsyncd lock adds what is missing, update moves what is there',
   'content-refused': 'The repository holds something that is never served; the message names it',
   'limit-exceeded': 'Raise the limit that the message names, or narrow `root` and `include`',
-  'git-missing': 'Install the git program, or use an http(s) address',
+  'git-missing': 'Install the program that the message names, or use an http(s) address',
   unsupported: 'The message names what this version cannot do with the source',
   'store-failed': 'Check the space and the permissions of the state folder',
 }

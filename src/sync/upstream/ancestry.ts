@@ -1,4 +1,5 @@
 import type { ObjectId } from '../model/revision.ts'
+import { parentsOf, type GitObject } from './git-object.ts'
 import type { Relation } from './upstream.ts'
 
 /** Commits and their parents, as far as they were read; each was hashed against its id. */
@@ -13,6 +14,37 @@ export function relationIn(parents: Parents, from: ObjectId, to: ObjectId): Rela
   if (behind.has(from)) return 'descends'
   const before = ancestorsOf(from, parents)
   return [...behind].every((id) => parents.has(id) || before.has(id)) ? 'rewritten' : 'unknown'
+}
+
+type ReadObject = (id: ObjectId) => Promise<GitObject | undefined>
+
+/** How two commits stand to each other where objects can be read one by one: no more is read than it takes. */
+export async function readRelation(from: ObjectId, to: ObjectId, read: ReadObject): Promise<Relation> {
+  const parents = new Map<ObjectId, readonly ObjectId[]>()
+  await walk(to, from, parents, read)
+  const relation = relationIn(parents, from, to)
+  if (relation !== 'unknown') return relation
+  await walk(from, to, parents, read)
+  return relationIn(parents, from, to)
+}
+
+/** Reads the commits behind one, nearest first and each once, until another is among them. */
+async function walk(
+  start: ObjectId,
+  until: ObjectId,
+  parents: Map<ObjectId, readonly ObjectId[]>,
+  read: ReadObject,
+): Promise<void> {
+  const most = parents.size + HISTORY_LIMITS.depth
+  const found = new Set([start])
+  for (const id of found) {
+    if (parents.size >= most || found.has(until)) return
+    const object = parents.has(id) ? undefined : await read(id)
+    if (object?.type !== 'commit') continue
+    const named = parentsOf(object.bytes)
+    parents.set(id, named)
+    for (const parent of named) found.add(parent)
+  }
 }
 
 /** The commit and all before it, those included that are only named. */

@@ -3,8 +3,8 @@ import { readObject } from 'isomorphic-git'
 import type { ObjectId } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
-import { HISTORY_LIMITS, relationIn } from './ancestry.ts'
-import { idOf, parentsOf, type GitObject } from './git-object.ts'
+import { readRelation } from './ancestry.ts'
+import { idOf, type GitObject } from './git-object.ts'
 import type { KeepBlob, Objects } from './objects.ts'
 import type { Relation } from './upstream.ts'
 
@@ -33,26 +33,7 @@ export class DiskObjects implements Objects {
   }
 
   async relation(from: ObjectId, to: ObjectId): Promise<Relation> {
-    const parents = new Map<ObjectId, readonly ObjectId[]>()
-    await this.#walk(to, from, parents)
-    const relation = relationIn(parents, from, to)
-    if (relation !== 'unknown') return relation
-    await this.#walk(from, to, parents)
-    return relationIn(parents, from, to)
-  }
-
-  /** Reads the commits behind one, nearest first and each once, until another is among them. */
-  async #walk(start: ObjectId, until: ObjectId, parents: Map<ObjectId, readonly ObjectId[]>): Promise<void> {
-    const most = parents.size + HISTORY_LIMITS.depth
-    const found = new Set([start])
-    for (const id of found) {
-      if (parents.size >= most || found.has(until)) return
-      const object = parents.has(id) ? undefined : await this.read(id)
-      if (object?.type !== 'commit') continue
-      const named = parentsOf(object.bytes)
-      parents.set(id, named)
-      for (const parent of named) found.add(parent)
-    }
+    return readRelation(from, to, (id) => this.read(id))
   }
 
   async take(blobs: readonly ObjectId[], keep: KeepBlob): Promise<ReadonlyMap<ObjectId, Taken>> {

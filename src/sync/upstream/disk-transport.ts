@@ -1,7 +1,6 @@
 import fs from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expandRef, getConfig, listBranches, listTags, resolveRef } from 'isomorphic-git'
 import { isObjectId, type ObjectId } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
@@ -11,18 +10,18 @@ import { peelObject } from './git-tree.ts'
 import { prefixOf, type Ref } from './ref-rules.ts'
 import type { Reach } from './upstream.ts'
 
-/** A repository on this disk: bare, or with a work tree. Nothing is written to it. */
+/** A repository on this disk that our own reader takes. Nothing is written to it. */
 export class DiskTransport implements GitTransport {
-  readonly #path: string
+  readonly #folder: string
   readonly #reach: Reach
 
-  constructor(url: string, reach: Reach) {
-    this.#path = fileURLToPath(url)
+  constructor(folder: string, reach: Reach) {
+    this.#folder = folder
     this.#reach = reach
   }
 
   async list(patterns: readonly string[]): Promise<readonly Ref[]> {
-    const gitdir = await this.#open()
+    const gitdir = this.#folder
     const names = await this.#read(() => Promise.all(patterns.map((pattern) => namesOf(gitdir, pattern))))
     const refs = await Promise.all(names.flat().map((name) => this.#ref(gitdir, name)))
     return refs.filter((ref) => ref !== undefined)
@@ -32,18 +31,18 @@ export class DiskTransport implements GitTransport {
   async peel(ref: Ref, signal: AbortSignal): Promise<Ref> {
     // A branch is a commit by git's own rule; anything else has to be looked at.
     if (ref.name === 'HEAD' || ref.name.startsWith('refs/heads/')) return ref
-    const commit = await peelObject({ kind: 'disk', folder: await this.#open() }, ref.id, this.#reach, signal)
+    const commit = await peelObject({ kind: 'disk', folder: this.#folder }, ref.id, this.#reach, signal)
     return commit === undefined || commit === ref.id ? ref : { ...ref, peeled: commit }
   }
 
   async isEmpty(): Promise<boolean> {
-    const gitdir = await this.#open()
+    const gitdir = this.#folder
     const names = await this.#read(() => Promise.all([listBranches({ fs, gitdir }), listTags({ fs, gitdir })]))
     return names.flat().length === 0
   }
 
   async locate(): Promise<Place> {
-    return { kind: 'disk', folder: await this.#open() }
+    return { kind: 'disk', folder: this.#folder }
   }
 
   forget(): void {}
@@ -56,21 +55,8 @@ export class DiskTransport implements GitTransport {
     return target.startsWith('refs/') ? { name, id, target } : { name, id }
   }
 
-  /** The folder with the objects and refs, once it is clear that both can be read. */
-  async #open(): Promise<string> {
-    const gitdir = await folderOf(this.#path)
-    if (gitdir === undefined) {
-      throw new SyncError('repository-not-found', `Cannot read "${this.#path}": there is no git repository`)
-    }
-    const need = await this.#read(() => unmetNeed(gitdir))
-    if (need !== undefined) throw new SyncError('unsupported', `Cannot read "${this.#path}": ${need}`)
-    return gitdir
-  }
-
   async #read<T>(what: () => Promise<T>): Promise<T> {
-    return what().catch((cause: unknown) => {
-      throw new SyncError('source-unreachable', `Cannot read "${this.#path}"`, { cause })
-    })
+    return readable(this.#folder, what)
   }
 }
 
@@ -79,6 +65,19 @@ async function namesOf(gitdir: string, pattern: string): Promise<string[]> {
   if (!pattern.endsWith('*')) return [pattern]
   const tags = await listTags({ fs, gitdir })
   return tags.map((tag) => `refs/tags/${tag}`).filter((name) => name.startsWith(prefixOf(pattern)))
+}
+
+/** The folder with the objects and refs of the repository at a path. */
+export async function repositoryAt(path: string): Promise<string> {
+  const folder = await folderOf(path)
+  if (folder !== undefined) return folder
+  throw new SyncError('repository-not-found', `Cannot read "${path}": there is no git repository`)
+}
+
+async function readable<T>(folder: string, what: () => Promise<T>): Promise<T> {
+  return what().catch((cause: unknown) => {
+    throw new SyncError('source-unreachable', `Cannot read "${folder}"`, { cause })
+  })
 }
 
 async function idOf(gitdir: string, ref: string): Promise<ObjectId | undefined> {
@@ -109,11 +108,11 @@ async function folderOf(path: string): Promise<string | undefined> {
 }
 
 /** What of a repository cannot be read without the git program. */
-async function unmetNeed(gitdir: string): Promise<string | undefined> {
+export async function unmetNeed(gitdir: string): Promise<string | undefined> {
   if ((await textOf(join(gitdir, 'objects/info/alternates'))).trim() !== '') {
     return 'it borrows objects of another repository (objects/info/alternates)'
   }
-  if (await isThere(join(gitdir, 'commondir'))) return 'it is a second work tree; name the one that it belongs to'
+  if (await isThere(join(gitdir, 'commondir'))) return 'it is a second work tree'
   const format = await settingOf(gitdir, 'extensions.objectformat', 'sha1')
   if (format !== 'sha1') return `its ids are ${format}, this version reads sha1 alone`
   const refs = await settingOf(gitdir, 'extensions.refstorage', 'files')
@@ -121,7 +120,7 @@ async function unmetNeed(gitdir: string): Promise<string | undefined> {
 }
 
 async function settingOf(gitdir: string, path: string, otherwise: string): Promise<string> {
-  const value: unknown = await getConfig({ fs, gitdir, path })
+  const value: unknown = await readable(gitdir, () => getConfig({ fs, gitdir, path }))
   return typeof value === 'string' ? value : otherwise
 }
 

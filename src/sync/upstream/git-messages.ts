@@ -1,6 +1,7 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
 import { SyncError, type SyncErrorCode } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
+import type { ProgramTarget } from './git-program.ts'
 import type { Server } from './git-remote.ts'
 import type { FetchLimits, KnownTrees, Relation } from './upstream.ts'
 
@@ -8,6 +9,8 @@ import type { FetchLimits, KnownTrees, Relation } from './upstream.ts'
 export type Place =
   | { readonly kind: 'remote'; readonly url: string; readonly server: Server }
   | { readonly kind: 'disk'; readonly folder: string }
+  /** With the git program, whose objects the worker reads over its own standard input and output. */
+  | { readonly kind: 'program'; readonly target: ProgramTarget }
 
 /** What a worker is started with. `scratch` is a folder that it alone writes to. */
 export interface WorkerTask {

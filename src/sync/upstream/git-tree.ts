@@ -6,6 +6,7 @@ import { TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from 
 import { HISTORY_LIMITS } from './ancestry.ts'
 import type { OpenedTree, Place } from './git-messages.ts'
 import { ObjectWorker } from './object-worker.ts'
+import { ProgramSupply } from './program-supply.ts'
 import { parseTree } from './tree-object.ts'
 import { namedLimit } from './upstream.ts'
 import type { KnownTrees, Reach, Relation } from './upstream.ts'
@@ -21,6 +22,7 @@ export async function openGitTree(
   const fetch = await openFetch(place, reach)
   try {
     const authorization = await reach.authorization()
+    await fetch.supply(revision, fetch.within(signal))
     const opened = await fetch.worker.ask({ kind: 'open', revision, known, authorization }, fetch.within(signal))
     return new GitTree(revision, opened, fetch, reach)
   } catch (cause) {
@@ -48,6 +50,7 @@ export async function relate(
   const limits = { ...reach.limits, totalMs: Math.min(reach.limits.totalMs, HISTORY_LIMITS.ms) }
   await using fetch = await openFetch(place, { ...reach, limits })
   const authorization = await reach.authorization()
+  await fetch.supplyHistory([from, to], fetch.within(signal))
   return (await fetch.worker.ask({ kind: 'relate', from, to, authorization }, fetch.within(signal))).relation
 }
 
@@ -82,7 +85,10 @@ class GitTree implements Tree {
     for (let from = 0; from < wanted.length; from += LOT) {
       const lot = wanted.slice(from, from + LOT)
       const authorization = await this.#reach.authorization()
-      const answer = await this.#fetch.worker.ask({ kind: 'take', blobs: lot, authorization }, within)
+      const refused = await this.#fetch.prepare(lot, within)
+      for (const [id, blob] of refused) taken.set(id, blob)
+      const blobs = lot.filter((id) => !refused.has(id))
+      const answer = await this.#fetch.worker.ask({ kind: 'take', blobs, authorization }, within)
       for (const [id, blob] of answer.blobs) taken.set(id, blob)
     }
     return taken
@@ -98,14 +104,23 @@ const LOT = 1000
 
 interface Fetch extends AsyncDisposable {
   readonly worker: ObjectWorker
+  /** Makes a revision readable for the worker, where it cannot do so itself. */
+  supply(revision: Revision, signal: AbortSignal): Promise<void>
+  /** Makes the commits behind these readable for it, where it cannot do so itself. */
+  supplyHistory(commits: readonly [ObjectId, ObjectId], signal: AbortSignal): Promise<void>
+  /** Makes blobs readable for it, and tells those that never will be. */
+  prepare(blobs: readonly ObjectId[], signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>>
   /** The signal, or the time of the whole fetch being over. */
   within(signal: AbortSignal): AbortSignal
 }
 
-async function openFetch(place: Place, { scratch, limits }: Reach): Promise<Fetch> {
+async function openFetch(place: Place, reach: Reach): Promise<Fetch> {
+  const { scratch, limits } = reach
   const folder = await mkdtemp(join(scratch, 'git-')).catch((cause: unknown) => {
     throw new SyncError('store-failed', `Cannot make a folder in "${scratch}"`, { cause })
   })
+  const program =
+    place.kind === 'program' ? await ProgramSupply.open(place.target, { ...reach, scratch: folder }) : undefined
   const worker = new ObjectWorker({ place, scratch: folder, limits })
   const overdue = new AbortController()
   const clock = setTimeout(() => {
@@ -114,15 +129,33 @@ async function openFetch(place: Place, { scratch, limits }: Reach): Promise<Fetc
   }, limits.totalMs)
   return {
     worker,
+    supply: async (revision, signal) => {
+      if (program !== undefined) worker.connect(await program.open(revision, signal))
+    },
+    supplyHistory: async (commits, signal) => {
+      if (program !== undefined) worker.connect(await program.openHistory(commits, signal))
+    },
+    prepare: async (blobs, signal) => {
+      try {
+        return (await program?.prepare(blobs, signal)) ?? NONE
+      } catch (cause) {
+        // As a worker that is aborted ends: what it is in the middle of cannot be taken up again.
+        if (signal.aborted) await worker[Symbol.asyncDispose]()
+        throw cause
+      }
+    },
     within: (signal) => AbortSignal.any([signal, overdue.signal]),
     [Symbol.asyncDispose]: async () => {
       clearTimeout(clock)
       await worker[Symbol.asyncDispose]()
+      await program?.[Symbol.asyncDispose]()
       // What cannot be removed now goes with the scratch folder, or with the next sweep.
       await rm(folder, { recursive: true, force: true }).catch(() => {})
     },
   }
 }
+
+const NONE: ReadonlyMap<ObjectId, Taken> = new Map()
 
 function treesOf({ ids, ends, bytes }: OpenedTree): ReadonlyMap<ObjectId, Uint8Array> {
   return new Map(ids.map((id, index) => [id, bytes.subarray(ends[index - 1] ?? 0, ends[index])]))

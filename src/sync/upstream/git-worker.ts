@@ -18,6 +18,7 @@ import {
 import { treeOfCommit, targetOfTag, type GitObject } from './git-object.ts'
 import type { Objects } from './objects.ts'
 import { inScratch } from './pack-spool.ts'
+import { ProgramObjects } from './program-objects.ts'
 import { RemoteObjects } from './remote-objects.ts'
 import { shown } from './tree-object.ts'
 import { walkTrees } from './tree-walk.ts'
@@ -126,6 +127,7 @@ function keepBlob(id: ObjectId, bytes: Uint8Array): Taken {
 
 async function objectsAt(place: Place): Promise<Objects> {
   if (place.kind === 'remote') return new RemoteObjects(place, task)
+  if (place.kind === 'program') return new ProgramObjects(process.stdin, process.stdout, task.limits)
   // Loading isomorphic-git takes longer than a small fetch, which does without it.
   const { DiskObjects } = await import('./disk-objects.ts')
   return new DiskObjects(place.folder)

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import type { ChildGroup } from './child-group.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { errorOf, type WorkerAnswer, type WorkerRequest, type WorkerTask } from './git-messages.ts'
 
@@ -15,11 +16,19 @@ export class ObjectWorker implements AsyncDisposable {
     this.#worker = new Worker(new URL('./git-worker.js', import.meta.url), {
       workerData: task,
       name: 'git',
+      stdin: task.place.kind === 'program',
+      stdout: task.place.kind === 'program',
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
     })
     this.#worker.on('message', (answer: WorkerAnswer) => this.#waiting.shift()?.resolve(answer))
     this.#worker.on('error', (cause) => this.#fail(explained(cause)))
     this.#worker.on('exit', () => this.#fail(new Error('The worker of a fetch has ended')))
+  }
+
+  /** Lets the worker read what a program prints, and write what it reads. */
+  connect({ stdin, stdout }: ChildGroup['child']): void {
+    if (this.#worker.stdin !== null) stdout.pipe(this.#worker.stdin)
+    this.#worker.stdout.pipe(stdin)
   }
 
   async ask<Kind extends WorkerRequest['kind']>(

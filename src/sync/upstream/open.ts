@@ -1,10 +1,10 @@
 import type { Source } from '../model/source.ts'
-import { SyncError } from '../model/sync-error.ts'
-import { DiskTransport } from './disk-transport.ts'
+import { FileTransport } from './file-transport.ts'
 import { GitUpstream, type GitTransport } from './git.ts'
 import { HttpTransport } from './http-transport.ts'
 import { patternsOf, revisionOfCommit } from './ref-rules.ts'
 import { SharingTransport } from './shared-listing.ts'
+import { ProgramTransport } from './program-transport.ts'
 import type { Reach, Upstream } from './upstream.ts'
 
 /** The way to a source. Nothing is opened before the first call. */
@@ -27,13 +27,8 @@ function sharing(transport: GitTransport, { listing }: Reach): GitTransport {
 }
 
 function transportTo(url: string, reach: Reach): GitTransport {
-  switch (new URL(url).protocol) {
-    case 'http:':
-    case 'https:':
-      return new HttpTransport(url, reach)
-    case 'file:':
-      return new DiskTransport(url, reach)
-    default:
-      throw new SyncError('unsupported', `Cannot reach "${url}": only http, https and file addresses are read`)
-  }
+  if (/^https?:/i.test(url)) return new HttpTransport(url, reach)
+  if (/^file:/i.test(url)) return new FileTransport(url, reach)
+  // What is left has been checked to be `ssh://…` or `git@host:path`.
+  return new ProgramTransport({ kind: 'ssh', url }, reach)
 }

@@ -80,6 +80,35 @@ const LIMIT_KEYS: Readonly<Record<keyof FetchLimits, string>> = {
   depth: 'limits.repository.depth',
 }
 
+/** Programs of this machine, for what our own reader does not take, and what they need. */
+export interface Programs {
+  /** A path, or a name that is looked up in `path`. */
+  readonly git: string
+  readonly ssh: string
+  /** Where programs are looked up: PATH. */
+  readonly path: string
+  /** How we prove over ssh who we are, read anew before each use. */
+  readonly access: () => Promise<SshAccess>
+}
+
+/** Who we are over ssh, and whom we take for the host. */
+export interface SshAccess {
+  /** Without one, what the user of this process would use: the agent, and the keys in `~/.ssh`. */
+  readonly key: SshKey | undefined
+  readonly passphrase: string | undefined
+  /** The socket of the user's agent. Not used beside a key. */
+  readonly agent: string | undefined
+  /** A file in the form of OpenSSH. A host that is not in it is refused. */
+  readonly knownHosts: string
+  /** Whether hosts that the system knows are known too. */
+  readonly systemHosts: boolean
+}
+
+/** A private key, with its name for people: as a file that ssh reads itself, or as text. */
+export type SshKey =
+  | { readonly kind: 'file'; readonly path: string; readonly name: string }
+  | { readonly kind: 'text'; readonly text: string; readonly name: string }
+
 /** What an upstream is given to work with. */
 export interface Reach {
   /** An existing, empty folder of its own for one pull; its owner removes it. */
@@ -89,4 +118,5 @@ export interface Reach {
   readonly authorization: () => Promise<string | undefined>
   /** Where the listing of refs may be shared with others; undefined to ask alone. */
   readonly listing?: RequestedListing
+  readonly programs: Programs
 }

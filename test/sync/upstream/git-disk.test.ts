@@ -55,38 +55,38 @@ test.each(['nothing', 'empty', 'file', 'astray'])('a path that holds %s is no re
   await expect(reached.upstream.resolve(STEADY)).rejects.toMatchObject({ code: 'repository-not-found' })
 })
 
-test('a repository that borrows objects is unsupported', async () => {
+test('a repository that borrows objects takes the git program', async () => {
   await using repository = await sample()
   await using folder = await temporaryFolder()
   const borrower = join(folder.path, 'borrower.git')
   await runGit(['clone', '--quiet', '--bare', '--shared', repository.folder, borrower])
-  await using reached = await reach(pathToFileURL(borrower).href)
+  await using reached = await reach(pathToFileURL(borrower).href, WITHOUT_GIT)
 
   await expect(reached.upstream.resolve(STEADY)).rejects.toMatchObject({
-    code: 'unsupported',
+    code: 'git-missing',
     message: expect.stringContaining('alternates'),
   })
 })
 
-test('a repository on this disk whose ids are SHA-256 is unsupported', async () => {
+test('a repository on this disk whose ids are SHA-256 takes the git program', async () => {
   await using repository = await Repository.create({ objectFormat: 'sha256' })
   await repository.commit({ 'a.md': 'a' })
-  await using reached = await reach(pathToFileURL(repository.folder).href)
+  await using reached = await reach(pathToFileURL(repository.folder).href, WITHOUT_GIT)
 
   await expect(reached.upstream.resolve(STEADY)).rejects.toMatchObject({
-    code: 'unsupported',
+    code: 'git-missing',
     message: expect.stringContaining('sha256'),
   })
 })
 
-test('a second work tree is unsupported, and the message says what to name', async () => {
+test('a second work tree takes the git program', async () => {
   await using repository = await sample()
   await using folder = await temporaryFolder()
   await repository.git('worktree', 'add', '--quiet', join(folder.path, 'second'))
-  await using reached = await reach(pathToFileURL(join(folder.path, 'second')).href)
+  await using reached = await reach(pathToFileURL(join(folder.path, 'second')).href, WITHOUT_GIT)
 
   await expect(reached.upstream.resolve(STEADY)).rejects.toMatchObject({
-    code: 'unsupported',
+    code: 'git-missing',
     message: expect.stringContaining('second work tree'),
   })
 })
@@ -113,6 +113,8 @@ test('an object that is damaged on this disk is refused', async () => {
 
   await expect(tree.take([wanted], STEADY)).rejects.toMatchObject({ code: 'content-refused' })
 })
+
+const WITHOUT_GIT = { git: '/nonexistent/git' }
 
 async function sample(): Promise<Repository> {
   const repository = await Repository.create()

@@ -4,7 +4,8 @@ import { isSourceId } from '../../../src/sync/model/source-id.ts'
 import type { GitSource } from '../../../src/sync/model/source.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
 import { openUpstream } from '../../../src/sync/upstream/open.ts'
-import { FETCH_LIMITS, NOTHING_KNOWN, type FetchLimits, type Upstream } from '../../../src/sync/upstream/upstream.ts'
+import { FETCH_LIMITS, NOTHING_KNOWN } from '../../../src/sync/upstream/upstream.ts'
+import type { FetchLimits, Programs, Reach, SshAccess, Upstream } from '../../../src/sync/upstream/upstream.ts'
 import type { Repository } from '../../support/repository.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
@@ -12,6 +13,10 @@ interface Options {
   readonly ref?: string
   readonly limits?: Partial<FetchLimits>
   readonly authorization?: string
+  readonly scratch?: string
+  readonly git?: string
+  readonly ssh?: string
+  readonly access?: Partial<SshAccess>
 }
 
 /** How a kind of upstream gets at a repository that a test has made. */
@@ -24,6 +29,7 @@ export interface Opened extends AsyncDisposable {
 /** An upstream with a scratch folder of its own. */
 export interface Reached extends AsyncDisposable {
   readonly upstream: Upstream
+  readonly reach: Reach
   /** Resolves and fetches, knowing nothing. */
   tree(): Promise<Tree>
   /** What lies in scratch. */
@@ -34,13 +40,16 @@ export const STEADY = new AbortController().signal
 
 export async function reach(url: string, options: Options = {}): Promise<Reached> {
   const folder = await temporaryFolder()
-  const upstream = openUpstream(sourceAt(url, options.ref), {
-    scratch: folder.path,
+  const given: Reach = {
+    scratch: options.scratch ?? folder.path,
     limits: { ...FETCH_LIMITS, ...options.limits },
     authorization: async () => options.authorization,
-  })
+    programs: programs(url, options),
+  }
+  const upstream = openUpstream(sourceAt(url, options.ref), given)
   return {
     upstream,
+    reach: given,
     tree: async () => upstream.fetch(await upstream.resolve(STEADY), NOTHING_KNOWN, STEADY),
     scratch: () => readdir(folder.path),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
@@ -75,6 +84,24 @@ export function workers(): number {
 export function objectId(text: string | undefined): ObjectId {
   if (text === undefined || !isObjectId(text)) throw new Error(`"${text}" is no object id`)
   return text
+}
+
+/** How the hosts of a test are reached over ssh, by their name and port. */
+export const ACCESS = new Map<string, Partial<SshAccess>>()
+
+/** Those of this machine, with nobody's keys and no known host unless the test says so. */
+function programs(
+  url: string,
+  { git = 'git', ssh = 'ssh', access = ACCESS.get(URL.parse(url)?.host ?? '') }: Options,
+): Programs {
+  const nobody = {
+    key: undefined,
+    passphrase: undefined,
+    agent: undefined,
+    knownHosts: '/dev/null',
+    systemHosts: false,
+  }
+  return { git, ssh, path: process.env['PATH'] ?? '', access: async () => ({ ...nobody, ...access }) }
 }
 
 const MODES = {

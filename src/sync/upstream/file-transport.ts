@@ -1,0 +1,50 @@
+import { fileURLToPath } from 'node:url'
+import { SyncError } from '../model/sync-error.ts'
+import { DiskTransport, repositoryAt, unmetNeed } from './disk-transport.ts'
+import type { GitTransport } from './git.ts'
+import type { Place } from './git-messages.ts'
+import { ProgramTransport } from './program-transport.ts'
+import type { Ref } from './ref-rules.ts'
+import type { Reach } from './upstream.ts'
+
+/** A repository on this disk: read by ourselves, and with the git program where it needs that. */
+export class FileTransport implements GitTransport {
+  readonly #path: string
+  readonly #reach: Reach
+
+  constructor(url: string, reach: Reach) {
+    this.#path = fileURLToPath(url)
+    this.#reach = reach
+  }
+
+  async list(patterns: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
+    return this.#with((transport) => transport.list(patterns, signal))
+  }
+
+  async peel(ref: Ref, signal: AbortSignal): Promise<Ref> {
+    return this.#with((transport) => transport.peel(ref, signal))
+  }
+
+  async isEmpty(signal: AbortSignal): Promise<boolean> {
+    return this.#with((transport) => transport.isEmpty(signal))
+  }
+
+  async locate(signal: AbortSignal): Promise<Place> {
+    return this.#with((transport) => transport.locate(signal))
+  }
+
+  forget(): void {}
+
+  /** Looked at anew each time: the repository may have been made anew in another form. */
+  async #with<T>(use: (transport: GitTransport) => Promise<T>): Promise<T> {
+    const folder = await repositoryAt(this.#path)
+    const need = await unmetNeed(folder)
+    if (need === undefined) return use(new DiskTransport(folder, this.#reach))
+    const program = new ProgramTransport({ kind: 'disk', folder }, this.#reach)
+    return use(program).catch((cause: unknown) => {
+      if (!(cause instanceof SyncError) || cause.code !== 'git-missing') throw cause
+      const message = `Cannot read "${this.#path}": ${need}, and the git program, which could read it, is not there`
+      throw new SyncError('git-missing', message, { cause })
+    })
+  }
+}

@@ -1,0 +1,155 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SyncError } from '../model/sync-error.ts'
+import { ChildGroup, runToEnd, type Bounds, type Ended, type Start } from './child-group.ts'
+import { programFailure } from './program-failure.ts'
+import { sshLog, writeSsh } from './ssh-setup.ts'
+import type { Reach } from './upstream.ts'
+
+/** What the git program is to work on: an address for ssh, or the folder of a repository on this disk. */
+export type ProgramTarget =
+  | { readonly kind: 'ssh'; readonly url: string }
+  | { readonly kind: 'disk'; readonly folder: string }
+
+/** One run of git. `bounds` are those of the fetch where nothing is said. */
+export interface GitRun {
+  readonly args: readonly string[]
+  readonly input?: string
+  readonly bounds?: Partial<Bounds>
+  readonly fileBytes?: number
+}
+
+/**
+ * The git program, set up for one target: in a folder of its own, with an environment and a configuration made from
+ * nothing, so that what the machine, the user or a repository configures for git has no say. Gone with its folder.
+ */
+export class GitProgram implements AsyncDisposable {
+  /** Where it runs. Whatever it writes lies here. */
+  readonly folder: string
+  readonly target: ProgramTarget
+  readonly #reach: Reach
+  readonly #env: Readonly<Record<string, string>>
+
+  private constructor(folder: string, target: ProgramTarget, reach: Reach, env: Readonly<Record<string, string>>) {
+    this.folder = folder
+    this.target = target
+    this.#reach = reach
+    this.#env = env
+  }
+
+  static async open(target: ProgramTarget, reach: Reach): Promise<GitProgram> {
+    const folder = await mkdtemp(join(reach.scratch, 'program-')).catch((cause: unknown) => {
+      throw new SyncError('store-failed', `Cannot make a folder in "${reach.scratch}"`, { cause })
+    })
+    try {
+      await mkdir(join(folder, 'home'))
+      await writeFile(join(folder, 'home', '.gitconfig'), settingsFor(target))
+      const ssh = target.kind === 'ssh' ? await writeSsh(folder, reach) : {}
+      return new GitProgram(folder, target, reach, { ...environmentIn(folder, target, reach), ...ssh })
+    } catch (cause) {
+      await removed(folder)
+      throw scratchFailure(cause)
+    }
+  }
+
+  /** As git takes it on its command line. It never begins with a hyphen. */
+  get address(): string {
+    return this.target.kind === 'ssh' ? this.target.url : this.target.folder
+  }
+
+  /** Runs git to its end and returns what it printed. `what` is what is attempted, for the message. */
+  async run({ args, input = '', bounds, fileBytes }: GitRun, what: string, signal: AbortSignal): Promise<Buffer> {
+    const log = await sshLog(this.folder)
+    const start = this.#start(args, fileBytes)
+    const ended = await runToEnd(start, input, { ...this.#bounds(), ...bounds }, what, signal)
+    if (ended.status === 0) return ended.stdout
+    throw await this.failure(ended, what, await log())
+  }
+
+  /** Starts git and leaves it running. */
+  start(args: readonly string[]): ChildGroup {
+    return new ChildGroup(this.#start(args))
+  }
+
+  /** Why git ended as it did. */
+  async failure(ended: Ended, what: string, ssh = ''): Promise<SyncError> {
+    return programFailure({ ...ended, ssh, what, folder: this.folder, reach: this.#reach })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await removed(this.folder)
+  }
+
+  #start(args: readonly string[], fileBytes = SMALL_FILE_BYTES): Start {
+    return { command: this.#reach.programs.git, args, cwd: this.folder, env: this.#env, fileBytes }
+  }
+
+  #bounds(): Bounds {
+    const { connectMs, idleMs } = this.#reach.limits
+    // Connecting, keys and the first answer come one after another, and nothing is heard of them from outside.
+    return { firstMs: connectMs + idleMs, idleMs, outputBytes: OUTPUT_BYTES }
+  }
+}
+
+/** A disk that is full is no fault of the source. What is no error of the disk is left as it is. */
+export function scratchFailure(cause: unknown): unknown {
+  if (!(cause instanceof Error) || !('syscall' in cause) || !('code' in cause)) return cause
+  return new SyncError('store-failed', `Cannot write to the scratch folder: ${String(cause.code)}`, { cause })
+}
+
+/** Some 200,000 refs: git lists all of them, whatever is asked for. */
+const OUTPUT_BYTES = 2 ** 24
+const SMALL_FILE_BYTES = 2 ** 20
+
+/** What cannot be removed now goes with the scratch folder, or with the next sweep. */
+async function removed(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true }).catch(() => {})
+}
+
+function environmentIn(folder: string, target: ProgramTarget, { programs }: Reach): Record<string, string> {
+  const home = join(folder, 'home')
+  return {
+    PATH: programs.path,
+    HOME: home,
+    XDG_CONFIG_HOME: home,
+    LC_ALL: 'C',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: join(home, '.gitconfig'),
+    GIT_ATTR_NOSYSTEM: '1',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_ASKPASS: 'false',
+    SSH_ASKPASS: 'false',
+    SSH_ASKPASS_REQUIRE: 'force',
+    GIT_PROTOCOL_FROM_USER: '0',
+    // Over whatever a repository configures: no other way is taken, not even for a single object.
+    GIT_ALLOW_PROTOCOL: target.kind === 'ssh' ? 'ssh' : 'file',
+    GIT_NO_LAZY_FETCH: '1',
+    GIT_NO_REPLACE_OBJECTS: '1',
+    GIT_OPTIONAL_LOCKS: '0',
+    GIT_SSH_VARIANT: 'ssh',
+  }
+}
+
+/** The whole configuration, in a file and not in arguments: git does not hand those to what it starts. */
+function settingsFor(target: ProgramTarget): string {
+  const trusted = target.kind === 'disk' ? [`[safe]\n\tdirectory = ${quoted(target.folder)}`] : []
+  return [...SETTINGS, ...trusted].map((line) => `${line}\n`).join('')
+}
+
+const SETTINGS: readonly string[] = [
+  '[core]\n\thooksPath = /dev/null\n\tfsmonitor = false\n\tbigFileThreshold = 16m\n\tdeltaBaseCacheLimit = 96m',
+  '[protocol]\n\tversion = 2\n\tallow = never',
+  '[fetch]\n\tunpackLimit = 1\n\trecurseSubmodules = false\n\tnegotiationAlgorithm = noop\n\twriteCommitGraph = false',
+  // What is used of a repository is judged by our own reader, as it is over http(s): with the path in its message. git
+  // would refuse a whole repository for one old object that nobody asks for, and cannot be told to spare a filtered fetch.
+  '[transfer]\n\tunpackLimit = 1\n\tfsckObjects = false',
+  '[gc]\n\tauto = 0\n[maintenance]\n\tauto = false',
+  '[pack]\n\tthreads = 1',
+  '[credential]\n\thelper =',
+  '[submodule]\n\trecurse = false',
+]
+
+/** In double quotes, as git reads its configuration. */
+function quoted(text: string): string {
+  return `"${text.replaceAll(/["\\]/g, String.raw`\$&`).replaceAll('\n', String.raw`\n`)}"`
+}
