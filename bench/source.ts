@@ -5,6 +5,7 @@ const { Publisher } = await import('../src/sync/publisher.ts')
 const { pull } = await import('../src/sync/pull.ts')
 const { Store } = await import('../src/sync/store/store.ts')
 const { openUpstream } = await import('../src/sync/upstream/open.ts')
+const { PLAIN_WAY } = await import('../src/sync/upstream/way.ts')
 
 /** One source with a store of its own, as the daemon works with them, but for the daemon. */
 export interface OpenSource {
@@ -23,8 +24,8 @@ export async function openSource(url: string, state: string): Promise<OpenSource
   const { source } = configured
   const store = await Store.open(state)
   const { publisher } = await Publisher.open(store, [source.id])
-  const authorization = async (): Promise<undefined> => undefined
-  const io = { store, open: openUpstream, limits, authorization }
+  const way = async (): Promise<typeof PLAIN_WAY> => PLAIN_WAY
+  const io = { store, open: openUpstream, limits, way }
   const { signal } = new AbortController()
   return {
     async firstSync() {
@@ -37,7 +38,7 @@ export async function openSource(url: string, state: string): Promise<OpenSource
       if (kind !== 'unchanged') throw new Error(`The poll ended with "${kind}"`)
     },
     async resolve() {
-      await openUpstream(source, { scratch: state, limits: limits.fetch, authorization }).resolve(signal)
+      await openUpstream(source, { scratch: state, limits: limits.fetch, way }).resolve(signal)
     },
   }
 }

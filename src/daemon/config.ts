@@ -19,6 +19,7 @@ import { CONFIG } from './config/schema.ts'
 import { configOf } from './config/settle.ts'
 import { readYaml } from './config/yaml.ts'
 import { codeOf } from './error-code.ts'
+import type { ProxyChoice } from './proxy.ts'
 import type { Place } from './config/yaml.ts'
 
 /** What the operator wants, checked, with every default filled in and every path absolute. */
@@ -42,6 +43,9 @@ export function idsOf({ sources }: Config): SourceId[] {
 export interface ConfiguredSource {
   readonly source: Source
   readonly access: Access
+  /** The file of certificates that are trusted for its host besides those of the system. */
+  readonly ca: string | undefined
+  readonly proxy: ProxyChoice
 }
 
 export interface ServeConfig {

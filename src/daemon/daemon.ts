@@ -14,10 +14,10 @@ import type { Store } from '../sync/store/store.ts'
 import { openUpstream } from '../sync/upstream/open.ts'
 import { ignoreAbort } from './abort-error.ts'
 import type { Clock } from './clock.ts'
-import { authorizationOf } from './config/access.ts'
 import type { Environment } from './config/environment.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import { Hosts, leftAlone } from './hosts.ts'
+import { Keyring } from './keyring.ts'
 import { Lanes } from './lanes.ts'
 import type { Log } from './log.ts'
 import { Report } from './report.ts'
@@ -51,6 +51,7 @@ export class Daemon implements AsyncDisposable {
   readonly #report: Report
   readonly #lanes: Lanes<Outcome>
   readonly #hosts: Hosts
+  readonly #keyring: Keyring
   readonly #startedAt: Date
   /** Sources of which a stored file was found damaged: the next pull takes them anew, known or not. */
   readonly #damaged = new Set<SourceId>()
@@ -67,6 +68,8 @@ export class Daemon implements AsyncDisposable {
     this.#startedAt = parts.clock.now()
     this.#hosts = new Hosts(parts.clock)
     const { fetches, fetch } = config.limits
+    const { environment, redactor, clock } = parts
+    this.#keyring = new Keyring({ environment, redactor, clock, fetchMs: fetch.totalMs })
     // A fetch names its own limit better than the lane that takes its place away.
     this.#lanes = new Lanes({ ...fetches, timeoutMs: fetch.totalMs + LANE_MARGIN_MS, graceMs: GRACE_MS }, parts.clock)
   }
@@ -175,13 +178,15 @@ export class Daemon implements AsyncDisposable {
     return outcome
   }
 
-  async #pull({ source, access }: ConfiguredSource, signal: AbortSignal): Promise<Outcome> {
-    const { store, environment, redactor, open = openUpstream } = this.#parts
-    const authorization = authorizationOf(access, environment, redactor)
+  async #pull(configured: ConfiguredSource, signal: AbortSignal): Promise<Outcome> {
+    const { source } = configured
+    const { store, open = openUpstream } = this.#parts
+    const way = this.#keyring.wayTo(configured)
     const current = this.#damaged.has(source.id) ? undefined : this.#publisher.currentOf(source.id)
     const onResolved = (revision: Revision): void => this.#report.resolved(source, revision)
-    const pulling = { store, open, limits: this.#config.limits, authorization, onResolved }
+    const pulling = { store, open, limits: this.#config.limits, way, onResolved }
     const pulled = await pull(source, current, pulling, signal)
+    await this.#keyring.heard(configured, pulled, signal)
     signal.throwIfAborted()
     return pulled.kind === 'updated' ? this.#publish(pulled, signal) : pulled
   }

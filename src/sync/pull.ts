@@ -23,7 +23,7 @@ export interface Pulling {
   /** Opens the way to the source, with a scratch folder of the store's. */
   readonly open: (source: Source, reach: Reach) => Upstream
   readonly limits: { readonly fetch: Reach['limits']; readonly disk: { readonly bytes: number } } & SurveyLimits
-  readonly authorization: Reach['authorization']
+  readonly way: Reach['way']
   /** Told of a revision that is not the one held, before anything of it is fetched. */
   readonly onResolved?: (revision: Revision) => void
 }
@@ -50,7 +50,7 @@ export async function pull(
     const upstream = io.open(source, {
       scratch: scratch.path,
       limits: io.limits.fetch,
-      authorization: io.authorization,
+      way: io.way,
     })
     const revision = await upstream.resolve(signal)
     if (isHeld(source, revision, current, rules)) return { kind: 'unchanged', revision }

@@ -46,6 +46,8 @@ test('a source needs an id and an address; all else has the defaults of the desi
         schedule: { kind: 'every', periodMs: 300_000 },
       },
       access: { kind: 'none' },
+      ca: undefined,
+      proxy: { kind: 'variables' },
     },
   ])
   expect(config.serve).toEqual({ http: { host: '127.0.0.1', port: 8741 }, instructions: undefined })

@@ -10,6 +10,7 @@ import { pull, storedSkill, type Current, type Pulling } from '../../src/sync/pu
 import { RETENTION } from '../../src/sync/store/collect.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { FETCH_LIMITS } from '../../src/sync/upstream/upstream.ts'
+import { PLAIN_WAY } from '../../src/sync/upstream/way.ts'
 import { histories } from '../support/random-files.ts'
 import { ScriptedUpstream, blobId, skillText, treeId, type Files } from '../support/scripted-upstream.ts'
 import { temporaryFolder } from '../support/temporary.ts'
@@ -49,7 +50,7 @@ class Scene implements AsyncDisposable {
           fetch: FETCH_LIMITS,
           disk: { bytes: 2 ** 33 },
         },
-        authorization: async () => undefined,
+        way: async () => PLAIN_WAY,
         onResolved: ({ commit }) => void this.resolved.push(commit),
         ...io,
       },

@@ -30,15 +30,10 @@ export const LATER: readonly Later[] = [
   { key: 'sources[].max_age' },
   { key: 'sources[].required', values: (value) => value === true },
   { key: 'sources[].auth.ssh' },
-  { key: 'sources[].auth.github_app' },
-  { key: 'sources[].auth.helper' },
-  { key: 'sources[].auth.header' },
   { key: 'sources[].signed' },
   { key: 'sources[].policy' },
   { key: 'sources[].brakes' },
   { key: 'sources[].backend', values: (value) => value === 'embedded' || value === 'system' },
-  { key: 'sources[].ca' },
-  { key: 'sources[].proxy' },
   { key: 'sources[].update', values: (value) => value === 'locked' || value === 'review' },
   { key: 'sources[].webhook' },
   { key: 'sources[].fallback' },
@@ -48,7 +43,6 @@ export const LATER: readonly Later[] = [
   { key: 'sources[].unverifiable' },
   { key: 'sources[].packed' },
   { key: 'sources[].uris' },
-  { key: 'defaults' },
   {
     key: 'serve.http.host',
     values: (value) => typeof value === 'string' && !isLoopback(value),
@@ -84,10 +78,12 @@ export const LATER: readonly Later[] = [
   { key: 'programs' },
 ]
 
-/** What the configuration uses and this version cannot honour. */
+/** What the configuration uses and this version cannot honour, of a source or said for many by `defaults`. */
 export function laterFaults(value: unknown): Fault[] {
   return LATER.flatMap((later) =>
-    uses(value, later.key.split('.'), [])
+    [later.key, later.key.replace(/^sources\[\]/, 'defaults[]')]
+      .filter((key, index, keys) => keys.indexOf(key) === index)
+      .flatMap((key) => uses(value, key.split('.'), []))
       .filter((use) => later.values?.(use.value) ?? true)
       .map((use): Fault => ({ path: use.path, at: 'key', message: later.message ?? 'is not in this version yet' })),
   )

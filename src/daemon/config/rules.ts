@@ -1,6 +1,6 @@
 import { isObject } from '../../sync/store/json.ts'
+import { accessFaults, timeFaults } from './access-rules.ts'
 import { laterFaults } from './later.ts'
-import { isLoopback } from './loopback.ts'
 import { keyText, looksLikeSecret } from './problem.ts'
 import type { Fault, KeyPath } from './problem.ts'
 
@@ -14,6 +14,7 @@ export function ruleFaults(value: unknown): Fault[] {
     ...duplicateIds(sources, 'sources'),
     ...duplicateIds(entriesOf(value, 'packs'), 'packs'),
     ...sources.flatMap((source, index) => sourceFaults(source, ['sources', index])),
+    ...accessFaults(sources, entriesOf(value, 'defaults')),
     ...inlineSecrets(value, []),
     ...laterFaults(value),
   ]
@@ -44,21 +45,7 @@ function sourceFaults(source: unknown, path: KeyPath): Fault[] {
   const places = ['url', 'path', 'mcp'].filter((key) => Object.hasOwn(source, key))
   if (places.length === 0) faults.push({ path, message: 'needs `url`, the address of a git repository' })
   if (places.length > 1) faults.push({ path, message: `has ${inWords(places)}; keep one of them` })
-  if (Object.hasOwn(source, 'schedule') && Object.hasOwn(source, 'every')) {
-    faults.push({ path: [...path, 'every'], at: 'key', message: 'stands beside `schedule`; keep one of the two' })
-  }
-  const misuse = Object.hasOwn(source, 'auth') ? authMisuse(source['url']) : undefined
-  if (misuse !== undefined) faults.push({ path: [...path, 'auth'], at: 'key', message: misuse })
-  return faults
-}
-
-/** Why a credential must not stand beside this address. */
-function authMisuse(url: unknown): string | undefined {
-  if (typeof url !== 'string' || !URL.canParse(url)) return undefined
-  const { protocol, hostname } = new URL(url)
-  if (protocol === 'file:') return 'has no use with a file: address; remove it'
-  const isOpen = protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, ''))
-  return isOpen ? 'would cross the network in clear over http:; use https' : undefined
+  return [...faults, ...timeFaults(source, path)]
 }
 
 function inWords(keys: readonly string[]): string {

@@ -1,23 +1,28 @@
 import { dirname, join, resolve } from 'node:path'
 import type { Schedule, Source } from '../../sync/model/source.ts'
+import type { ProxyChoice } from '../proxy.ts'
 import { TOKEN_USERNAME } from './access.ts'
-import type { Access, SecretReference } from './access.ts'
+import type { Access, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './access.ts'
+import { withDefaults } from './defaults.ts'
 import type { Environment } from './environment.ts'
 import type { ConfigFile } from './schema.ts'
-import type { Config, HttpLimits, Limits } from '../config.ts'
+import type { Config, ConfiguredSource, HttpLimits, Limits } from '../config.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
 type AuthEntry = NonNullable<SourceEntry['auth']>
+type HelperEntry = NonNullable<AuthEntry['helper']>
 type SecretEntry = NonNullable<AuthEntry['token']>
 type LimitsEntry = ConfigFile['limits']
 
 /** What a checked file means here: paths made absolute, access settled, and what is disabled left out. */
 export function configOf(file: ConfigFile, fileName: string, environment: Environment): Config {
   const absolute = (path: string) => absolutePath(path, dirname(fileName), environment)
-  const enabled = file.sources.filter((source) => source.enabled)
+  const enabled = file.sources
+    .filter((source) => source.enabled)
+    .map((source) => withDefaults(source, source.url ?? '', file.defaults ?? []))
   return {
     file: resolve(fileName),
-    sources: enabled.map((entry) => ({ source: sourceOf(entry), access: accessOf(entry.auth, absolute) })),
+    sources: enabled.map((entry) => configuredOf(entry, absolute)),
     serve: {
       http: { host: file.serve.http.host, port: file.serve.http.port },
       instructions: file.serve.instructions,
@@ -37,6 +42,17 @@ function absolutePath(path: string, folder: string, environment: Environment): s
   return resolve(folder, path)
 }
 
+type Absolute = (path: string) => string
+
+function configuredOf(entry: SourceEntry, absolute: Absolute): ConfiguredSource {
+  return {
+    source: sourceOf(entry),
+    access: accessOf(entry.auth, absolute),
+    ca: entry.ca === undefined ? undefined : absolute(entry.ca),
+    proxy: proxyOf(entry.proxy, absolute),
+  }
+}
+
 function sourceOf(entry: SourceEntry): Source {
   const { id, url, ref, root, include, exclude, unlisted, names, strict, lfs } = entry
   // The table of later keys refuses a file with another kind of source or of ref before this is asked.
@@ -53,17 +69,57 @@ function scheduleOf({ schedule, every }: SourceEntry): Schedule {
   return { kind: 'every', periodMs: every ?? PERIOD_MS }
 }
 
-function accessOf(auth: AuthEntry | undefined, absolute: (path: string) => string): Access {
+function accessOf(auth: AuthEntry | undefined, absolute: Absolute): Access {
+  if (auth?.github_app !== undefined) {
+    const { app_id: appId, installation_id: installationId, private_key: key, api_url: apiUrl } = auth.github_app
+    const privateKey = referenceOf(key, absolute)
+    return { kind: 'github-app', appId, installationId, privateKey, apiUrl: apiUrl ?? GITHUB_API }
+  }
+  return auth?.helper === undefined ? fixedAccessOf(auth, absolute) : helperOf(auth.helper, absolute)
+}
+
+const GITHUB_API = 'https://api.github.com'
+
+function fixedAccessOf(
+  auth: (Pick<AuthEntry, 'basic' | 'header'> & Partial<Pick<AuthEntry, 'token' | 'username'>>) | undefined,
+  absolute: Absolute,
+): FixedAccess {
   if (auth?.basic !== undefined) {
     return { kind: 'basic', username: auth.basic.username, password: referenceOf(auth.basic.password, absolute) }
   }
   if (auth?.token !== undefined) {
     return { kind: 'basic', username: auth.username ?? TOKEN_USERNAME, password: referenceOf(auth.token, absolute) }
   }
+  if (auth?.header !== undefined) {
+    return { kind: 'header', name: auth.header.name, value: referenceOf(auth.header.value, absolute) }
+  }
   return { kind: 'none' }
 }
 
-function referenceOf(entry: SecretEntry, absolute: (path: string) => string): SecretReference {
+function helperOf({ command, args = [], env = {}, timeout }: HelperEntry, absolute: Absolute): CredentialHelper {
+  const values = Object.entries(env).map(([name, entry]): [string, ProgramValue] => [
+    name,
+    'value' in entry ? { kind: 'value', value: entry.value } : referenceOf(entry, absolute),
+  ])
+  return {
+    kind: 'helper',
+    // A bare name is looked up in PATH.
+    command: command.includes('/') ? absolute(command) : command,
+    args,
+    env: Object.fromEntries(values),
+    timeoutMs: timeout ?? HELPER_MS,
+  }
+}
+
+const HELPER_MS = 30_000
+
+function proxyOf(proxy: SourceEntry['proxy'], absolute: Absolute): ProxyChoice {
+  if (proxy === undefined) return { kind: 'variables' }
+  if (proxy === 'none') return { kind: 'none' }
+  return { kind: 'named', url: new URL(proxy.url).origin, access: fixedAccessOf(proxy.auth, absolute) }
+}
+
+function referenceOf(entry: SecretEntry, absolute: Absolute): SecretReference {
   if (entry.env !== undefined) return { kind: 'env', name: entry.env }
   if (entry.file !== undefined) return { kind: 'file', path: absolute(entry.file) }
   return { kind: 'credential', name: entry.credential ?? '' }

@@ -19,8 +19,9 @@ export async function openGitTree(
 ): Promise<Tree> {
   const fetch = await openFetch(place, reach)
   try {
-    const authorization = await reach.authorization()
-    const opened = await fetch.worker.ask({ kind: 'open', revision, known, authorization }, fetch.within(signal))
+    const within = fetch.within(signal)
+    const way = await reach.way(within)
+    const opened = await fetch.worker.ask({ kind: 'open', revision, known, way }, within)
     return new GitTree(revision, opened, fetch, reach)
   } catch (cause) {
     await fetch[Symbol.asyncDispose]()
@@ -64,8 +65,8 @@ class GitTree implements Tree {
     const within = this.#fetch.within(signal)
     for (let from = 0; from < wanted.length; from += LOT) {
       const lot = wanted.slice(from, from + LOT)
-      const authorization = await this.#reach.authorization()
-      const answer = await this.#fetch.worker.ask({ kind: 'take', blobs: lot, authorization }, within)
+      const way = await this.#reach.way(within)
+      const answer = await this.#fetch.worker.ask({ kind: 'take', blobs: lot, way }, within)
       for (const [id, blob] of answer.blobs) taken.set(id, blob)
     }
     return taken

@@ -5,6 +5,7 @@ import type { GitSource } from '../../../src/sync/model/source.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
 import { openUpstream } from '../../../src/sync/upstream/open.ts'
 import { FETCH_LIMITS, NOTHING_KNOWN, type FetchLimits, type Upstream } from '../../../src/sync/upstream/upstream.ts'
+import { PLAIN_WAY, type Route, type Way } from '../../../src/sync/upstream/way.ts'
 import type { Repository } from '../../support/repository.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
@@ -12,6 +13,8 @@ interface Options {
   readonly ref?: string
   readonly limits?: Partial<FetchLimits>
   readonly authorization?: string
+  readonly headers?: Way['headers']
+  readonly route?: Partial<Route>
 }
 
 /** How a kind of upstream gets at a repository that a test has made. */
@@ -37,7 +40,7 @@ export async function reach(url: string, options: Options = {}): Promise<Reached
   const upstream = openUpstream(sourceAt(url, options.ref), {
     scratch: folder.path,
     limits: { ...FETCH_LIMITS, ...options.limits },
-    authorization: async () => options.authorization,
+    way: async () => wayOf(options),
   })
   return {
     upstream,
@@ -45,6 +48,11 @@ export async function reach(url: string, options: Options = {}): Promise<Reached
     scratch: () => readdir(folder.path),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   }
+}
+
+function wayOf({ authorization, headers = {}, route }: Options): Way {
+  const own = authorization === undefined ? headers : { ...headers, authorization }
+  return { headers: own, route: { ...PLAIN_WAY.route, ...route } }
 }
 
 /** One line for each entry that is no folder, as `git ls-tree -r -z` has it. */
