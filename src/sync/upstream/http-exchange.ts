@@ -65,13 +65,17 @@ async function sent(url: string, { method, headers, body, route, signal }: Asked
 interface Sending extends RequestOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal
+  readonly servername?: string
 }
 
 async function opened(url: string, route: Route, options: Sending): Promise<ClientRequest> {
   const { proxy } = route
   if (proxy === undefined) return openedTo(url, route, options)
-  if (!isSecure(url)) return openedTo(proxy.url, route, relayed(url, proxy, options))
-  const { openTunnel } = await import('./http-proxy.ts')
+  const { openTunnel, serverNameOf } = await import('./http-proxy.ts')
+  if (!isSecure(url)) {
+    const servername = serverNameOf(new URL(proxy.url))
+    return openedTo(proxy.url, route, { ...relayed(url, proxy, options), servername })
+  }
   const socket = await openTunnel(new URL(url), route, proxy, options.signal)
   return (await secureRequest())(url, { ...options, createConnection: () => socket })
 }

@@ -25,8 +25,16 @@ async function connectThrough(url: URL, route: Route, proxy: Proxy, signal: Abor
   const authority = `${url.hostname}:${url.port || '443'}`
   const request = new URL(proxy.url).protocol === 'https:' ? httpsRequest : httpRequest
   const agent = route.ca === undefined || request === httpRequest ? {} : { agent: (await trustIn(route.ca)).agent }
+  const servername = serverNameOf(new URL(proxy.url))
   const headers = { ...proxy.headers, host: authority }
-  const outgoing = request(proxy.url, { method: 'CONNECT', path: authority, headers, signal, ...agent })
+  const outgoing = request(proxy.url, {
+    method: 'CONNECT',
+    path: authority,
+    headers,
+    servername,
+    signal,
+    ...agent,
+  })
   const { promise, resolve, reject } = Promise.withResolvers<{ answer: IncomingMessage; socket: Socket }>()
   outgoing.once('connect', (answer, socket: Socket) => resolve({ answer, socket }))
   outgoing.on('error', (cause) => reject(connectionFailure(cause, what)))
@@ -35,6 +43,12 @@ async function connectThrough(url: URL, route: Route, proxy: Proxy, signal: Abor
   if (answer.statusCode === 200) return socket
   socket.destroy()
   throw proxyRefusal(answer.statusCode ?? 0, what, Object.keys(proxy.headers).length > 0)
+}
+
+/** What the certificate of a proxy is held against. Node would take the name out of the Host header, which is another's. */
+export function serverNameOf(proxy: URL): string {
+  const host = bareHost(proxy)
+  return isIP(host) === 0 ? host : ''
 }
 
 function bareHost({ hostname }: URL): string {
