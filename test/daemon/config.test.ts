@@ -61,8 +61,8 @@ test('a source needs an id and an address; all else has the defaults of the desi
 test('the example to copy is a configuration, and so it is with all that is commented out', async () => {
   const text = await readFile(EXAMPLE, 'utf8')
   const opened = text
-    .replaceAll(/^# (?=(?:state|retention|limits):)/gm, '')
-    .replaceAll(/^#(?= {3,}[a-z_]+:(?: |$))/gm, ' ')
+    .replaceAll(/^# (?=(?:state|retention|limits|defaults):)/gm, '')
+    .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(/^( +)# (?=(?:unlisted|update|names|strict|lfs|instructions|username): )/gm, '$1')
 
   const config = parse(opened)
@@ -72,6 +72,25 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.limits).toEqual(parse(text).limits)
   expect(config.retention).toEqual(parse(text).retention)
   expect(config.serve.instructions).toMatch(/^The skills of our team/)
+})
+
+test('each alternative that the example shows for `auth`, `ca` and `proxy` is one', async () => {
+  const text = await readFile(EXAMPLE, 'utf8')
+  const shown = [...text.matchAll(/^ {4}# ((?:auth|ca|proxy):.*(?:\n {4}# {3,}.*)*)/gm)].map(([, lines = '']) => lines)
+
+  for (const lines of shown) {
+    const keys = lines.replaceAll(/^ {4}# /gm, '').replaceAll(/^/gm, '    ')
+    expect(parse(`sources:\n  - id: a\n    url: https://x.example/y\n${keys}`).sources, lines).toHaveLength(1)
+  }
+  expect(shown.map((lines) => /^\w+:(?:\n {4}#)? *(\w*)/.exec(lines)?.[1])).toEqual([
+    'basic',
+    'header',
+    'github_app',
+    'helper',
+    '',
+    'none',
+    'url',
+  ])
 })
 
 test('paths are meant from the folder of the file, and ~ is the home folder', () => {

@@ -56,6 +56,8 @@ export class GitServer implements AsyncDisposable {
   fault: Fault = { kind: 'none' }
   /** What requests must carry; nothing unless set. */
   access: Access | undefined
+  /** Who is let in to which repository, besides; all unless set. */
+  doors: ((name: string, headers: IncomingMessage['headers']) => boolean) | undefined
   readonly #server: Server
   readonly #folders = new Map<string, string>()
   readonly #requests: GitRequest[] = []
@@ -118,14 +120,14 @@ export class GitServer implements AsyncDisposable {
     this.#requests.push(request)
     for (const listener of this.#waiting) listener(request)
 
-    if (!isAllowed(request, this.access)) {
+    const [path = '', query = ''] = request.url.split('?')
+    const [, name = '', rest = ''] = /^\/(.+?)\.git(\/.*)$/.exec(path) ?? []
+    if (!isAllowed(request, this.access) || this.doors?.(name, request.headers) === false) {
       response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="git"' }).end('credentials required\n')
       return
     }
     const fault = concerns(this.fault, request) ? this.fault : ({ kind: 'none' } as const)
     if (answerInstead(fault, request, response)) return
-    const [path = '', query = ''] = request.url.split('?')
-    const [, name = '', rest = ''] = /^\/(.+?)\.git(\/.*)$/.exec(path) ?? []
     const folder = this.#folders.get(decodeURIComponent(name))
     if (folder === undefined) {
       response.writeHead(404).end('no such repository\n')
