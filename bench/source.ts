@@ -6,6 +6,7 @@ const { Publisher } = await import('../src/sync/publisher.ts')
 const { pull } = await import('../src/sync/pull.ts')
 const { Store } = await import('../src/sync/store/store.ts')
 const { openUpstream } = await import('../src/sync/upstream/open.ts')
+const { PLAIN_WAY } = await import('../src/sync/upstream/way.ts')
 
 /** One source with a store of its own, as the daemon works with them, but for the daemon. */
 export interface OpenSource {
@@ -24,8 +25,8 @@ export async function openSource(url: string, state: string): Promise<OpenSource
   const { source } = configured
   const store = await Store.open(state)
   const { publisher } = await Publisher.open(store, [source.id], async () => true)
-  const authorization = async (): Promise<undefined> => undefined
-  const io = { store, open: openUpstream, limits, authorization, programs: NO_PROGRAMS }
+  const way = async (): Promise<typeof PLAIN_WAY> => PLAIN_WAY
+  const io = { store, open: openUpstream, limits, way, programs: NO_PROGRAMS }
   const { signal } = new AbortController()
   return {
     async firstSync() {
@@ -41,12 +42,8 @@ export async function openSource(url: string, state: string): Promise<OpenSource
       if (kind !== 'unchanged') throw new Error(`The poll ended with "${kind}"`)
     },
     async resolve() {
-      await openUpstream(source, {
-        scratch: state,
-        limits: limits.fetch,
-        authorization,
-        programs: NO_PROGRAMS,
-      }).resolve(signal)
+      const reach = { scratch: state, limits: limits.fetch, way, programs: NO_PROGRAMS }
+      await openUpstream(source, reach).resolve(signal)
     },
   }
 }

@@ -8,15 +8,18 @@ import { openUpstream, taken } from '../sync/take.ts'
 import type { Current, Pull } from '../sync/take.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import type { Parts } from './daemon.ts'
+import type { Keyring } from './keyring.ts'
 import { cleanedError, pullingOf } from './reaching.ts'
 
 /** Looks at what upstream has, for those who have to decide: nothing of it is served for that. */
 export class Candidates {
   readonly #config: Config
   readonly #parts: Parts
+  readonly #keyring: Keyring
   readonly #places: PQueue
 
-  constructor(config: Config, parts: Parts) {
+  constructor(config: Config, parts: Parts, keyring: Keyring) {
+    this.#keyring = keyring
     this.#config = config
     this.#parts = parts
     this.#places = new PQueue({ concurrency: config.limits.fetches.concurrency })
@@ -58,7 +61,7 @@ export class Candidates {
     const { source } = configured
     if (this.#config.mode.offline)
       throw new SyncError('source-unreachable', `Cannot look at "${source.id}": --offline lets nobody be asked`)
-    const io = pullingOf(configured, this.#config, this.#parts)
+    const io = pullingOf(configured, this.#config, this.#parts, this.#keyring)
     const one: Pull = { source, current, orders: { decision: UNDECIDED, offline: false }, io, signal }
     return this.#places.add(
       async () => {

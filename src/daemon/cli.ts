@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { inspect, parseArgs } from 'node:util'
 import type { ParseArgsOptionsConfig } from 'node:util'
 import { VERSION } from '../serve/version.ts'
 import { SyncError, mendOf } from '../sync/model/sync-error.ts'
@@ -25,6 +25,11 @@ const COMMANDS: readonly Command[] = [start, mcp, sync, status, list, show, lock
 /** Runs one command line. Results go to stdout, everything else to stderr. */
 export async function run(args: readonly string[], process: Streams & Signals): Promise<ExitStatus> {
   const redactor = new Redactor()
+  // Node would show it as it is, with whatever secret stands in it.
+  process.on('uncaughtException', (error) => {
+    process.stderr.write(`skillsyncd: ended by a fault of this program: ${redactor.clean(inspect(error))}\n`)
+    process.exit(1)
+  })
   try {
     const [name, ...rest] = args
     if (name === undefined || name === 'help' || name === '--help' || name === '-h') return print(process, helpText())
@@ -105,9 +110,10 @@ function failureOf(error: unknown): { readonly text: string; readonly status: Ex
 /** What was asked for does not go with the configuration. */
 const WRONG_USAGE: ReadonlySet<string> = new Set(['other-config', 'unknown-source'])
 
-/** What of a process a command line needs to be stopped. */
+/** What of a process a command line needs to be stopped, and to end in its own words. */
 export interface Signals {
   on(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
+  on(event: 'uncaughtException', listener: (error: unknown) => void): unknown
   exit(status: number): never
 }
 

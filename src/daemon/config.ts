@@ -21,6 +21,7 @@ import { CONFIG } from './config/schema.ts'
 import { configOf } from './config/settle.ts'
 import { readYaml } from './config/yaml.ts'
 import { codeOf } from './error-code.ts'
+import type { ProxyChoice } from './proxy.ts'
 import type { Place } from './config/yaml.ts'
 import type { SignedBy } from './trust.ts'
 
@@ -63,6 +64,9 @@ export interface ConfiguredSource {
   readonly webhook: { readonly provider: Provider; readonly secret: SecretReference } | undefined
   /** Who has to have signed what it serves; undefined if nobody has to. */
   readonly signed: SignedBy | undefined
+  /** The file of certificates that are trusted for its host besides those of the system. */
+  readonly ca: string | undefined
+  readonly proxy: ProxyChoice
 }
 
 export interface ServeConfig {

@@ -28,6 +28,7 @@ import { ControlError } from './control-client.ts'
 import { decisionAfter, isWaiting, type Verb } from './decide.ts'
 import { Hosts, leftAlone } from './hosts.ts'
 import { keptByLock } from './kept.ts'
+import { Keyring } from './keyring.ts'
 import { Lanes } from './lanes.ts'
 import { expectLock, lockedEntry } from './lock-rules.ts'
 import type { Log } from './log.ts'
@@ -68,6 +69,7 @@ export class Daemon implements AsyncDisposable {
   readonly #lanes: Lanes<Outcome>
   readonly #candidates: Candidates
   readonly #hosts: Hosts
+  readonly #keyring: Keyring
   readonly #startedAt: Date
   /** What the last pull of a source held after a look into it. */
   readonly #waiting = new Map<SourceId, Waiting>()
@@ -89,8 +91,10 @@ export class Daemon implements AsyncDisposable {
     this.#report = report
     this.#startedAt = parts.clock.now()
     this.#hosts = new Hosts(parts.clock)
-    this.#candidates = new Candidates(config, parts)
     const { fetches, fetch } = config.limits
+    const { environment, redactor, clock } = parts
+    this.#keyring = new Keyring({ environment, redactor, clock, fetchMs: fetch.totalMs })
+    this.#candidates = new Candidates(config, parts, this.#keyring)
     // To look where a ref points is one short answer, to fetch can take minutes: hosts that drip keep nobody from looking.
     const looking = { concurrency: 4 * fetches.concurrency, perHost: 2 * fetches.perHost }
     // A fetch names its own limit better than the lane that takes its place away.
@@ -312,8 +316,9 @@ export class Daemon implements AsyncDisposable {
     const orders = await this.#ordersOf(source)
     if ('kind' in orders) return this.#ended(source, orders, trigger, signal)
     const onResolved = (revision: Revision): void => this.#report.resolved(source, revision)
-    const pulling = { ...pullingOf(configured, this.#config, this.#parts), open, onResolved }
+    const pulling = { ...pullingOf(configured, this.#config, this.#parts, this.#keyring), open, onResolved }
     const pulled = await pull(source, current, orders, pulling, signal)
+    await this.#keyring.heard(configured, pulled, signal)
     signal.throwIfAborted()
     return this.#ended(source, pulled, trigger, signal)
   }
@@ -422,8 +427,8 @@ function hostOf(source: Source): string {
 }
 
 /** Equal for sources that are the same repository to the same reader. */
-function repositoryOf({ source, access }: ConfiguredSource): string {
-  return JSON.stringify([source.url, access])
+function repositoryOf({ source, access, ca, proxy }: ConfiguredSource): string {
+  return JSON.stringify([source.url, access, ca, proxy])
 }
 
 /** What must be on the disk is not stopped half way. */

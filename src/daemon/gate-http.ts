@@ -1,7 +1,8 @@
 import { isObject } from '../sync/store/json.ts'
 import { exchange } from '../sync/upstream/http-exchange.ts'
 import type { Answer } from '../sync/upstream/http-exchange.ts'
-import { authorizationOf, readSecret } from './config/access.ts'
+import { PLAIN_WAY } from '../sync/upstream/way.ts'
+import { headersOf, readSecret } from './config/access.ts'
 import type { GateAccess, GateAddress } from './config/gate.ts'
 import { codeOf } from './error-code.ts'
 import type { Gate, Verdict } from './gate.ts'
@@ -14,24 +15,22 @@ export async function askAddress(
   gate: Gate,
   signal: AbortSignal,
 ): Promise<Verdict> {
-  const authorization = await authorizationFor(access, gate)
+  const credential = await credentialFor(access, gate)
   signal.throwIfAborted()
-  const headers = { 'content-type': 'application/json', accept: 'application/json' }
+  const headers = { 'content-type': 'application/json', accept: 'application/json', ...credential }
   try {
-    const asked = authorization === undefined ? headers : { ...headers, authorization }
-    return await verdictIn(await exchange(url, { method: 'POST', headers: asked, body: document, signal }))
+    const { route } = PLAIN_WAY
+    return await verdictIn(await exchange(url, { method: 'POST', headers, body: document, signal, route }))
   } catch (cause) {
     if (cause instanceof Unanswered || !(cause instanceof Error)) throw cause
     throw new Unanswered(`the connection failed (${codeOf(cause) ?? cause.name})`, { cause })
   }
 }
 
-async function authorizationFor(access: GateAccess, gate: Gate): Promise<string | undefined> {
+async function credentialFor(access: GateAccess, gate: Gate): Promise<Readonly<Record<string, string>>> {
   const { environment, redactor } = gate
-  if (access.kind !== 'bearer') return authorizationOf(access, environment, redactor)()
-  const token = await readSecret(access.token, environment)
-  redactor.add(token)
-  return `Bearer ${token}`
+  if (access.kind !== 'bearer') return headersOf(access, environment, redactor)
+  return { authorization: `Bearer ${await readSecret(access.token, environment, redactor)}` }
 }
 
 async function verdictIn(answer: Answer): Promise<Verdict> {

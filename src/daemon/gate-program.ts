@@ -53,8 +53,7 @@ function verdictOf(status: number, said: readonly string[]): Verdict {
 async function variablesOf({ env }: GateProgram, { environment, redactor }: Gate): Promise<Record<string, string>> {
   const variables: Record<string, string> = { PATH: environment.variable('PATH') ?? USUAL_PATH, HOME: environment.home }
   for (const [name, value] of Object.entries(env)) {
-    variables[name] = value.kind === 'value' ? value.value : await readSecret(value, environment)
-    if (value.kind !== 'value') redactor.add(variables[name])
+    variables[name] = value.kind === 'value' ? value.value : await readSecret(value, environment, redactor)
   }
   return variables
 }

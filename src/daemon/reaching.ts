@@ -2,25 +2,26 @@ import type { Outcome } from '../sync/model/outcome.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import type { Pulling } from '../sync/take.ts'
 import { openUpstream } from '../sync/upstream/open.ts'
-import { authorizationOf, sshAccessOf } from './config/access.ts'
+import { sshAccessOf } from './config/access.ts'
 import type { GateConfig } from './config/gate.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import type { Parts } from './daemon.ts'
 import { askGate } from './gate.ts'
 import { candidateOf } from './gate-candidate.ts'
+import type { Keyring } from './keyring.ts'
 import { proverOf } from './proving.ts'
 import type { Redactor } from './redactor.ts'
 
 /** What a pull of this source works with. */
-export function pullingOf(configured: ConfiguredSource, config: Config, parts: Parts): Pulling {
+export function pullingOf(configured: ConfiguredSource, config: Config, parts: Parts, keyring: Keyring): Pulling {
   const { store, environment, redactor, open = openUpstream } = parts
-  const authorization = authorizationOf(configured.access, environment, redactor)
+  const way = keyring.wayTo(configured)
   const gate = config.gate && gateOf(config.gate, parts)
   const prove = proverOf(configured)
   const { git, ssh } = config.programs
   const access = sshAccessOf(configured.access, environment, redactor)
   const programs = { git, ssh, path: environment.path, access }
-  return { store, open, limits: config.limits, authorization, programs, ...(gate && { gate }), ...(prove && { prove }) }
+  return { store, open, limits: config.limits, way, programs, ...(gate && { gate }), ...(prove && { prove }) }
 }
 
 /** The operator's own gate, in the words of a pull. */

@@ -9,7 +9,6 @@ import type { Signers } from '../sync/model/trust.ts'
 import { mendOf } from '../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../sync/model/sync-error.ts'
 import type { SourceRecord } from '../sync/store/source-records.ts'
-import type { Access } from './config/access.ts'
 import { credentialOf } from './config/access.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import { VERSION } from '../serve/version.ts'
@@ -96,7 +95,8 @@ export function statusOf(input: StatusInput): Status {
   }
 }
 
-function sourceStatus({ source, access }: ConfiguredSource, input: StatusInput): SourceStatus {
+function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceStatus {
+  const { source } = configured
   const snapshot = input.catalog.snapshots.find((candidate) => candidate.source === source.id)
   const record = input.recordOf(source.id)
   const { revision, lastSuccess } = record ?? {}
@@ -111,7 +111,7 @@ function sourceStatus({ source, access }: ConfiguredSource, input: StatusInput):
     lastAttempt: record?.lastAttempt,
     lastSuccess,
     nextPoll: input.nextPolls.get(source.id)?.toISOString(),
-    condition: record?.condition && conditionOf(record.condition, access),
+    condition: record?.condition && conditionOf(record.condition, configured),
     tally: tallyOf(snapshot?.skills ?? []),
     findings: snapshot === undefined ? [] : findingsOf(snapshot),
   }
@@ -122,8 +122,8 @@ function servedOf({ revision, proof }: Snapshot): NonNullable<SourceStatus['serv
   return { commit, ref, ...(proof.signers !== undefined && { signers: proof.signers }) }
 }
 
-function conditionOf(condition: NonNullable<SourceRecord['condition']>, access: Access): Condition {
-  const credential = condition.code === 'credentials-rejected' ? credentialOf(access) : undefined
+function conditionOf(condition: NonNullable<SourceRecord['condition']>, configured: ConfiguredSource): Condition {
+  const credential = condition.code === 'credentials-rejected' ? credentialsOf(configured) : undefined
   return { ...condition, mend: mendOf(condition.code), ...(credential !== undefined && { credential }) }
 }
 
@@ -138,6 +138,13 @@ export function withFindings(status: Status, catalog: Catalog): Status {
     return { ...source, findings: snapshot === undefined ? [] : findingsOf(snapshot) }
   })
   return { ...status, sources }
+}
+
+/** That of the host, and that of the proxy before it. */
+function credentialsOf({ access, proxy }: ConfiguredSource): string | undefined {
+  const ofProxy = proxy.kind === 'named' ? credentialOf(proxy.access) : undefined
+  const named = [credentialOf(access), ofProxy && `${ofProxy} for the proxy`].filter((name) => name !== undefined)
+  return named.length === 0 ? undefined : named.join(', ')
 }
 
 const ORDER: readonly SourceFinding['standing'][] = ['withheld', 'tools', 'source', 'served', 'unlisted']

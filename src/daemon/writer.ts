@@ -3,6 +3,7 @@ import { systemClock } from './clock.ts'
 import type { Environment } from './config/environment.ts'
 import type { Config } from './config.ts'
 import { askDaemon, ControlError } from './control-client.ts'
+import { redacted } from './control-redaction.ts'
 import { serveControl, socketPathOf } from './control.ts'
 import type { ControlHandlers, ControlServer } from './control.ts'
 import { acquireLock } from './daemon-lock.ts'
@@ -46,7 +47,10 @@ export class Writer implements AsyncDisposable {
     try {
       await store.sweep()
       const daemon = await Daemon.start(config, { store, clock: systemClock, log, environment, redactor })
-      const control = await serveControl(socket, { ...requestHandlers(daemon, config), ...handlers })
+      const control = await serveControl(
+        socket,
+        redacted({ ...requestHandlers(daemon, config), ...handlers }, redactor),
+      )
       return new Writer(daemon, control, lock)
     } catch (error) {
       await lock.release()

@@ -26,7 +26,7 @@ export interface Pulling {
   /** Opens the way to the source, with a scratch folder of the store's. */
   readonly open: (source: Source, reach: Reach) => Upstream
   readonly limits: { readonly fetch: Reach['limits']; readonly disk: { readonly bytes: number } } & SurveyLimits
-  readonly authorization: Reach['authorization']
+  readonly way: Reach['way']
   readonly programs: Reach['programs']
   /** Who signed, or throws `revision-unverified`. Absent where nobody has to have signed. */
   readonly prove?: (proof: Proof, revision: Revision) => Promise<Signers>
@@ -230,8 +230,8 @@ function expectRoom({ store, limits }: Pulling): void {
 
 /** The way to the source, for one pull. */
 export function openUpstream({ source, io }: Pull, scratch: string): Upstream {
-  const { limits, authorization, programs } = io
-  return io.open(source, { scratch, limits: limits.fetch, authorization, programs })
+  const { limits, way, programs } = io
+  return io.open(source, { scratch, limits: limits.fetch, way, programs })
 }
 
 /** The raw objects of a snapshot. */

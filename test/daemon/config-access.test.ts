@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { execFile } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { type Access, authorizationOf, sshAccessOf } from '../../src/daemon/config/access.ts'
-import { environmentOf } from '../../src/daemon/config/environment.ts'
+import { type FixedAccess, headersOf, sshAccessOf } from '../../src/daemon/config/access.ts'
+import { type Environment, environmentOf } from '../../src/daemon/config/environment.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
 import { temporaryFolder } from '../support/temporary.ts'
@@ -13,12 +13,16 @@ function decoded(header: string | undefined): string {
   return Buffer.from(header?.replace('Basic ', '') ?? '', 'base64').toString()
 }
 
-function access(password: Extract<Access, { kind: 'basic' }>['password']): Access {
+function access(password: Extract<FixedAccess, { kind: 'basic' }>['password']): FixedAccess {
   return { kind: 'basic', username: 'x-access-token', password }
 }
 
+function authorizationOf(access: FixedAccess, environment: Environment, redactor: Redactor) {
+  return async () => (await headersOf(access, environment, redactor))['authorization']
+}
+
 test('without a credential there is no header', async () => {
-  expect(await authorizationOf({ kind: 'none' }, environmentOf({}, '/'), new Redactor())()).toBeUndefined()
+  expect(await headersOf({ kind: 'none' }, environmentOf({}, '/'), new Redactor())).toEqual({})
 })
 
 test('a token from the environment is read anew before each use', async () => {

@@ -50,6 +50,8 @@ test('a source needs an id and an address; all else has the defaults of the desi
       },
       access: { kind: 'none' },
       signed: undefined,
+      ca: undefined,
+      proxy: { kind: 'variables' },
     },
   ])
   expect(config.serve).toEqual({ http: { host: '127.0.0.1', port: 8741 }, instructions: undefined })
@@ -63,8 +65,8 @@ test('a source needs an id and an address; all else has the defaults of the desi
 test('the example to copy is a configuration, and so it is with all that is commented out', async () => {
   const text = await readFile(EXAMPLE, 'utf8')
   const opened = text
-    .replaceAll(/^# (?=(?:state|lock|retention|programs|limits|gate):)/gm, '')
-    .replaceAll(/^#(?= {3,}[a-z_]+:(?: |$))/gm, ' ')
+    .replaceAll(/^# (?=(?:state|lock|retention|programs|limits|gate|defaults):)/gm, '')
+    .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
       /^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|signed|instructions|username|passphrase): )/gm,
       '$1',
@@ -83,6 +85,25 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.serve.instructions).toMatch(/^The skills of our team/)
   expect(config.sources[0]?.webhook?.provider).toBe('github')
   expect(config.serve.operations).toEqual({ host: '127.0.0.1', port: 8742 })
+})
+
+test('each alternative that the example shows for `auth`, `ca` and `proxy` is one', async () => {
+  const text = await readFile(EXAMPLE, 'utf8')
+  const shown = [...text.matchAll(/^ {4}# ((?:auth|ca|proxy):.*(?:\n {4}# {3,}.*)*)/gm)].map(([, lines = '']) => lines)
+
+  for (const lines of shown) {
+    const keys = lines.replaceAll(/^ {4}# /gm, '').replaceAll(/^/gm, '    ')
+    expect(parse(`sources:\n  - id: a\n    url: https://x.example/y\n${keys}`).sources, lines).toHaveLength(1)
+  }
+  expect(shown.map((lines) => /^\w+:(?:\n {4}#)? *(\w*)/.exec(lines)?.[1])).toEqual([
+    'basic',
+    'header',
+    'github_app',
+    'helper',
+    '',
+    'none',
+    'url',
+  ])
 })
 
 test('paths are meant from the folder of the file, and ~ is the home folder', () => {

@@ -145,6 +145,68 @@ test('a secret within another leaves no rest of it, and an empty one hides nothi
   expect(redactor.clean('is xxabcyy and abc')).toBe('is *** and ***')
 })
 
+test('two secrets that overlap leave no rest of either', () => {
+  const redactor = new Redactor()
+
+  for (const secret of ['abcdef', 'defghi']) redactor.add(secret)
+
+  expect(redactor.clean('is abcdefghi abcdefabcdef')).toBe('is *** ******')
+})
+
+const KEY = [
+  '-----BEGIN RSA PRIVATE KEY-----',
+  'MIIEowIBAAKCAQEAcanary1',
+  'QyNTUxOQAAACAcanary2/w==',
+  '-----END RSA PRIVATE KEY-----',
+]
+
+test.each([
+  ['as it stands in JSON', (secret: string) => JSON.stringify({ secret })],
+  ['as it stands in JSON within JSON', (secret: string) => JSON.stringify(JSON.stringify({ secret }))],
+  ['as it stands in a path', (secret: string) => `/a/${encodeURIComponent(secret)}/b`],
+  [
+    'with small hexadecimal digits',
+    (secret: string) => encodeURIComponent(secret).replaceAll(/%../g, (hex) => hex.toLowerCase()),
+  ],
+  ['as it stands in a form', (secret: string) => new URLSearchParams({ secret }).toString()],
+  ['as it stands in base64, whatever follows', (secret: string) => Buffer.from(`${secret}xyz`).toString('base64')],
+  ['as it stands in base64url', (secret: string) => Buffer.from(secret).toString('base64url')],
+])('S29: a secret of several lines is taken out %s, whole or by the line', (_, written) => {
+  const redactor = new Redactor()
+  redactor.add(`${KEY.join('\n')}\n`)
+  redactor.add('CANARY "quoted" + ümlaut/slash')
+
+  const whole = redactor.clean(written(KEY.join('\n')))
+  const lines = KEY.slice(1, 3).map((line) => redactor.clean(written(line)))
+  const other = redactor.clean(written('CANARY "quoted" + ümlaut/slash'))
+
+  for (const text of [whole, ...lines, other]) {
+    expect(text).toContain('***')
+    expect(text).not.toMatch(/canary|MIIEowIBAAKCAQEA|QyNTUxOQAAACA|quoted|Q0FOQVJ|TUlJRW93|UXlOVFV4/i)
+  }
+})
+
+test.each([
+  `ghp_${'c'.repeat(36)}`,
+  `ghs_12345_eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiIxIn0.${'s'.repeat(64)}`,
+  `github_pat_11AAAAAAA0${'c'.repeat(40)}`,
+  `glpat-${'c'.repeat(20)}`,
+  `eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiIxIn0.${'s'.repeat(64)}`,
+  KEY.join('\n'),
+  JSON.stringify(KEY.join('\n')).slice(1, -1),
+])('S29: %j is taken out though nobody told of it', (secret) => {
+  expect(new Redactor().clean(`is (${secret}) there`)).toBe('is (***) there')
+})
+
+test('data is cleaned text by text, and stays what it is', () => {
+  const redactor = new Redactor()
+  redactor.add('a"b')
+
+  const cleaned = redactor.cleanAll({ list: ['a"b', 1, null], below: { text: 'authorization: x\\' } })
+
+  expect(cleaned).toEqual({ list: ['***', 1, null], below: { text: 'authorization: ***' } })
+})
+
 test('credentials that are renewed for ever do not pile up, and the newest are known', () => {
   const redactor = new Redactor()
   redactor.add('oldest-secret')
@@ -207,7 +269,22 @@ test('where there is no room even so, the head is left', () => {
 
 test('a text that was made to be slow to clean takes no long time', () => {
   const redactor = new Redactor()
-  const texts = ['a://', 'a.', 'authorization ', 'authorization:"', '?key', 'bearer ', 'cookie=', '://a@']
+  const texts = [
+    'a://',
+    'a.',
+    'authorization ',
+    'authorization:"',
+    '?key',
+    'bearer ',
+    'cookie=',
+    '://a@',
+    'eyJ',
+    'eyJaaaaaaaa.',
+    '-eyJaaaaaaaa.',
+    'ghp_',
+    '-----BEGIN PRIVATE KEY-----',
+    '-----BEGIN ',
+  ]
   const before = performance.now()
 
   const cleaned = texts.map((text) => redactor.clean(text.repeat(100_000 / text.length)))

@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 import { askBackend, type Answer } from './git-backend.ts'
+import type { Identity } from './certificates.ts'
 import type { Repository } from './repository.ts'
 
 /** How requests are answered wrongly. `on` narrows the fault to one kind of request; the others are answered well. */
@@ -42,6 +44,7 @@ export interface GitRequest {
   readonly method: string
   readonly url: string
   readonly authorization: string | undefined
+  readonly headers: IncomingMessage['headers']
   readonly gitProtocol: string | undefined
   readonly body: Buffer
 }
@@ -53,28 +56,31 @@ export class GitServer implements AsyncDisposable {
   fault: Fault = { kind: 'none' }
   /** What requests must carry; nothing unless set. */
   access: Access | undefined
+  /** Who is let in to which repository, besides; all unless set. */
+  doors: ((name: string, headers: IncomingMessage['headers']) => boolean) | undefined
   readonly #server: Server
   readonly #folders = new Map<string, string>()
   readonly #requests: GitRequest[] = []
   readonly #waiting = new Set<(request: GitRequest) => void>()
   readonly #end = new AbortController()
 
-  private constructor(server: Server) {
+  private constructor(server: Server, scheme: string) {
     this.#server = server
-    this.origin = originOf(server)
+    this.origin = `${scheme}://127.0.0.1:${portOf(server)}`
     server.on('request', (request, response) => {
       // A client that went away in the middle leaves nobody to tell.
       this.#answer(request, response).catch(() => response.destroy())
     })
   }
 
-  static async start(): Promise<GitServer> {
-    const server = createServer()
+  /** Over TLS, if it is given an identity. */
+  static async start(tls?: Identity): Promise<GitServer> {
+    const server = tls === undefined ? createServer() : createTlsServer(tls)
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
       server.listen(0, '127.0.0.1', resolve)
     })
-    return new GitServer(server)
+    return new GitServer(server, tls === undefined ? 'http' : 'https')
   }
 
   /** Serves a repository under a name, instead of the one served there before. Returns the URL to configure. */
@@ -114,14 +120,14 @@ export class GitServer implements AsyncDisposable {
     this.#requests.push(request)
     for (const listener of this.#waiting) listener(request)
 
-    if (!isAllowed(request, this.access)) {
+    const [path = '', query = ''] = request.url.split('?')
+    const [, name = '', rest = ''] = /^\/(.+?)\.git(\/.*)$/.exec(path) ?? []
+    if (!isAllowed(request, this.access) || this.doors?.(name, request.headers) === false) {
       response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="git"' }).end('credentials required\n')
       return
     }
     const fault = concerns(this.fault, request) ? this.fault : ({ kind: 'none' } as const)
     if (answerInstead(fault, request, response)) return
-    const [path = '', query = ''] = request.url.split('?')
-    const [, name = '', rest = ''] = /^\/(.+?)\.git(\/.*)$/.exec(path) ?? []
     const folder = this.#folders.get(decodeURIComponent(name))
     if (folder === undefined) {
       response.writeHead(404).end('no such repository\n')
@@ -139,10 +145,10 @@ export class GitServer implements AsyncDisposable {
   }
 }
 
-function originOf(server: Server): string {
+function portOf(server: Server): number {
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('The git server does not listen on a port')
-  return `http://127.0.0.1:${address.port}`
+  return address.port
 }
 
 function seen(incoming: IncomingMessage, body: Buffer): GitRequest {
@@ -150,6 +156,7 @@ function seen(incoming: IncomingMessage, body: Buffer): GitRequest {
     method: incoming.method ?? '',
     url: incoming.url ?? '',
     authorization: incoming.headers.authorization,
+    headers: incoming.headers,
     gitProtocol: header(incoming, 'git-protocol'),
     body: header(incoming, 'content-encoding') === 'gzip' ? gunzipSync(body) : body,
   }

@@ -12,6 +12,7 @@ import { RETENTION } from '../../src/sync/store/collect.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { FETCH_LIMITS } from '../../src/sync/upstream/upstream.ts'
 import { NO_PROGRAMS } from '../support/no-programs.ts'
+import { PLAIN_WAY } from '../../src/sync/upstream/way.ts'
 import { histories } from '../support/random-files.ts'
 import { ScriptedUpstream, blobId, skillText, treeId, type Files } from '../support/scripted-upstream.ts'
 import { temporaryFolder } from '../support/temporary.ts'
@@ -55,7 +56,7 @@ class Scene implements AsyncDisposable {
           fetch: FETCH_LIMITS,
           disk: { bytes: 2 ** 33 },
         },
-        authorization: async () => undefined,
+        way: async () => PLAIN_WAY,
         programs: NO_PROGRAMS,
         onResolved: ({ commit }) => void this.resolved.push(commit),
         ...io,

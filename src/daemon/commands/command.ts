@@ -98,13 +98,13 @@ export function logOf({ streams, environment, logLevel, redactor }: Context): Lo
 }
 
 /** Writes a result as JSON. */
-export function printJson({ streams }: Context, value: unknown): void {
-  streams.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+export function printJson({ streams, redactor }: Context, value: unknown): void {
+  streams.stdout.write(`${JSON.stringify(redactor.cleanAll(value), null, 2)}\n`)
 }
 
 /** Writes a result for people. */
-export function printLines({ streams }: Context, lines: readonly string[]): void {
-  streams.stdout.write(lines.map((line) => `${line}\n`).join(''))
+export function printLines({ streams, redactor }: Context, lines: readonly string[]): void {
+  streams.stdout.write(lines.map((line) => `${redactor.clean(line)}\n`).join(''))
 }
 
 function optional(value: unknown): string | undefined {

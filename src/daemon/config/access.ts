@@ -1,17 +1,19 @@
-import { constants, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { utf8 } from '../../sync/model/frontmatter.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { SshAccess, SshKey } from '../../sync/upstream/upstream.ts'
-import { codeOf } from '../error-code.ts'
+import { readBounded, whyNotOpened } from '../plain-file.ts'
 import type { Redactor } from '../redactor.ts'
 import type { Environment } from './environment.ts'
 
 /** How we prove to the host of a source who we are. It names secrets and never holds one. */
-export type Access =
+export type Access = FixedAccess | GitHubApp | CredentialHelper | SshKeyAccess
+
+/** What is sent as it is read. */
+export type FixedAccess =
   | { readonly kind: 'none' }
   | { readonly kind: 'basic'; readonly username: string; readonly password: SecretReference }
-  | SshKeyAccess
+  | { readonly kind: 'header'; readonly name: string; readonly value: SecretReference }
 
 /** A private key for ssh, and the hosts that are known. */
 export interface SshKeyAccess {
@@ -21,6 +23,28 @@ export interface SshKeyAccess {
   /** Absolute. Undefined for those of the user and of the system. */
   readonly knownHosts: string | undefined
 }
+
+/** An installation of a GitHub App, which is given a token for an hour. */
+export interface GitHubApp {
+  readonly kind: 'github-app'
+  readonly appId: number
+  readonly installationId: number
+  readonly privateKey: SecretReference
+  readonly apiUrl: string
+}
+
+/** A program that speaks the protocol of git's credential helpers. */
+export interface CredentialHelper {
+  readonly kind: 'helper'
+  readonly command: string
+  readonly args: readonly string[]
+  /** What it has in its environment besides PATH and HOME. */
+  readonly env: Readonly<Record<string, ProgramValue>>
+  readonly timeoutMs: number
+}
+
+/** What the environment of a program holds: a value that is no secret, or where it is read from. */
+export type ProgramValue = { readonly kind: 'value'; readonly value: string } | SecretReference
 
 /** Where a secret is read from. */
 export type SecretReference =
@@ -32,40 +56,53 @@ export type SecretReference =
 export const TOKEN_USERNAME = 'x-access-token'
 
 /**
- * What reads the value of the Authorization header. The secret is read anew by each call, so that one that was renewed is
- * used at once; one that cannot be read is `credentials-rejected`. Whatever was read is told to the redactor first.
+ * The headers that are sent. The secret is read anew by each call, so that one that was renewed is used at once; one that
+ * cannot be read is `credentials-rejected`. Whatever was read is told to the redactor first.
  */
-export function authorizationOf(
-  access: Access,
+export async function headersOf(
+  access: FixedAccess,
   environment: Environment,
   redactor: Redactor,
-): () => Promise<string | undefined> {
-  return async () => {
-    if (access.kind === 'none' || access.kind === 'ssh') return undefined
-    const password = await readSecret(access.password, environment)
-    const credentials = Buffer.from(`${access.username}:${password}`, 'utf8').toString('base64')
-    for (const secret of [password, credentials]) redactor.add(secret)
-    return `Basic ${credentials}`
+): Promise<Readonly<Record<string, string>>> {
+  switch (access.kind) {
+    case 'none':
+      return {}
+    case 'basic': {
+      const password = await readSecret(access.password, environment, redactor)
+      return { authorization: basicOf(access.username, password, redactor) }
+    }
+    case 'header':
+      return { [access.name.toLowerCase()]: await readSecret(access.value, environment, redactor) }
+    default:
+      return access satisfies never
   }
 }
 
-/** What reads a secret that is sent nowhere, in the same way. */
-export function secretOf(
-  reference: SecretReference,
-  environment: Environment,
-  redactor: Redactor,
-): () => Promise<string> {
-  return async () => {
-    const secret = await readSecret(reference, environment)
-    redactor.add(secret)
-    return secret
-  }
+/** The value of an Authorization header. */
+export function basicOf(username: string, password: string, redactor: Redactor): string {
+  const credentials = Buffer.from(`${username}:${password}`, 'utf8').toString('base64')
+  for (const secret of [password, credentials]) redactor.add(secret)
+  return `Basic ${credentials}`
 }
 
-/** What the secret is read from, for people; undefined where none is sent. */
+/** What proves who we are, for people; undefined where nothing is sent. Never a secret. */
 export function credentialOf(access: Access): string | undefined {
-  if (access.kind === 'none') return undefined
-  return nameOf(access.kind === 'ssh' ? access.key : access.password)
+  switch (access.kind) {
+    case 'none':
+      return undefined
+    case 'basic':
+      return nameOf(access.password)
+    case 'header':
+      return `header "${access.name}" from ${nameOf(access.value)}`
+    case 'github-app':
+      return `GitHub App ${access.appId}, installation ${access.installationId}, key from ${nameOf(access.privateKey)}`
+    case 'helper':
+      return `credential helper "${access.command}"`
+    case 'ssh':
+      return nameOf(access.key)
+    default:
+      return access satisfies never
+  }
 }
 
 /** How we prove over ssh who we are. What is read is told to the redactor first; a key in a file is read by ssh alone. */
@@ -78,8 +115,7 @@ export function sshAccessOf(access: Access, environment: Environment, redactor: 
       return { key: undefined, passphrase: undefined, agent, ...users }
     }
     const key = await sshKeyOf(access.key, environment, redactor)
-    const passphrase = access.passphrase && (await readSecret(access.passphrase, environment))
-    if (passphrase !== undefined) redactor.add(passphrase)
+    const passphrase = access.passphrase && (await readSecret(access.passphrase, environment, redactor))
     const { knownHosts } = access
     const hosts = knownHosts === undefined ? users : { knownHosts, systemHosts: false }
     return { key, passphrase, agent: undefined, ...hosts }
@@ -99,14 +135,29 @@ async function sshKeyOf(reference: SecretReference, environment: Environment, re
 /** A line of a key is longer than anything else that is printed by chance. */
 const KEY_LINE = 24
 
-/** The secret as it is now. Whoever reads it tells the redactor before it is used. */
-export async function readSecret(reference: SecretReference, environment: Environment): Promise<string> {
+/** What reads a secret that is sent nowhere, in the same way. */
+export function secretOf(
+  reference: SecretReference,
+  environment: Environment,
+  redactor: Redactor,
+): () => Promise<string> {
+  return async () => readSecret(reference, environment, redactor)
+}
+
+/** A secret, which the redactor knows from then on. `lines`: it may have several, as a private key has. */
+export async function readSecret(
+  reference: SecretReference,
+  environment: Environment,
+  redactor: Redactor,
+  shape: 'line' | 'lines' = 'line',
+): Promise<string> {
   const name = nameOf(reference)
   const secret = await rawSecret(reference, environment)
   if (secret === undefined || secret === '') throw rejected(`Cannot use the ${name}: it is not set, or empty`)
+  redactor.add(secret)
+  const control = shape === 'line' ? /\p{Cc}/u : /(?![\t\n\r])\p{Cc}/u
   // A second line is never meant, and no header could carry it.
-  if (/\p{Cc}/u.test(secret))
-    throw rejected(`Cannot use the ${name}: it holds a line break or another control character`)
+  if (control.test(secret)) throw rejected(`Cannot use the ${name}: it holds a line break or another control character`)
   return secret
 }
 
@@ -118,7 +169,8 @@ async function rawSecret(reference: SecretReference, environment: Environment): 
   return readSecretFile(join(environment.credentials, reference.name), name)
 }
 
-function nameOf(reference: SecretReference): string {
+/** What a secret is read from, for people. */
+export function nameOf(reference: SecretReference): string {
   if (reference.kind === 'env') return `environment variable "${reference.name}"`
   if (reference.kind === 'file') return `credential file "${reference.path}"`
   return `credential "${reference.name}"`
@@ -127,33 +179,14 @@ function nameOf(reference: SecretReference): string {
 const MAXIMUM_BYTES = 65_536
 
 async function readSecretFile(path: string, name: string): Promise<string> {
-  const bytes = await readBounded(path).catch((cause: unknown) => {
-    throw rejected(`Cannot read the ${name}: ${reasonOf(cause)}`, cause)
+  const bytes = await readBounded(path, MAXIMUM_BYTES).catch((cause: unknown) => {
+    throw rejected(`Cannot read the ${name}: ${whyNotOpened(cause)}`, cause)
   })
   if (bytes === undefined) throw rejected(`Cannot read the ${name}: it is not a plain file`)
   if (bytes.length > MAXIMUM_BYTES) throw rejected(`Cannot use the ${name}: it is over ${MAXIMUM_BYTES} bytes`)
   const text = utf8(bytes)
   if (text === undefined) throw rejected(`Cannot use the ${name}: it is not valid UTF-8`)
   return text.replace(/\r?\n$/, '')
-}
-
-/** The bytes of a plain file, one more than the bound at most. Undefined for what is none: a pipe would block for ever. */
-async function readBounded(path: string): Promise<Uint8Array | undefined> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  try {
-    if (!(await file.stat()).isFile()) return undefined
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(MAXIMUM_BYTES + 1), 0, MAXIMUM_BYTES + 1, 0)
-    return buffer.subarray(0, bytesRead)
-  } finally {
-    await file.close()
-  }
-}
-
-function reasonOf(cause: unknown): string {
-  const code = codeOf(cause)
-  if (code === 'ENOENT') return 'no such file'
-  if (code === 'EACCES') return 'permission denied'
-  return code ?? 'it cannot be opened'
 }
 
 function rejected(message: string, cause?: unknown): SyncError {

@@ -15,7 +15,7 @@ export interface Environment {
   readonly path: string
   /** What is written to stderr goes to the journal. */
   readonly journal: boolean
-  /** A variable as it is now. For credentials, and for the PATH of programs: everything else has a name above. */
+  /** A variable as it is now. For credentials, proxies and the PATH of programs: everything else has a name above. */
   readonly variable: (name: string) => string | undefined
 }
 

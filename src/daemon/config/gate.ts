@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path'
-import type { Access, SecretReference } from './access.ts'
+import type { FixedAccess, SecretReference } from './access.ts'
 import type { ConfigFile } from './schema.ts'
 
 /** Who is asked before each publish. */
@@ -31,7 +31,7 @@ export interface GateAddress {
 }
 
 /** A token without a user name is none of git: it goes as what it is. */
-export type GateAccess = Access | { readonly kind: 'bearer'; readonly token: SecretReference }
+export type GateAccess = FixedAccess | { readonly kind: 'bearer'; readonly token: SecretReference }
 
 type GateEntry = NonNullable<ConfigFile['gate']>
 type AuthEntry = NonNullable<GateEntry['auth']>
@@ -39,7 +39,7 @@ type SecretEntry = NonNullable<AuthEntry['token']>
 
 /** How the rest of the configuration is settled: what an entry of `auth`, a secret and a path mean there. */
 export interface Settling {
-  readonly access: (auth: AuthEntry | undefined) => Access
+  readonly access: (auth: AuthEntry | undefined) => FixedAccess
   readonly reference: (entry: SecretEntry) => SecretReference
   readonly absolute: (path: string) => string
 }

@@ -22,12 +22,7 @@ export const LATER: readonly Later[] = [
   { key: 'sources[].archives' },
   { key: 'sources[].max_age' },
   { key: 'sources[].required', values: (value) => value === true },
-  { key: 'sources[].auth.github_app' },
-  { key: 'sources[].auth.helper' },
-  { key: 'sources[].auth.header' },
   { key: 'sources[].backend', values: (value) => value === 'embedded' || value === 'system' },
-  { key: 'sources[].ca' },
-  { key: 'sources[].proxy' },
   { key: 'sources[].fallback' },
   { key: 'sources[].approval' },
   { key: 'sources[].fetch' },
@@ -35,7 +30,6 @@ export const LATER: readonly Later[] = [
   { key: 'sources[].unverifiable' },
   { key: 'sources[].packed' },
   { key: 'sources[].uris' },
-  { key: 'defaults' },
   {
     key: 'serve.http.host',
     values: (value) => typeof value === 'string' && !isLoopback(value),
@@ -66,16 +60,17 @@ export const LATER: readonly Later[] = [
   { key: 'gate.auth.ssh' },
   { key: 'gate.auth.github_app' },
   { key: 'gate.auth.helper' },
-  { key: 'gate.auth.header' },
   { key: 'audit' },
   { key: 'log' },
   { key: 'programs.gpg' },
 ]
 
-/** What the configuration uses and this version cannot honour. */
+/** What the configuration uses and this version cannot honour, of a source or said for many by `defaults`. */
 export function laterFaults(value: unknown): Fault[] {
   return LATER.flatMap((later) =>
-    uses(value, later.key.split('.'), [])
+    [later.key, later.key.replace(/^sources\[\]/, 'defaults[]')]
+      .filter((key, index, keys) => keys.indexOf(key) === index)
+      .flatMap((key) => uses(value, key.split('.'), []))
       .filter((use) => later.values?.(use.value) ?? true)
       .map((use): Fault => ({ path: use.path, at: 'key', message: later.message ?? 'is not in this version yet' })),
   )

@@ -60,7 +60,7 @@ export function looksLikeSecret(text: string): boolean {
 }
 
 const TOKENS = [
-  /\bgh[opsur]_[A-Za-z0-9]{20}/,
+  /\bgh[opsur]_\w{20}/,
   /\bgithub_pat_\w{20}/,
   /\bgl(?:pat|dt|rt|ptt)-[\w-]{16}/,
   /\bxox[abeoprs]-[\w-]{10}/,

@@ -1,7 +1,6 @@
 import { isObject } from '../../sync/store/json.ts'
+import { accessFaults, authMisuse, timeFaults } from './access-rules.ts'
 import { laterFaults } from './later.ts'
-import { isLoopback } from './loopback.ts'
-import { isSshAddress } from './values.ts'
 import { keyText, looksLikeSecret } from './problem.ts'
 import type { Fault, KeyPath } from './problem.ts'
 
@@ -17,6 +16,7 @@ export function ruleFaults(value: unknown): Fault[] {
     ...sources.flatMap((source, index) => sourceFaults(source, ['sources', index])),
     ...addressFaults(value),
     ...gateFaults(isObject(value) ? value['gate'] : undefined),
+    ...accessFaults(sources, entriesOf(value, 'defaults')),
     ...inlineSecrets(value, []),
     ...laterFaults(value),
   ]
@@ -47,12 +47,7 @@ function sourceFaults(source: unknown, path: KeyPath): Fault[] {
   const places = ['url', 'path', 'mcp'].filter((key) => Object.hasOwn(source, key))
   if (places.length === 0) faults.push({ path, message: 'needs `url`, the address of a git repository' })
   if (places.length > 1) faults.push({ path, message: `has ${inWords(places)}; keep one of them` })
-  if (Object.hasOwn(source, 'schedule') && Object.hasOwn(source, 'every')) {
-    faults.push({ path: [...path, 'every'], at: 'key', message: 'stands beside `schedule`; keep one of the two' })
-  }
-  const misuse = Object.hasOwn(source, 'auth') ? authMisuse(source['url'], source['auth']) : undefined
-  if (misuse !== undefined) faults.push({ path: [...path, 'auth'], at: 'key', message: misuse })
-  return faults
+  return [...faults, ...timeFaults(source, path)]
 }
 
 function gateFaults(gate: unknown): Fault[] {
@@ -65,21 +60,8 @@ function gateFaults(gate: unknown): Fault[] {
       at: 'key',
       message: `goes with \`${key === 'auth' ? 'url' : 'command'}\` alone`,
     }))
-  const misuse = Object.hasOwn(gate, 'auth') ? authMisuse(gate['url'], gate['auth']) : undefined
+  const misuse = Object.hasOwn(gate, 'auth') ? authMisuse(gate['url'], gate['auth'], undefined) : undefined
   return misuse === undefined ? faults : [...faults, { path: ['gate', 'auth'], at: 'key', message: misuse }]
-}
-
-/** Why a credential must not stand beside this address. */
-function authMisuse(url: unknown, auth: unknown): string | undefined {
-  if (typeof url !== 'string') return undefined
-  const isForSsh = isObject(auth) && Object.hasOwn(auth, 'ssh')
-  if (isSshAddress(url)) return isForSsh ? undefined : 'must be `ssh` for an address of ssh; a token has no use there'
-  if (!URL.canParse(url)) return undefined
-  if (isForSsh) return '`ssh` has no use with this address; it goes with ssh://… and git@host:path'
-  const { protocol, hostname } = new URL(url)
-  if (protocol === 'file:') return 'has no use with a file: address; remove it'
-  const isOpen = protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, ''))
-  return isOpen ? 'would cross the network in clear over http:; use https' : undefined
 }
 
 /** Two listeners at one address. What they are if nothing is said is said by the schema too. */

@@ -83,8 +83,8 @@ const SSH = z.strictObject({
 const GITHUB_APP = z.strictObject({
   app_id: z.int().min(1).describe('The id of the app.'),
   installation_id: z.int().min(1).describe('The id of its installation.'),
-  private_key: SECRET.describe('Where its private key (PEM) is read from.'),
-  api_url: webUrl().optional().describe('The API of a GitHub Enterprise Server.'),
+  private_key: SECRET.describe('Where its private key (PEM, RSA) is read from.'),
+  api_url: webUrl().optional().describe('The API of a GitHub Enterprise Server: https://HOST/api/v3.'),
 })
 
 const HEADER = z.strictObject({
@@ -95,6 +95,14 @@ const HEADER = z.strictObject({
     .describe('The name of the HTTP header.'),
   value: SECRET.describe('Where its value is read from.'),
 })
+
+/** How we prove to a proxy who we are. */
+export const PROXY_AUTH = z
+  .strictObject({
+    basic: BASIC.optional().describe('A user name and a password.'),
+    header: HEADER.optional().describe('A header of your own, such as Proxy-Authorization with another scheme.'),
+  })
+  .refine(...oneOf('basic', 'header'))
 
 const FORMS = ['token', 'basic', 'ssh', 'github_app', 'helper', 'header'] as const
 
@@ -111,7 +119,7 @@ export const AUTH = z
     ssh: SSH.optional().describe('A private key for ssh.'),
     github_app: GITHUB_APP.optional().describe('A GitHub App, whose tokens are made and renewed as needed.'),
     helper: z
-      .strictObject({ ...PROGRAM, timeout: duration().optional().describe('How long it may take.') })
+      .strictObject({ ...PROGRAM, timeout: duration().optional().describe('How long it may take. Default: 30s.') })
       .optional()
       .describe('A git credential helper: asked on its standard input, as git asks it.'),
     header: HEADER.optional().describe('A header of your own, such as X-Api-Key.'),

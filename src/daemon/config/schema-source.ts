@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isVersionRange } from '../../sync/model/tag-range.ts'
-import { AUTH, PROGRAM, SECRET } from './schema-access.ts'
+import { AUTH, PROGRAM, PROXY_AUTH, SECRET } from './schema-access.ts'
 import { bytes, count, cron, duration, folder, gitUrl, globs, id, line, path, ref, webUrl } from './values.ts'
 
 // One entry of `sources`, those of later versions included: a key is named once and for ever.
@@ -67,7 +67,7 @@ const BUDGETS = z.strictObject({
 
 const PROXY = z.strictObject({
   url: webUrl().describe('The address of the proxy.'),
-  auth: AUTH.optional().describe('How we prove to the proxy who we are.'),
+  auth: PROXY_AUTH.optional().describe('How we prove to the proxy who we are.'),
 })
 
 /** What can be said of one source, and by `defaults` of all whose address begins alike. */
@@ -93,7 +93,7 @@ export const SHARED = {
   proxy: z
     .union([z.literal('none'), PROXY], { error: 'must be none, or { url: …, auth: … }' })
     .optional()
-    .describe('The proxy that leads to this host, or none.'),
+    .describe('The proxy that leads to this host, or none. Default: what HTTPS_PROXY, HTTP_PROXY and NO_PROXY say.'),
 }
 
 const WHERE = {

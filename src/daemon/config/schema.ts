@@ -3,13 +3,13 @@ import { AUTH, oneOf, PROGRAM } from './schema-access.ts'
 import { KEPT, LIMITS } from './schema-limits.ts'
 import { SERVE } from './schema-serve.ts'
 import { SHARED, SOURCE } from './schema-source.ts'
-import { bytes, count, duration, id, line, path, prose, webUrl } from './values.ts'
+import { addressPrefix, bytes, count, duration, id, line, path, prose, webUrl } from './values.ts'
 
 // Every key of skillsyncd.yaml, those of later versions included. `config/skillsyncd.schema.json` is made from this.
 
 const DEFAULTS = z.strictObject({
-  match: line().describe(
-    'The addresses meant: those that begin with this, up to a slash or their end. The longest match wins.',
+  match: addressPrefix().describe(
+    'The addresses meant: those that begin with this, up to a slash or their end. For each key the longest match wins.',
   ),
   ...SHARED,
 })

@@ -1,8 +1,10 @@
 import { dirname, join, resolve } from 'node:path'
 import type { AskedRef } from '../../sync/model/revision.ts'
 import type { Brakes, Schedule, Source } from '../../sync/model/source.ts'
+import type { ProxyChoice } from '../proxy.ts'
 import { TOKEN_USERNAME } from './access.ts'
-import type { Access, SecretReference } from './access.ts'
+import type { Access, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './access.ts'
+import { withDefaults } from './defaults.ts'
 import type { Environment } from './environment.ts'
 import { gateOf } from './gate.ts'
 import type { ConfigFile } from './schema.ts'
@@ -11,6 +13,7 @@ import type { SignedBy } from '../trust.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
 type AuthEntry = NonNullable<SourceEntry['auth']>
+type HelperEntry = NonNullable<AuthEntry['helper']>
 type SecretEntry = NonNullable<AuthEntry['token']>
 type SignedEntry = NonNullable<SourceEntry['signed']>
 type LimitsEntry = ConfigFile['limits']
@@ -20,18 +23,15 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
   const absolute = (path: string) => absolutePath(path, dirname(fileName), environment)
   const settling = {
     absolute,
-    access: (auth: AuthEntry | undefined) => accessOf(auth, absolute),
+    access: (auth: AuthEntry | undefined) => fixedAccessOf(auth, absolute),
     reference: (entry: SecretEntry) => referenceOf(entry, absolute),
   }
-  const enabled = file.sources.filter((source) => source.enabled)
+  const enabled = file.sources
+    .filter((source) => source.enabled)
+    .map((source) => withDefaults(source, source.url ?? '', file.defaults ?? []))
   return {
     file: resolve(fileName),
-    sources: enabled.map((entry) => ({
-      source: sourceOf(entry),
-      access: accessOf(entry.auth, absolute),
-      webhook: webhookOf(entry.webhook, absolute),
-      signed: signedOf(entry.signed, absolute),
-    })),
+    sources: enabled.map((entry) => configuredOf(entry, absolute)),
     serve: {
       http: { host: file.serve.http.host, port: file.serve.http.port },
       operations: file.serve.operations,
@@ -66,6 +66,19 @@ function absolutePath(path: string, folder: string, environment: Environment): s
   return resolve(folder, path)
 }
 
+type Absolute = (path: string) => string
+
+function configuredOf(entry: SourceEntry, absolute: Absolute): ConfiguredSource {
+  return {
+    source: sourceOf(entry),
+    access: accessOf(entry.auth, absolute),
+    ca: entry.ca === undefined ? undefined : absolute(entry.ca),
+    proxy: proxyOf(entry.proxy, absolute),
+    webhook: webhookOf(entry.webhook, absolute),
+    signed: signedOf(entry.signed, absolute),
+  }
+}
+
 function sourceOf(entry: SourceEntry): Source {
   const { id, url, update, root, include, exclude, unlisted, names, strict, lfs, policy } = entry
   // The table of later keys refuses a file with another kind of source before this is asked.
@@ -93,9 +106,11 @@ function scheduleOf({ schedule, every }: SourceEntry): Schedule {
   return { kind: 'every', periodMs: every ?? PERIOD_MS }
 }
 
-function accessOf(auth: AuthEntry | undefined, absolute: (path: string) => string): Access {
-  if (auth?.basic !== undefined) {
-    return { kind: 'basic', username: auth.basic.username, password: referenceOf(auth.basic.password, absolute) }
+function accessOf(auth: AuthEntry | undefined, absolute: Absolute): Access {
+  if (auth?.github_app !== undefined) {
+    const { app_id: appId, installation_id: installationId, private_key: key, api_url: apiUrl } = auth.github_app
+    const privateKey = referenceOf(key, absolute)
+    return { kind: 'github-app', appId, installationId, privateKey, apiUrl: apiUrl ?? GITHUB_API }
   }
   if (auth?.ssh !== undefined) {
     const { key, passphrase, known_hosts: hosts } = auth.ssh
@@ -106,8 +121,23 @@ function accessOf(auth: AuthEntry | undefined, absolute: (path: string) => strin
       knownHosts: hosts && absolute(hosts),
     }
   }
+  return auth?.helper === undefined ? fixedAccessOf(auth, absolute) : helperOf(auth.helper, absolute)
+}
+
+const GITHUB_API = 'https://api.github.com'
+
+function fixedAccessOf(
+  auth: (Pick<AuthEntry, 'basic' | 'header'> & Partial<Pick<AuthEntry, 'token' | 'username'>>) | undefined,
+  absolute: Absolute,
+): FixedAccess {
+  if (auth?.basic !== undefined) {
+    return { kind: 'basic', username: auth.basic.username, password: referenceOf(auth.basic.password, absolute) }
+  }
   if (auth?.token !== undefined) {
     return { kind: 'basic', username: auth.username ?? TOKEN_USERNAME, password: referenceOf(auth.token, absolute) }
+  }
+  if (auth?.header !== undefined) {
+    return { kind: 'header', name: auth.header.name, value: referenceOf(auth.header.value, absolute) }
   }
   return { kind: 'none' }
 }
@@ -116,7 +146,30 @@ function webhookOf(entry: SourceEntry['webhook'], absolute: (path: string) => st
   return entry && { provider: entry.provider, secret: referenceOf(entry.secret, absolute) }
 }
 
-function referenceOf(entry: SecretEntry, absolute: (path: string) => string): SecretReference {
+function helperOf({ command, args = [], env = {}, timeout }: HelperEntry, absolute: Absolute): CredentialHelper {
+  const values = Object.entries(env).map(([name, entry]): [string, ProgramValue] => [
+    name,
+    'value' in entry ? { kind: 'value', value: entry.value } : referenceOf(entry, absolute),
+  ])
+  return {
+    kind: 'helper',
+    // A bare name is looked up in PATH.
+    command: command.includes('/') ? absolute(command) : command,
+    args,
+    env: Object.fromEntries(values),
+    timeoutMs: timeout ?? HELPER_MS,
+  }
+}
+
+const HELPER_MS = 30_000
+
+function proxyOf(proxy: SourceEntry['proxy'], absolute: Absolute): ProxyChoice {
+  if (proxy === undefined) return { kind: 'variables' }
+  if (proxy === 'none') return { kind: 'none' }
+  return { kind: 'named', url: new URL(proxy.url).origin, access: fixedAccessOf(proxy.auth, absolute) }
+}
+
+function referenceOf(entry: SecretEntry, absolute: Absolute): SecretReference {
   if (entry.env !== undefined) return { kind: 'env', name: entry.env }
   if (entry.file !== undefined) return { kind: 'file', path: absolute(entry.file) }
   return { kind: 'credential', name: entry.credential ?? '' }

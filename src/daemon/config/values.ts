@@ -181,6 +181,19 @@ export function gitUrl() {
   })
 }
 
+/** What addresses of git repositories begin with: of one host at least. */
+export function addressPrefix(): z.ZodString {
+  return line().superRefine((text, context) => {
+    const message = prefixFault(text)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
+}
+
+function prefixFault(text: string): string | undefined {
+  // All that is at one host over ssh, in the short form.
+  return /^[\w.-]+@[\w.-]+:?$/.test(text) ? undefined : gitUrlFault(text)
+}
+
 const GIT_SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'file:'])
 
 /** What is wrong with the address, without a part of it: any part may be the secret. */

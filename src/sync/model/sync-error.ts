@@ -49,6 +49,13 @@ export class Damaged extends SyncError {
   }
 }
 
+/** The host itself refused the credential that it was sent: whoever gave it out is not to give out the same again. */
+export class CredentialRefused extends SyncError {
+  constructor(message: string) {
+    super('credentials-rejected', message)
+  }
+}
+
 /** What a person can try next, one sentence per code. Shown by status and by the command line under the error. */
 export function mendOf(code: SyncErrorCode): string {
   return MENDS[code]

@@ -6,12 +6,13 @@ import type { Answer } from './http-exchange.ts'
 import { connectionFailure, failureOf } from './http-failure.ts'
 import { guarded } from './pkt-line.ts'
 import type { FetchLimits } from './upstream.ts'
+import type { Way } from './way.ts'
 
 /** What one exchange with a host may use up. `bytes` is shared by all of its requests, and counted down. */
 export interface HttpAllowance {
   readonly limits: Pick<FetchLimits, 'connectMs' | 'idleMs' | 'totalMs'>
   readonly bytes: ByteBudget
-  readonly authorization: string | undefined
+  readonly way: Way
   readonly signal: AbortSignal
 }
 
@@ -56,7 +57,7 @@ export class GitHttp implements HttpClient {
       const method = call.method ?? 'GET'
       const answer = await this.#ask(method, call, watch)
       watch.heard()
-      const failure = failureOf(answer, what, this.#allowance.authorization !== undefined)
+      const failure = failureOf(answer, what, Object.keys(this.#allowance.way.headers).length > 0)
       if (failure !== undefined) throw failure
       expectGit(answer, method, what)
       return {
@@ -75,15 +76,16 @@ export class GitHttp implements HttpClient {
 
   async #ask(method: string, call: HttpCall, watch: Watch): Promise<Answer> {
     const headers = this.#headers(call)
+    const { route } = this.#allowance.way
     if (method !== 'GET') {
       const body = await joined(call.body ?? [])
-      const answer = await exchange(call.url, { method, headers, body, signal: watch.signal })
+      const answer = await exchange(call.url, { method, headers, body, route, signal: watch.signal })
       if (isRedirect(answer)) throw refusedRedirect(answer, this.#url, `it answers a ${method}`)
       return answer
     }
     let url = new URL(call.url)
     for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
-      const answer = await exchange(url.href, { method, headers, signal: watch.signal })
+      const answer = await exchange(url.href, { method, headers, route, signal: watch.signal })
       if (!isRedirect(answer)) {
         this.#base = baseOf(url)
         return answer
@@ -102,9 +104,11 @@ export class GitHttp implements HttpClient {
     // A packed answer would make the cap on bytes a cap on something else.
     headers['accept-encoding'] = 'identity'
     headers['user-agent'] = USER_AGENT
-    const { authorization } = this.#allowance
-    if (authorization !== undefined && new URL(call.url).origin === new URL(this.#url).origin) {
-      setCredential(headers, authorization, this.#url)
+    if (new URL(call.url).origin === new URL(this.#url).origin) {
+      for (const [name, value] of Object.entries(this.#allowance.way.headers)) {
+        expectHeader(name, value, this.#url)
+        headers[name] = value
+      }
     }
     return headers
   }
@@ -186,10 +190,9 @@ class Watch {
   readonly #abort = () => this.#controller.abort()
 }
 
-function setCredential(headers: Record<string, string>, value: string, url: string): void {
+function expectHeader(name: string, value: string, url: string): void {
   try {
-    validateHeaderValue('authorization', value)
-    headers['authorization'] = value
+    validateHeaderValue(name, value)
   } catch {
     // Without the cause: it has the value in it.
     throw new SyncError(

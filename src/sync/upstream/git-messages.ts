@@ -1,9 +1,10 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
-import { SyncError, type SyncErrorCode } from '../model/sync-error.ts'
+import { CredentialRefused, SyncError, type SyncErrorCode } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
 import type { ProgramTarget } from './git-program.ts'
 import type { Server } from './git-remote.ts'
 import type { FetchLimits, KnownTrees, Relation } from './upstream.ts'
+import type { Way } from './way.ts'
 
 /** Where a repository's objects are. */
 export type Place =
@@ -25,15 +26,15 @@ export type WorkerRequest =
       readonly kind: 'open'
       readonly revision: Revision
       readonly known: KnownTrees
-      readonly authorization: string | undefined
+      readonly way: Way
     }
-  | { readonly kind: 'take'; readonly blobs: readonly ObjectId[]; readonly authorization: string | undefined }
+  | { readonly kind: 'take'; readonly blobs: readonly ObjectId[]; readonly way: Way }
   | { readonly kind: 'peel'; readonly id: ObjectId }
   | {
       readonly kind: 'relate'
       readonly from: ObjectId
       readonly to: ObjectId
-      readonly authorization: string | undefined
+      readonly way: Way
     }
 
 export type WorkerAnswer =
@@ -59,12 +60,16 @@ export interface Failure {
   readonly code: SyncErrorCode
   readonly message: string
   readonly retryAfterMs: number | undefined
+  /** It is a `CredentialRefused`. */
+  readonly refused: boolean
 }
 
-export function failureFrom({ code, message, retryAfterMs }: SyncError): Failure {
-  return { code, message, retryAfterMs }
+export function failureFrom(error: SyncError): Failure {
+  const { code, message, retryAfterMs } = error
+  return { code, message, retryAfterMs, refused: error instanceof CredentialRefused }
 }
 
-export function errorOf({ code, message, retryAfterMs }: Failure): SyncError {
+export function errorOf({ code, message, retryAfterMs, refused }: Failure): SyncError {
+  if (refused) return new CredentialRefused(message)
   return new SyncError(code, message, retryAfterMs === undefined ? {} : { retryAfterMs })
 }

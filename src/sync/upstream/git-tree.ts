@@ -21,9 +21,10 @@ export async function openGitTree(
 ): Promise<Tree> {
   const fetch = await openFetch(place, reach)
   try {
-    const authorization = await reach.authorization()
-    await fetch.supply(revision, fetch.within(signal))
-    const opened = await fetch.worker.ask({ kind: 'open', revision, known, authorization }, fetch.within(signal))
+    const within = fetch.within(signal)
+    const way = await reach.way(within)
+    await fetch.supply(revision, within)
+    const opened = await fetch.worker.ask({ kind: 'open', revision, known, way }, within)
     return new GitTree(revision, opened, fetch, reach)
   } catch (cause) {
     await fetch[Symbol.asyncDispose]()
@@ -49,9 +50,10 @@ export async function relate(
   if (place.kind === 'remote' && !place.server.filters) return 'unknown'
   const limits = { ...reach.limits, totalMs: Math.min(reach.limits.totalMs, HISTORY_LIMITS.ms) }
   await using fetch = await openFetch(place, { ...reach, limits })
-  const authorization = await reach.authorization()
-  await fetch.supplyHistory([from, to], fetch.within(signal))
-  return (await fetch.worker.ask({ kind: 'relate', from, to, authorization }, fetch.within(signal))).relation
+  const within = fetch.within(signal)
+  const way = await reach.way(within)
+  await fetch.supplyHistory([from, to], within)
+  return (await fetch.worker.ask({ kind: 'relate', from, to, way }, within)).relation
 }
 
 class GitTree implements Tree {
@@ -84,11 +86,11 @@ class GitTree implements Tree {
     const within = this.#fetch.within(signal)
     for (let from = 0; from < wanted.length; from += LOT) {
       const lot = wanted.slice(from, from + LOT)
-      const authorization = await this.#reach.authorization()
+      const way = await this.#reach.way(within)
       const refused = await this.#fetch.prepare(lot, within)
       for (const [id, blob] of refused) taken.set(id, blob)
       const blobs = lot.filter((id) => !refused.has(id))
-      const answer = await this.#fetch.worker.ask({ kind: 'take', blobs, authorization }, within)
+      const answer = await this.#fetch.worker.ask({ kind: 'take', blobs, way }, within)
       for (const [id, blob] of answer.blobs) taken.set(id, blob)
     }
     return taken

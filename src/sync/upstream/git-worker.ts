@@ -30,15 +30,15 @@ import type { KnownTrees } from './upstream.ts'
 async function answer(request: WorkerRequest): Promise<WorkerAnswer> {
   switch (request.kind) {
     case 'open':
-      await objects.open(request.revision, request.authorization)
+      await objects.open(request.revision, request.way)
       return openTree(request.revision, request.known)
     case 'take':
-      return { kind: 'taken', blobs: await objects.take(request.blobs, keepBlob, request.authorization) }
+      return { kind: 'taken', blobs: await objects.take(request.blobs, keepBlob, request.way) }
     case 'peel':
       return { kind: 'peeled', commit: await peel(request.id) }
     case 'relate': {
-      const { from, to, authorization } = request
-      return { kind: 'related', relation: await objects.relation(from, to, authorization) }
+      const { from, to, way } = request
+      return { kind: 'related', relation: await objects.relation(from, to, way) }
     }
     default:
       return request satisfies never

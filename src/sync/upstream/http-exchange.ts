@@ -1,11 +1,14 @@
 import { Agent as HttpAgent, request as httpRequest } from 'node:http'
-import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
+import { connectionFailure, proxyRefusal } from './http-failure.ts'
+import type { Proxy, Route } from './way.ts'
 
 /** One request, all of it. */
 export interface Asked {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Uint8Array
+  readonly route: Route
   readonly signal: AbortSignal
 }
 
@@ -25,6 +28,20 @@ export interface Answer {
  * takes from beginning to end, and is loaded anew by every worker.
  */
 export async function exchange(url: string, asked: Asked): Promise<Answer> {
+  const { proxy } = asked.route
+  const isRelayed = proxy !== undefined && !isSecure(url)
+  if (!isRelayed) return exchangeOnce(url, asked)
+  // Such a proxy answers itself: what goes wrong on the way to it, or with it, is its own.
+  const what = `Cannot reach "${new URL(url).origin}" through the proxy "${proxy.url}"`
+  const answer = await exchangeOnce(url, asked).catch((cause: unknown) => {
+    throw connectionFailure(cause, what)
+  })
+  if (answer.status !== 407) return answer
+  answer.giveUp()
+  throw proxyRefusal(answer.status, what, Object.keys(proxy.headers).length > 0)
+}
+
+async function exchangeOnce(url: string, asked: Asked): Promise<Answer> {
   const outgoing = await sent(url, asked)
   try {
     return answerOf(url, await headOf(outgoing))
@@ -37,14 +54,46 @@ export async function exchange(url: string, asked: Asked): Promise<Answer> {
 
 const HTTP_AGENT = new HttpAgent({ keepAlive: true })
 
-async function sent(url: string, { method, headers, body, signal }: Asked): Promise<ClientRequest> {
-  const secure = new URL(url).protocol === 'https:'
-  const request = secure ? await secureRequest() : httpRequest
-  const agent = secure ? {} : { agent: HTTP_AGENT }
+async function sent(url: string, { method, headers, body, route, signal }: Asked): Promise<ClientRequest> {
   const length = body === undefined ? {} : { 'content-length': String(body.byteLength) }
-  const outgoing = request(url, { method, headers: { ...headers, ...length }, signal, ...agent })
+  const options = { method, headers: { ...headers, ...length }, signal }
+  const outgoing = await opened(url, route, options)
   outgoing.end(body)
   return outgoing
+}
+
+interface Sending extends RequestOptions {
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+  readonly servername?: string
+}
+
+async function opened(url: string, route: Route, options: Sending): Promise<ClientRequest> {
+  const { proxy } = route
+  if (proxy === undefined) return openedTo(url, route, options)
+  const { openTunnel, serverNameOf } = await import('./http-proxy.ts')
+  if (!isSecure(url)) {
+    const servername = serverNameOf(new URL(proxy.url))
+    return openedTo(proxy.url, route, { ...relayed(url, proxy, options), servername })
+  }
+  const socket = await openTunnel(new URL(url), route, proxy, options.signal)
+  return (await secureRequest())(url, { ...options, createConnection: () => socket })
+}
+
+async function openedTo(url: string, { ca }: Route, options: Sending): Promise<ClientRequest> {
+  if (!isSecure(url)) return httpRequest(url, { ...options, agent: HTTP_AGENT })
+  const trust = ca === undefined ? {} : { agent: (await (await import('./http-trust.ts')).trustIn(ca)).agent }
+  return (await secureRequest())(url, { ...options, ...trust })
+}
+
+/** A request to a proxy names the whole address. */
+function relayed(url: string, proxy: Proxy, options: Sending): Sending {
+  const { href, host } = new URL(url)
+  return { ...options, path: href, headers: { ...options.headers, host, ...proxy.headers } }
+}
+
+function isSecure(url: string): boolean {
+  return new URL(url).protocol === 'https:'
 }
 
 /** Loaded when a source needs it: certificates are half of what Node takes to start. */

@@ -1,4 +1,4 @@
-import { SyncError } from '../model/sync-error.ts'
+import { CredentialRefused, SyncError } from '../model/sync-error.ts'
 import type { Answer } from './http-exchange.ts'
 
 /** Why an answer cannot be used, as far as its status and headers tell; undefined for one that can. */
@@ -10,8 +10,10 @@ export function failureOf(answer: Answer, what: string, sentCredentials: boolean
     return new SyncError('rate-limited', `${what}: the host answers ${status} and asks for a pause`, wait)
   }
   if (status === 401 || status === 403) {
-    const sent = sentCredentials ? 'to the credential that was sent' : 'and no credential was sent'
-    return new SyncError('credentials-rejected', `${what}: the host answers ${status} ${sent}`)
+    const message = `${what}: the host answers ${status} ${toWhat(sentCredentials)}`
+    // 403 is about what the credential may do, and not about the credential.
+    const isRefused = status === 401 && sentCredentials
+    return isRefused ? new CredentialRefused(message) : new SyncError('credentials-rejected', message)
   }
   if (status === 404 || status === 410) {
     return new SyncError('repository-not-found', `${what}: the host answers ${status}`)
@@ -23,6 +25,16 @@ export function failureOf(answer: Answer, what: string, sentCredentials: boolean
   return undefined
 }
 
+/** Why a proxy does not let us through. It is asked before the host is, which hears nothing of it. */
+export function proxyRefusal(status: number, what: string, sentCredentials: boolean): SyncError {
+  if (status !== 407) return new SyncError('source-unreachable', `${what}: the proxy answers ${status}`)
+  return new SyncError('credentials-rejected', `${what}: the proxy answers 407 ${toWhat(sentCredentials)}`)
+}
+
+function toWhat(sentCredentials: boolean): string {
+  return sentCredentials ? 'to the credential that was sent' : 'and no credential was sent'
+}
+
 /** An error of the connection in our words. Node tells names, certificates and sockets apart by the code of the cause. */
 export function connectionFailure(cause: unknown, what: string): SyncError {
   const code = codeOf(cause) ?? 'no reason given'
@@ -30,9 +42,15 @@ export function connectionFailure(cause: unknown, what: string): SyncError {
     return new SyncError('dns-failed', `${what}: the host name does not resolve (${code})`, { cause })
   }
   if (TLS_CODES.test(code)) {
-    return new SyncError('tls-failed', `${what}: no trusted connection (${code})`, { cause })
+    return new SyncError('tls-failed', `${what}: no trusted connection${tlsReasonOf(code)} (${code})`, { cause })
   }
   return new SyncError('source-unreachable', `${what}: the connection failed (${code})`, { cause })
+}
+
+function tlsReasonOf(code: string): string {
+  if (code === 'CERT_HAS_EXPIRED') return ', the certificate has expired'
+  const isOfStranger = /SELF_SIGNED_CERT|^UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)/.test(code)
+  return isOfStranger ? ', the certificate is not of an authority that is trusted here' : ''
 }
 
 const TLS_CODES = /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|.*SELF_SIGNED_CERT|UNABLE_TO_)/

@@ -46,10 +46,10 @@ export class HttpTransport implements GitTransport {
 
   async #open(signal: AbortSignal): Promise<GitHttp> {
     const bytes = { limit: `${LISTING_BYTES} bytes of refs`, left: LISTING_BYTES }
-    const authorization = await this.#reach.authorization()
+    const way = await this.#reach.way(signal)
     const { limits } = this.#reach
     const short = { ...limits, totalMs: Math.min(limits.totalMs, LISTING_MS) }
-    return new GitHttp(this.#url, { limits: short, bytes, authorization, signal })
+    return new GitHttp(this.#url, { limits: short, bytes, way, signal })
   }
 
   async #server(http: GitHttp, signal: AbortSignal): Promise<Server> {

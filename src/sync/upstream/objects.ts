@@ -2,21 +2,18 @@ import type { ObjectId, Revision } from '../model/revision.ts'
 import type { Taken } from '../model/tree.ts'
 import type { GitObject } from './git-object.ts'
 import type { Relation } from './upstream.ts'
+import type { Way } from './way.ts'
 
 /** The objects of one repository, as the worker sees them. Whatever comes out of it was hashed against its id. */
 export interface Objects {
   /** Makes the commit, its tag and its trees readable. */
-  open(revision: Revision, authorization: string | undefined): Promise<void>
+  open(revision: Revision, way: Way): Promise<void>
   /** Undefined for one that is not there. */
   read(id: ObjectId): Promise<GitObject | undefined>
   /** Reads as many commits as it takes, within `HISTORY_LIMITS`. */
-  relation(from: ObjectId, to: ObjectId, authorization: string | undefined): Promise<Relation>
+  relation(from: ObjectId, to: ObjectId, way: Way): Promise<Relation>
   /** Hands each of the blobs that can be had to `keep`. Returns the others, and why. */
-  take(
-    blobs: readonly ObjectId[],
-    keep: KeepBlob,
-    authorization: string | undefined,
-  ): Promise<ReadonlyMap<ObjectId, Taken>>
+  take(blobs: readonly ObjectId[], keep: KeepBlob, way: Way): Promise<ReadonlyMap<ObjectId, Taken>>
 }
 
 export type KeepBlob = (id: ObjectId, bytes: Uint8Array) => Taken

@@ -14,6 +14,7 @@ import { ServerRefusal } from './pkt-line.ts'
 import { askRelation, type Allowance } from './remote-history.ts'
 import { namedLimit } from './upstream.ts'
 import type { Relation } from './upstream.ts'
+import type { Way } from './way.ts'
 
 /**
  * The objects of a repository behind http(s): one pack with the commit and its trees (and all blobs, from a server that
@@ -39,28 +40,26 @@ export class RemoteObjects implements Objects {
     }
   }
 
-  async open(revision: Revision, authorization: string | undefined): Promise<void> {
+  async open(revision: Revision, way: Way): Promise<void> {
     const { format } = this.#place.server
     if (formatOf(revision.commit) !== format) {
       const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": its ids are ${format}`
       throw new SyncError('ref-not-found', message)
     }
     const ids = [revision.commit, ...(revision.tag === undefined ? [] : [revision.tag])]
-    this.#snapshot = await this.#fetch({ ids, depth: 1, filter: 'blob:none' }, authorization).catch(
-      (cause: unknown) => {
-        // Servers word it in their own ways, but name what they do not have.
-        if (!(cause instanceof ServerRefusal) || !ids.some((id) => cause.said.includes(id))) throw cause
-        const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": the server says "${cause.said}"`
-        throw new SyncError('ref-not-found', message, { cause })
-      },
-    )
+    this.#snapshot = await this.#fetch({ ids, depth: 1, filter: 'blob:none' }, way).catch((cause: unknown) => {
+      // Servers word it in their own ways, but name what they do not have.
+      if (!(cause instanceof ServerRefusal) || !ids.some((id) => cause.said.includes(id))) throw cause
+      const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": the server says "${cause.said}"`
+      throw new SyncError('ref-not-found', message, { cause })
+    })
   }
 
   async read(id: ObjectId): Promise<GitObject | undefined> {
     return this.#snapshot?.read(id)
   }
 
-  async take(blobs: readonly ObjectId[], keep: KeepBlob, authorization: string | undefined) {
+  async take(blobs: readonly ObjectId[], keep: KeepBlob, way: Way) {
     const taken = new Map<ObjectId, Taken>()
     for (const id of blobs) {
       const object = this.#snapshot?.read(id)
@@ -69,47 +68,37 @@ export class RemoteObjects implements Objects {
     }
     const { filters, format } = this.#place.server
     const missing = blobs.filter((id) => !taken.has(id) && isIdOf(format, id))
-    if (filters) await this.#takeLot(missing, keep, taken, authorization)
+    if (filters) await this.#takeLot(missing, keep, taken, way)
     return new Map(blobs.map((id) => [id, taken.get(id) ?? ABSENT]))
   }
 
   /** One blob that the server lacks makes it refuse the whole lot, and say which: the rest is asked for again. */
-  async #takeLot(
-    lot: readonly ObjectId[],
-    keep: KeepBlob,
-    taken: Map<ObjectId, Taken>,
-    authorization: string | undefined,
-  ): Promise<void> {
+  async #takeLot(lot: readonly ObjectId[], keep: KeepBlob, taken: Map<ObjectId, Taken>, way: Way): Promise<void> {
     if (lot.length === 0) return
     const wanted = new Set(lot)
     const found: Found = (id, { type, bytes }) => {
       if (type === 'blob' && wanted.has(id)) taken.set(id, keep(id, bytes))
     }
     try {
-      using pack = await this.#fetch({ ids: lot }, authorization, found)
+      using pack = await this.#fetch({ ids: lot }, way, found)
       for (const id of lot) if (!taken.has(id) && pack.isTooLarge(id)) taken.set(id, TOO_LARGE)
     } catch (cause) {
       this.#refusals += 1
       const rest = cause instanceof ServerRefusal ? lot.filter((id) => !cause.said.includes(id)) : lot
       // A server in trouble refuses as well. Only one that names an id says that it does not have it.
       if (rest.length === lot.length || this.#refusals > MAX_REFUSALS) throw cause
-      await this.#takeLot(rest, keep, taken, authorization)
+      await this.#takeLot(rest, keep, taken, way)
     }
   }
 
-  async relation(from: ObjectId, to: ObjectId, authorization: string | undefined): Promise<Relation> {
-    return askRelation(from, to, (wanted, found, allowance) => this.#fetch(wanted, authorization, found, allowance))
+  async relation(from: ObjectId, to: ObjectId, way: Way): Promise<Relation> {
+    return askRelation(from, to, (wanted, found, allowance) => this.#fetch(wanted, way, found, allowance))
   }
 
-  async #fetch(
-    wanted: Wanted,
-    authorization: string | undefined,
-    found?: Found,
-    allowance = this.#allowance,
-  ): Promise<PackReader> {
+  async #fetch(wanted: Wanted, way: Way, found?: Found, allowance = this.#allowance): Promise<PackReader> {
     const { server, url } = this.#place
     const { limits, scratch } = this.#task
-    const http = new GitHttp(url, { limits, bytes: allowance.bytes, authorization, signal: NEVER })
+    const http = new GitHttp(url, { limits, bytes: allowance.bytes, way, signal: NEVER })
     const file = join(scratch, `${(this.#packs += 1)}.pack`)
     try {
       await spoolPack(requestPack(http, server, wanted), file, server.format)

@@ -1,6 +1,7 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { Tree } from '../model/tree.ts'
 import type { RequestedListing } from './shared-listing.ts'
+import type { Way } from './way.ts'
 
 /**
  * One source as it can be reached: transport only. It keeps nothing of the repository between calls, and whatever it
@@ -114,8 +115,8 @@ export interface Reach {
   /** An existing, empty folder of its own for one pull; its owner removes it. */
   readonly scratch: string
   readonly limits: FetchLimits
-  /** The value of the Authorization header, read anew before each use; undefined for none. Goes to the source's own host only. */
-  readonly authorization: () => Promise<string | undefined>
+  /** How the source's host is reached, and what it is sent to know us by. Asked anew before each use. */
+  readonly way: (signal: AbortSignal) => Promise<Way>
   /** Where the listing of refs may be shared with others; undefined to ask alone. */
   readonly listing?: RequestedListing
   readonly programs: Programs

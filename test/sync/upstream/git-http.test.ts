@@ -87,14 +87,18 @@ test('after a failed poll the server is asked anew what it can do', async () => 
   expect(served.server.requests.map(({ method }) => method)).toEqual(['GET', 'POST', 'POST', 'GET', 'POST'])
 })
 
-test('a poll asks for the refs that can be meant, and for no other', async () => {
+test('a poll asks for the refs that can be meant and for HEAD, and for no other', async () => {
   await using served = await serve()
   await using reached = await reach(served.url, { ref: 'main' })
 
   await reached.upstream.resolve(STEADY)
 
   const asked = served.server.requests.at(-1)!.body.toString()
-  expect(asked.match(/ref-prefix \S+/g)).toEqual(['ref-prefix refs/heads/main', 'ref-prefix refs/tags/main'])
+  expect(asked.match(/ref-prefix \S+/g)).toEqual([
+    'ref-prefix HEAD',
+    'ref-prefix refs/heads/main',
+    'ref-prefix refs/tags/main',
+  ])
 })
 
 test('more bytes than limits.repository.bytes are refused', async () => {

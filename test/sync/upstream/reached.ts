@@ -6,6 +6,7 @@ import type { Tree } from '../../../src/sync/model/tree.ts'
 import { openUpstream } from '../../../src/sync/upstream/open.ts'
 import { FETCH_LIMITS, NOTHING_KNOWN } from '../../../src/sync/upstream/upstream.ts'
 import type { FetchLimits, Programs, Reach, SshAccess, Upstream } from '../../../src/sync/upstream/upstream.ts'
+import { PLAIN_WAY, type Route, type Way } from '../../../src/sync/upstream/way.ts'
 import type { Repository } from '../../support/repository.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
@@ -17,6 +18,8 @@ interface Options {
   readonly git?: string
   readonly ssh?: string
   readonly access?: Partial<SshAccess>
+  readonly headers?: Way['headers']
+  readonly route?: Partial<Route>
 }
 
 /** How a kind of upstream gets at a repository that a test has made. */
@@ -43,7 +46,7 @@ export async function reach(url: string, options: Options = {}): Promise<Reached
   const given: Reach = {
     scratch: options.scratch ?? folder.path,
     limits: { ...FETCH_LIMITS, ...options.limits },
-    authorization: async () => options.authorization,
+    way: async () => wayOf(options),
     programs: programs(url, options),
   }
   const upstream = openUpstream(sourceAt(url, options.ref), given)
@@ -54,6 +57,11 @@ export async function reach(url: string, options: Options = {}): Promise<Reached
     scratch: () => readdir(folder.path),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   }
+}
+
+function wayOf({ authorization, headers = {}, route }: Options): Way {
+  const own = authorization === undefined ? headers : { ...headers, authorization }
+  return { headers: own, route: { ...PLAIN_WAY.route, ...route } }
 }
 
 /** One line for each entry that is no folder, as `git ls-tree -r -z` has it. */

@@ -1,0 +1,115 @@
+import type { Outcome } from '../sync/model/outcome.ts'
+import type { SourceId } from '../sync/model/source-id.ts'
+import { CredentialRefused } from '../sync/model/sync-error.ts'
+import type { Reach } from '../sync/upstream/upstream.ts'
+import { PLAIN_WAY } from '../sync/upstream/way.ts'
+import type { Route, Way } from '../sync/upstream/way.ts'
+import { readAuthorities } from './authorities.ts'
+import type { Clock } from './clock.ts'
+import { basicOf, headersOf, TOKEN_USERNAME } from './config/access.ts'
+import type { CredentialHelper } from './config/access.ts'
+import type { Environment } from './config/environment.ts'
+import type { ConfiguredSource } from './config.ts'
+import { askHelper, tellHelper } from './credential-helper.ts'
+import type { HelperAnswer } from './credential-helper.ts'
+import { AppTokens } from './github-app.ts'
+import { proxyTo } from './proxy.ts'
+import type { Redactor } from './redactor.ts'
+
+export interface KeyringOptions {
+  readonly environment: Environment
+  /** Is told of every secret that is read, before it is used. */
+  readonly redactor: Redactor
+  readonly clock: Clock
+  /** How long a fetch may take. */
+  readonly fetchMs: number
+}
+
+/** What all pulls are let in with: it reads secrets anew for each use, and keeps in memory what was given for a while. */
+export class Keyring {
+  readonly #options: KeyringOptions
+  readonly #appTokens: AppTokens
+  /** What the helpers gave for the pulls that run. */
+  readonly #answers = new Map<SourceId, HelperAnswer>()
+  /** What helpers were told to store, which needs no second telling. */
+  readonly #stored = new Map<SourceId, string>()
+
+  constructor(options: KeyringOptions) {
+    this.#options = options
+    this.#appTokens = new AppTokens(options)
+  }
+
+  /** How one pull reaches its source. A helper is asked once for all of it, as git asks it once. */
+  wayTo(configured: ConfiguredSource): Reach['way'] {
+    const url = URL.parse(configured.source.url)
+    if (url === null || !/^https?:$/.test(url.protocol)) return async () => PLAIN_WAY
+    this.#answers.delete(configured.source.id)
+    return async (signal) => ({
+      route: await this.#routeTo(url, configured),
+      headers: await this.#headersFor(url, configured, signal),
+    })
+  }
+
+  /** How the pull ended: what the host refused is not given again, what it took may be stored. */
+  async heard({ source, access }: ConfiguredSource, outcome: Outcome, signal: AbortSignal): Promise<void> {
+    const isRefused = outcome.kind === 'failed' && outcome.error instanceof CredentialRefused
+    if (isRefused && access.kind === 'github-app') this.#appTokens.forget(access)
+    const answer = this.#answers.get(source.id)
+    this.#answers.delete(source.id)
+    if (access.kind !== 'helper' || answer === undefined) return
+    const url = new URL(source.url)
+    if (isRefused) await this.#erase(access, answer, url, source.id, signal)
+    else if (outcome.kind !== 'failed') await this.#store(access, answer, url, source.id, signal)
+  }
+
+  async #headersFor(url: URL, configured: ConfiguredSource, signal: AbortSignal): Promise<Way['headers']> {
+    const { environment, redactor } = this.#options
+    const { access, source } = configured
+    switch (access.kind) {
+      case 'github-app': {
+        const route = await this.#routeTo(new URL(access.apiUrl), configured)
+        const token = await this.#appTokens.tokenFor(access, route, signal)
+        return { authorization: basicOf(TOKEN_USERNAME, token, redactor) }
+      }
+      case 'helper': {
+        const answer = this.#answers.get(source.id) ?? (await askHelper(access, this.#asking(url, signal)))
+        this.#answers.set(source.id, answer)
+        return answer.headers
+      }
+      // Over ssh it is the git program that says who we are.
+      case 'ssh':
+        return {}
+      case 'none':
+      case 'basic':
+      case 'header':
+        return headersOf(access, environment, redactor)
+      default:
+        return access satisfies never
+    }
+  }
+
+  async #routeTo(url: URL, { ca, proxy }: ConfiguredSource): Promise<Route> {
+    const { environment, redactor } = this.#options
+    return {
+      ca: ca === undefined ? undefined : await readAuthorities(ca),
+      proxy: await proxyTo(url, proxy, environment, redactor),
+    }
+  }
+
+  async #erase(helper: CredentialHelper, answer: HelperAnswer, url: URL, id: SourceId, signal: AbortSignal) {
+    this.#stored.delete(id)
+    await tellHelper(helper, 'erase', answer, this.#asking(url, signal))
+  }
+
+  async #store(helper: CredentialHelper, answer: HelperAnswer, url: URL, id: SourceId, signal: AbortSignal) {
+    const told = answer.description.join('\n')
+    if (answer.isEphemeral || this.#stored.get(id) === told) return
+    await tellHelper(helper, 'store', answer, this.#asking(url, signal))
+    this.#stored.set(id, told)
+  }
+
+  #asking(url: URL, signal: AbortSignal) {
+    const { environment, redactor, clock } = this.#options
+    return { url, environment, redactor, now: clock.now(), signal }
+  }
+}
