@@ -2,23 +2,17 @@ import { hostname } from 'node:os'
 import type { Webhooks } from '../serve/http/webhook.ts'
 import { Registry } from '../serve/registry.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
-import { identityOf, settled } from '../sync/model/decisions.ts'
-import type { Cause, Trigger } from '../sync/model/generation.ts'
-import type { Outcome, Updated, Waiting } from '../sync/model/outcome.ts'
+import { afterRollback } from '../sync/model/decisions.ts'
+import type { Outcome } from '../sync/model/outcome.ts'
 import type { ObjectId, Revision } from '../sync/model/revision.ts'
 import type { Skill, SkillFile } from '../sync/model/skill.ts'
-import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { Damaged, SyncError } from '../sync/model/sync-error.ts'
-import { Publisher, type Changed } from '../sync/publisher.ts'
-import { pull } from '../sync/pull.ts'
+import { Publisher } from '../sync/publisher.ts'
 import type { Store } from '../sync/store/store.ts'
-import { storedSkill, type Current, type Orders, type Pulling } from '../sync/take.ts'
-import { openUpstream, refsOf } from '../sync/upstream/open.ts'
-import { SharedListings, type RequestedListing } from '../sync/upstream/shared-listing.ts'
+import { storedSkill, type Current, type Pulling } from '../sync/take.ts'
 import { ignoreAbort } from './abort-error.ts'
 import { admissionOf } from './admission.ts'
-import { Approach } from './approach.ts'
 import { Candidates } from './candidates.ts'
 import type { Clock } from './clock.ts'
 import type { Environment } from './config/environment.ts'
@@ -26,14 +20,11 @@ import { idsOf } from './config.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import { ControlError } from './control-client.ts'
 import { decisionAfter, isWaiting, type Verb } from './decide.ts'
-import { Hosts, leftAlone } from './hosts.ts'
-import { keptByLock } from './kept.ts'
 import { Keyring } from './keyring.ts'
-import { Lanes } from './lanes.ts'
-import { expectLock, lockedEntry } from './lock-rules.ts'
+import { expectLock } from './lock-rules.ts'
 import type { Log } from './log.ts'
 import { Nudges } from './nudges.ts'
-import { cleaned, pullingOf } from './reaching.ts'
+import { hostOf, Puller, repositoryOf } from './puller.ts'
 import { Report } from './report.ts'
 import type { Redactor } from './redactor.ts'
 import { fullCommit, heldAtCommit, heldInGeneration, notAdmitted } from './rollback.ts'
@@ -64,22 +55,10 @@ export class Daemon implements AsyncDisposable {
   readonly registry = new Registry()
   readonly #config: Config
   readonly #parts: Parts
-  readonly #publisher: Publisher
   readonly #report: Report
-  readonly #lanes: Lanes<Outcome>
+  readonly #puller: Puller
   readonly #candidates: Candidates
-  readonly #hosts: Hosts
-  readonly #keyring: Keyring
   readonly #startedAt: Date
-  /** What the last pull of a source held after a look into it. */
-  readonly #waiting = new Map<SourceId, Waiting>()
-  readonly #listings = new SharedListings()
-  /** Of each source whose next pull has not begun, its part in the listing. */
-  readonly #requested = new Map<SourceId, RequestedListing>()
-  /** Sources of which a stored file was found damaged: the next pull takes them anew, known or not. */
-  readonly #damaged = new Set<SourceId>()
-  /** The errors of runs that lost their place and are reported: all who waited for such a run get the same one. */
-  readonly #reported = new WeakSet<SyncError>()
   readonly #nudges: Nudges
   #poller: Poller | undefined
   #http: (() => HttpStatus) | undefined
@@ -87,22 +66,15 @@ export class Daemon implements AsyncDisposable {
   private constructor(config: Config, parts: Parts, publisher: Publisher, report: Report) {
     this.#config = config
     this.#parts = parts
-    this.#publisher = publisher
     this.#report = report
     this.#startedAt = parts.clock.now()
-    this.#hosts = new Hosts(parts.clock)
-    const { fetches, fetch } = config.limits
     const { environment, redactor, clock } = parts
-    this.#keyring = new Keyring({ environment, redactor, clock, fetchMs: fetch.totalMs })
-    this.#candidates = new Candidates(config, parts, this.#keyring)
-    // To look where a ref points is one short answer, to fetch can take minutes: hosts that drip keep nobody from looking.
-    const looking = { concurrency: 4 * fetches.concurrency, perHost: 2 * fetches.perHost }
-    // A fetch names its own limit better than the lane that takes its place away.
-    const timeoutMs = fetch.totalMs + LANE_MARGIN_MS
-    this.#lanes = new Lanes({ looking, fetching: fetches, timeoutMs, graceMs: GRACE_MS }, parts.clock)
+    const keyring = new Keyring({ environment, redactor, clock, fetchMs: config.limits.fetch.totalMs })
+    this.#puller = new Puller({ ...parts, config, registry: this.registry, publisher, report, keyring })
+    this.#candidates = new Candidates(config, parts, keyring)
     this.#nudges = new Nudges({
       clock: parts.clock,
-      closedMs: (id) => this.#hosts.closedMs(hostOf(this.#configured(id).source)),
+      closedMs: (id) => this.#puller.hosts.closedMs(hostOf(this.#configured(id).source)),
       pull: (id) => this.#pullNudged(id),
     })
   }
@@ -117,7 +89,7 @@ export class Daemon implements AsyncDisposable {
     const daemon = new Daemon(config, parts, publisher, report)
     daemon.registry.publish(catalog)
     // Others read the generation from the disk: it must not go on naming what may not be served.
-    if (refused.length > 0) await daemon.#publish(new Map(), { action: 'withdraw', trigger: 'start' }, NEVER)
+    if (refused.length > 0) await daemon.#puller.publish(new Map(), { action: 'withdraw', trigger: 'start' }, NEVER)
     return daemon
   }
 
@@ -137,15 +109,15 @@ export class Daemon implements AsyncDisposable {
       host: hostOf(configured.source),
       group: JSON.stringify([repositoryOf(configured), configured.source.schedule]),
       schedule: configured.source.schedule,
-      isNew: this.#publisher.currentOf(configured.source.id) === undefined,
+      isNew: this.#puller.currentOf(configured.source.id) === undefined,
     }))
     this.#poller = new Poller(polled, {
       clock: this.#parts.clock,
-      hosts: this.#hosts,
+      hosts: this.#puller.hosts,
       machine: hostname(),
       random: Math.random,
       poll: async (id) => {
-        const outcome = await this.#request(this.#configured(id), 'schedule')
+        const outcome = await this.#puller.request(this.#configured(id), 'schedule')
         return { failed: outcome.kind === 'failed' ? outcome.error.code : undefined }
       },
     })
@@ -160,7 +132,7 @@ export class Daemon implements AsyncDisposable {
   async sync(ids?: readonly SourceId[]): Promise<ReadonlyMap<SourceId, Outcome>> {
     const wanted = ids === undefined ? this.#config.sources : ids.map((id) => this.#configured(id))
     const ends = wanted.map(async (configured) => {
-      return [configured.source.id, await this.#request(configured, 'command')] as const
+      return [configured.source.id, await this.#puller.request(configured, 'command')] as const
     })
     return new Map(await Promise.all(ends))
   }
@@ -172,13 +144,13 @@ export class Daemon implements AsyncDisposable {
 
   /** What upstream has now, or at one commit, brought to the store: to be looked at or locked, not served. */
   async candidate(id: SourceId, precise: ObjectId | undefined, signal: AbortSignal): Promise<Current> {
-    return this.#candidates.take(this.#configured(id), this.#publisher.currentOf(id), precise, signal)
+    return this.#candidates.take(this.#configured(id), this.#puller.currentOf(id), precise, signal)
   }
 
   /** Writes down what a person decided about a source. The next pull goes by it. */
   async decide(id: SourceId, verb: Verb, commit: string | undefined): Promise<void> {
     const { condition, revision } = this.#report.recordOf(id)
-    const served = this.#publisher.currentOf(id)?.snapshot.revision
+    const served = this.#puller.currentOf(id)?.snapshot.revision
     const situation = { source: id, served, waiting: isWaiting(condition?.code) ? revision : undefined, commit }
     await this.#parts.store.decisions.change(id, (before) => decisionAfter(verb, before, situation))
     this.#parts.log.info('decided', { source: id, decision: verb, ...(commit !== undefined && { commit }) })
@@ -197,18 +169,14 @@ export class Daemon implements AsyncDisposable {
     const done: RolledBack[] = []
     for (const [id, { snapshot }] of back) {
       // A pull that is under way would publish what is being left.
-      await this.#lanes.stop(id)
-      const from = this.#publisher.currentOf(id)?.snapshot.revision
+      await this.#puller.stop(id)
+      const from = this.#puller.currentOf(id)?.snapshot.revision
       const to = snapshot.revision
-      await this.#parts.store.decisions.change(id, (decision) => ({
-        ...decision,
-        ...(hold && { frozen: { commit: to.commit, by: 'rollback' } }),
-        ...(!hold && from !== undefined && { skipped: { ...identityOf(from), by: 'rollback' } }),
-      }))
+      await this.#parts.store.decisions.change(id, (decision) => afterRollback(decision, from, to, hold))
       done.push({ source: id, from, to })
     }
     const source = target.kind === 'commit' ? { source: target.source } : {}
-    await this.#publish(back, { action: 'rollback', trigger: 'command', ...source }, signal)
+    await this.#puller.publish(back, { action: 'rollback', trigger: 'command', ...source }, signal)
     return done
   }
 
@@ -227,9 +195,7 @@ export class Daemon implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#nudges[Symbol.dispose]()
     await this.#poller?.[Symbol.asyncDispose]()
-    await this.#lanes[Symbol.asyncDispose]()
-    // A pull that does not heed its signal publishes nothing from here on, but may be in the middle of it.
-    await this.#publisher.settled()
+    await this.#puller[Symbol.asyncDispose]()
   }
 
   #configured(id: SourceId): ConfiguredSource {
@@ -240,7 +206,7 @@ export class Daemon implements AsyncDisposable {
 
   async #backAt(target: RollbackTarget, signal: AbortSignal): Promise<ReadonlyMap<SourceId, Current>> {
     const { store } = this.#parts
-    const currentOf = (id: SourceId): Current | undefined => this.#publisher.currentOf(id)
+    const currentOf = (id: SourceId): Current | undefined => this.#puller.currentOf(id)
     if (target.kind === 'generation') {
       const sources = this.#config.sources.map(({ source }) => source)
       return heldInGeneration(store, target.number, currentOf, sources)
@@ -256,131 +222,7 @@ export class Daemon implements AsyncDisposable {
   async #pullNudged(id: SourceId): Promise<void> {
     this.#parts.log.debug('source-nudged', { source: id })
     this.#parts.log.recovery('webhook-refused', id)
-    await this.#request(this.#configured(id), 'webhook')
-  }
-
-  async #request(configured: ConfiguredSource, trigger: Trigger): Promise<Outcome> {
-    const { source } = configured
-    // Those who join a pull in waiting ask anew: a listing that began before this is of no use to it.
-    this.#requested.get(source.id)?.[Symbol.dispose]()
-    this.#requested.set(source.id, this.#listings.request(repositoryOf(configured), refsOf(source)))
-    try {
-      return await this.#lanes.request(source.id, hostOf(source), (signal, fetching) => {
-        return this.#run(configured, { trigger, signal, fetching })
-      })
-    } catch (error) {
-      // The lane took the place back from a pull that did not end: that is an outcome too.
-      if (!(error instanceof SyncError)) throw error
-      return this.#lost(source, error)
-    }
-  }
-
-  /** Once for each run, however many waited for it. */
-  async #lost(source: Source, error: SyncError): Promise<Outcome> {
-    const outcome: Outcome = { kind: 'failed', error }
-    if (this.#reported.has(error)) return outcome
-    this.#reported.add(error)
-    await this.#report.outcome(source, outcome, this.#config.limits.fetch.totalMs + LANE_MARGIN_MS)
-    return outcome
-  }
-
-  /** One pull in its lane, and what is told of it. */
-  async #run(configured: ConfiguredSource, turn: Turn): Promise<Outcome> {
-    const { source } = configured
-    using listing = this.#requested.get(source.id)
-    this.#requested.delete(source.id)
-    const { store, clock, redactor } = this.#parts
-    const startMs = clock.monotonicMs()
-    // Looked at here and not when asked: another source of the host may have been sent away while this one waited.
-    const closedMs = this.#hosts.closedMs(hostOf(source))
-    if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
-    const outcome = cleaned(await this.#pull(configured, turn, this.#opener(listing, turn)), redactor)
-    await this.#report.outcome(source, outcome, clock.monotonicMs() - startMs)
-    // Above the budget no fetch starts: what can be let go is looked for again at each try.
-    if (outcome.kind === 'updated' || store.bytes > this.#config.limits.disk.bytes) await this.#collect(turn.signal)
-    return outcome
-  }
-
-  /** How one pull comes to its source. */
-  #opener(listing: RequestedListing | undefined, { fetching }: Turn): Pulling['open'] {
-    const { open = openUpstream } = this.#parts
-    return (source, reach) => {
-      const manners = { source: source.id, host: hostOf(source), hosts: this.#hosts, fetching }
-      return new Approach(open(source, { ...reach, ...(listing && { listing }) }), manners)
-    }
-  }
-
-  async #pull(configured: ConfiguredSource, { trigger, signal }: Turn, open: Pulling['open']): Promise<Outcome> {
-    const { source } = configured
-    const current = this.#damaged.has(source.id) ? undefined : this.#publisher.currentOf(source.id)
-    const orders = await this.#ordersOf(source)
-    if ('kind' in orders) return this.#ended(source, orders, trigger, signal)
-    const onResolved = (revision: Revision): void => this.#report.resolved(source, revision)
-    const pulling = { ...pullingOf(configured, this.#config, this.#parts, this.#keyring), open, onResolved }
-    const pulled = await pull(source, current, orders, pulling, signal)
-    await this.#keyring.heard(configured, pulled, signal)
-    signal.throwIfAborted()
-    return this.#ended(source, pulled, trigger, signal)
-  }
-
-  /** What a pull goes by, or how it ends without one. */
-  async #ordersOf(source: Source): Promise<Orders | Outcome> {
-    try {
-      const decision = this.#parts.store.decisions.of(source.id)
-      if (decision.paused) {
-        return { kind: 'held', revision: undefined, reason: new SyncError('paused', `"${source.id}" is paused`) }
-      }
-      const locked = await lockedEntry(this.#config, source)
-      const { offline } = this.#config.mode
-      return { decision, offline, waiting: this.#waiting.get(source.id), ...(locked !== undefined && { locked }) }
-    } catch (error) {
-      if (!(error instanceof SyncError)) throw error
-      return { kind: 'failed', error, ...(error.code === 'lock-mismatch' && { withdraw: true }) }
-    }
-  }
-
-  /** What follows from the end of a pull for what is served. */
-  async #ended(source: Source, outcome: Outcome, trigger: Trigger, signal: AbortSignal): Promise<Outcome> {
-    if (outcome.kind === 'held' && outcome.revision !== undefined) this.#waiting.set(source.id, outcome)
-    else this.#waiting.delete(source.id)
-    try {
-      if (outcome.kind === 'updated') await this.#serve(source, outcome, trigger, signal)
-      if (outcome.kind === 'failed' && outcome.withdraw) await this.#withdraw(source, trigger, signal)
-      return outcome
-    } catch (error) {
-      if (error instanceof SyncError) return { kind: 'failed', error }
-      throw error
-    }
-  }
-
-  async #serve({ id }: Source, updated: Updated, trigger: Trigger, signal: AbortSignal): Promise<void> {
-    const { held, snapshot, from, rewritten } = updated
-    const cause: Cause = { action: 'update', trigger, source: id, ...(rewritten && { rewritten }) }
-    await this.#publish(new Map([[id, { held, snapshot }]]), cause, signal)
-    this.#damaged.delete(id)
-    // What was said of a candidate is done with once the source has moved on.
-    if (from?.commit !== snapshot.revision.commit) await this.#parts.store.decisions.change(id, settled)
-  }
-
-  async #withdraw({ id }: Source, trigger: Trigger, signal: AbortSignal): Promise<void> {
-    if (this.#publisher.currentOf(id) === undefined) return
-    await this.#publish(new Map([[id, undefined]]), { action: 'withdraw', trigger, source: id }, signal)
-  }
-
-  async #publish(changed: Changed, cause: Cause, signal: AbortSignal): Promise<void> {
-    this.registry.publish(await this.#publisher.publish(changed, cause, this.#parts.clock.now(), signal))
-  }
-
-  /** What cannot be removed now is removed after the next update: nothing that is served depends on it. */
-  async #collect(signal: AbortSignal): Promise<void> {
-    const { store, clock, log } = this.#parts
-    try {
-      await store.collect(clock.now(), this.#config.retention, await keptByLock(store, this.#config), signal)
-      log.recovery('collection-failed', '')
-    } catch (error) {
-      if (!(error instanceof SyncError)) throw error
-      log.failure('warn', 'collection-failed', { source: '', code: error.code, message: error.message })
-    }
+    await this.#puller.request(this.#configured(id), 'webhook')
   }
 
   async #read(skill: Skill, file: SkillFile): Promise<Uint8Array | undefined> {
@@ -398,37 +240,12 @@ export class Daemon implements AsyncDisposable {
   /** A stored file is not what it was: its sources are pulled as if nothing were known of them. */
   #mend(skill: Skill, error: SyncError): void {
     for (const { source, skills } of this.registry.catalog.snapshots) {
-      if (this.#damaged.has(source) || !skills.some(({ digest }) => digest === skill.digest)) continue
-      this.#damaged.add(source)
+      if (!skills.some(({ digest }) => digest === skill.digest) || !this.#puller.isDamagedNow(source)) continue
       this.#parts.log.warn('content-damaged', { source, skill: skill.path, message: error.message })
       // Who asked for the file is not kept waiting; the outcome is reported like any other.
-      void this.#request(this.#configured(source), 'schedule').catch(ignoreAbort)
+      void this.#puller.request(this.#configured(source), 'schedule').catch(ignoreAbort)
     }
   }
-}
-
-/** One run in its lane: who wanted it, and the call that takes a place among those who fetch. */
-interface Turn {
-  readonly trigger: Trigger
-  readonly signal: AbortSignal
-  readonly fetching: () => Promise<void>
-}
-
-const LANE_MARGIN_MS = 60_000
-
-/** How long pulls have to end when the daemon does. */
-const GRACE_MS = 5_000
-
-/** The host that a source's pulls are counted against. A repository on this disk has none, and is counted by itself. */
-function hostOf(source: Source): string {
-  // `git@host:path` is no URL.
-  const host = URL.parse(source.url)?.host ?? /^(?:[^/@]+@)?([^/:]+):/.exec(source.url)?.[1]
-  return host === undefined || host === '' ? source.id : host
-}
-
-/** Equal for sources that are the same repository to the same reader. */
-function repositoryOf({ source, access, ca, proxy }: ConfiguredSource): string {
-  return JSON.stringify([source.url, access, ca, proxy])
 }
 
 /** What must be on the disk is not stopped half way. */

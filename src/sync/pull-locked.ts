@@ -18,12 +18,13 @@ import type { Upstream } from './upstream/upstream.ts'
  */
 export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> {
   const { current, orders, io } = one
-  if (current !== undefined && isLocked(entry, current.snapshot)) {
+  const isDamaged = orders.isDamaged === true
+  if (!isDamaged && current !== undefined && isLocked(entry, current.snapshot)) {
     const changed = await resigned(one)
     if (changed !== undefined) return changed
     return orders.offline ? { kind: 'unchanged', revision: undefined } : unchangedBut(one, entry)
   }
-  const stored = await findLocked(io.store, one.source, entry)
+  const stored = isDamaged ? undefined : await findLocked(io.store, one.source, entry)
   if (stored !== undefined) return fromStore(one, stored)
   if (orders.offline) throw notHere(one.source, entry, '--offline lets nobody be asked')
   await using scratch = await io.store.scratch()

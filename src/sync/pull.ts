@@ -63,11 +63,20 @@ async function follow(one: Pull): Promise<Outcome> {
   const relationOf = (from: Revision, to: Revision): Promise<Relation> =>
     upstream.relation(from.commit, to.commit, signal)
   const hold = await holdOnMove(source, current?.snapshot.revision, revision, orders.decision, relationOf)
+  const mended = await mendedIn(one, hold ?? orders.waiting?.reason, upstream)
+  if (mended !== undefined) return mended
   if (hold !== undefined) return { kind: 'held', revision, reason: hold }
   const { waiting } = orders
   const isSeen = waiting?.revision !== undefined && isSameRevision(waiting.revision, revision)
   if (isSeen && !isApproved(one, revision)) return waiting
   return await takeAnew(one, revision, upstream)
+}
+
+/** A damaged source that may not move is taken anew where it stands. */
+async function mendedIn(one: Pull, hold: SyncError | undefined, upstream: Upstream): Promise<Outcome | undefined> {
+  const { current, orders } = one
+  if (hold === undefined || current === undefined || orders.isDamaged !== true) return undefined
+  return takeAnew(one, current.snapshot.revision, upstream)
 }
 
 /** What the ref points to; what a person froze the source at, where that is not what is served. */
@@ -108,7 +117,8 @@ async function isRewritten(
 }
 
 /** A source whose rules were edited is looked at anew, although its ref did not move. */
-function isHeld({ source, current, io }: Pull, revision: Revision): boolean {
+function isHeld({ source, current, orders, io }: Pull, revision: Revision): boolean {
+  if (orders.isDamaged === true) return false
   if (current === undefined || current.snapshot.rules !== rulesOf({ selection: source, limits: io.limits }))
     return false
   return current.snapshot.url === source.url && isSameRevision(current.snapshot.revision, revision)

@@ -43,6 +43,8 @@ export interface Orders {
   readonly locked?: LockEntry
   /** No host is asked anything. */
   readonly offline: boolean
+  /** Something of what is stored is damaged: what is served is taken anew, although it is known. */
+  readonly isDamaged?: boolean
   /** What the last pull held after a look into it: that look is not taken again. */
   readonly waiting?: Waiting | undefined
 }
@@ -64,13 +66,19 @@ export interface Pull {
 
 /** The snapshot of a revision: fetched, proved, judged, its skills in the store. It is not in the store itself yet. */
 export async function taken(
-  { source, current, io, signal }: Pull,
+  { source, current, orders, io, signal }: Pull,
   revision: Revision,
   upstream: Upstream,
 ): Promise<Snapshot> {
   expectRoom(io)
   const rules = { selection: source, limits: io.limits }
-  return take(revision, upstream, { source, rules, earlier: current?.snapshot, io, signal })
+  return take(revision, upstream, {
+    source,
+    rules,
+    earlier: orders.isDamaged === true ? undefined : current?.snapshot,
+    io,
+    signal,
+  })
 }
 
 interface Taking {

@@ -1,0 +1,246 @@
+import { settled } from '../sync/model/decisions.ts'
+import type { Cause, Trigger } from '../sync/model/generation.ts'
+import type { Outcome, Updated, Waiting } from '../sync/model/outcome.ts'
+import type { Revision } from '../sync/model/revision.ts'
+import type { Source } from '../sync/model/source.ts'
+import type { SourceId } from '../sync/model/source-id.ts'
+import { SyncError, type SyncErrorCode } from '../sync/model/sync-error.ts'
+import type { Changed, Publisher } from '../sync/publisher.ts'
+import { pull } from '../sync/pull.ts'
+import type { Registry } from '../serve/registry.ts'
+import type { Current, Orders, Pulling } from '../sync/take.ts'
+import { openUpstream, refsOf } from '../sync/upstream/open.ts'
+import { SharedListings, type RequestedListing } from '../sync/upstream/shared-listing.ts'
+import { Approach } from './approach.ts'
+import type { Config, ConfiguredSource } from './config.ts'
+import type { Parts } from './daemon.ts'
+import { Hosts, leftAlone } from './hosts.ts'
+import { keptByLock } from './kept.ts'
+import type { Keyring } from './keyring.ts'
+import { Lanes } from './lanes.ts'
+import { lockedEntry } from './lock-rules.ts'
+import { cleaned, pullingOf } from './reaching.ts'
+import type { Report } from './report.ts'
+
+/** What pulls are made with, besides what the daemon is given. */
+export interface PullerParts extends Parts {
+  readonly config: Config
+  readonly registry: Registry
+  readonly publisher: Publisher
+  readonly report: Report
+  readonly keyring: Keyring
+}
+
+/** Brings what sources have into service: each pull in its lane, from the request until its outcome is served and told. */
+export class Puller implements AsyncDisposable {
+  readonly hosts: Hosts
+  readonly #config: Config
+  readonly #parts: PullerParts
+  readonly #registry: Registry
+  readonly #publisher: Publisher
+  readonly #report: Report
+  readonly #keyring: Keyring
+  readonly #lanes: Lanes<Outcome>
+  /** What the last pull of a source held after a look into it. */
+  readonly #waiting = new Map<SourceId, Waiting>()
+  readonly #listings = new SharedListings()
+  /** Of each source whose next pull has not begun, its part in the listing. */
+  readonly #requested = new Map<SourceId, RequestedListing>()
+  /** Sources of which a stored file was found damaged: the next pull takes them anew, known or not. */
+  readonly #damaged = new Set<SourceId>()
+  /** The errors of runs that lost their place and are reported: all who waited for such a run get the same one. */
+  readonly #reported = new WeakSet<SyncError>()
+
+  constructor(parts: PullerParts) {
+    this.#parts = parts
+    this.#config = parts.config
+    this.#registry = parts.registry
+    this.#publisher = parts.publisher
+    this.#report = parts.report
+    this.#keyring = parts.keyring
+    this.hosts = new Hosts(parts.clock)
+    const { fetches, fetch } = parts.config.limits
+    // To look where a ref points is one short answer, to fetch can take minutes: hosts that drip keep nobody from looking.
+    const looking = { concurrency: 4 * fetches.concurrency, perHost: 2 * fetches.perHost }
+    // A fetch names its own limit better than the lane that takes its place away.
+    const timeoutMs = fetch.totalMs + LANE_MARGIN_MS
+    this.#lanes = new Lanes({ looking, fetching: fetches, timeoutMs, graceMs: GRACE_MS }, parts.clock)
+  }
+
+  currentOf(source: SourceId): Current | undefined {
+    return this.#publisher.currentOf(source)
+  }
+
+  /** Stops what runs for a source and what waits; resolves when that has ended, or has had its time to. */
+  async stop(source: SourceId): Promise<void> {
+    await this.#lanes.stop(source)
+  }
+
+  /** A stored file of the source is not what it was. Says whether that is news. */
+  isDamagedNow(source: SourceId): boolean {
+    if (this.#damaged.has(source)) return false
+    this.#damaged.add(source)
+    return true
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#lanes[Symbol.asyncDispose]()
+    // A pull that does not heed its signal publishes nothing from here on, but may be in the middle of it.
+    await this.#publisher.settled()
+  }
+
+  /** Pulls as soon as there is a place. Rejects with an AbortError when stopped, else only in ways that end the process. */
+  async request(configured: ConfiguredSource, trigger: Trigger): Promise<Outcome> {
+    const { source } = configured
+    // Those who join a pull in waiting ask anew: a listing that began before this is of no use to it.
+    this.#requested.get(source.id)?.[Symbol.dispose]()
+    this.#requested.set(source.id, this.#listings.request(repositoryOf(configured), refsOf(source)))
+    try {
+      return await this.#lanes.request(source.id, hostOf(source), (signal, fetching) => {
+        return this.#run(configured, { trigger, signal, fetching })
+      })
+    } catch (error) {
+      // The lane took the place back from a pull that did not end: that is an outcome too.
+      if (!(error instanceof SyncError)) throw error
+      return this.#lost(source, error)
+    }
+  }
+
+  /** Once for each run, however many waited for it. */
+  async #lost(source: Source, error: SyncError): Promise<Outcome> {
+    const outcome: Outcome = { kind: 'failed', error }
+    if (this.#reported.has(error)) return outcome
+    this.#reported.add(error)
+    await this.#report.outcome(source, outcome, this.#config.limits.fetch.totalMs + LANE_MARGIN_MS)
+    return outcome
+  }
+
+  /** One pull in its lane, and what is told of it. */
+  async #run(configured: ConfiguredSource, turn: Turn): Promise<Outcome> {
+    const { source } = configured
+    using listing = this.#requested.get(source.id)
+    this.#requested.delete(source.id)
+    const { store, clock, redactor } = this.#parts
+    const startMs = clock.monotonicMs()
+    // Looked at here and not when asked: another source of the host may have been sent away while this one waited.
+    const closedMs = this.hosts.closedMs(hostOf(source))
+    if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
+    const outcome = cleaned(await this.#pull(configured, turn, this.#opener(listing, turn)), redactor)
+    await this.#report.outcome(source, outcome, clock.monotonicMs() - startMs)
+    // Above the budget no fetch starts: what can be let go is looked for again at each try.
+    if (outcome.kind === 'updated' || store.bytes > this.#config.limits.disk.bytes) await this.#collect(turn.signal)
+    return outcome
+  }
+
+  /** How one pull comes to its source. */
+  #opener(listing: RequestedListing | undefined, { fetching }: Turn): Pulling['open'] {
+    const { open = openUpstream } = this.#parts
+    return (source, reach) => {
+      const manners = { source: source.id, host: hostOf(source), hosts: this.hosts, fetching }
+      return new Approach(open(source, { ...reach, ...(listing && { listing }) }), manners)
+    }
+  }
+
+  async #pull(configured: ConfiguredSource, { trigger, signal }: Turn, open: Pulling['open']): Promise<Outcome> {
+    const { source } = configured
+    const current = this.#publisher.currentOf(source.id)
+    const orders = await this.#ordersOf(source)
+    if ('kind' in orders) return this.#ended(source, orders, trigger, signal)
+    const onResolved = (revision: Revision): void => this.#report.resolved(source, revision)
+    const pulling = { ...pullingOf(configured, this.#config, this.#parts, this.#keyring), open, onResolved }
+    const pulled = await pull(source, current, orders, pulling, signal)
+    await this.#keyring.heard(configured, pulled, signal)
+    signal.throwIfAborted()
+    return this.#ended(source, pulled, trigger, signal)
+  }
+
+  /** What a pull goes by, or how it ends without one. */
+  async #ordersOf(source: Source): Promise<Orders | Outcome> {
+    try {
+      const decision = this.#parts.store.decisions.of(source.id)
+      if (decision.paused) {
+        return { kind: 'held', revision: undefined, reason: new SyncError('paused', `"${source.id}" is paused`) }
+      }
+      const locked = await lockedEntry(this.#config, source)
+      const { offline } = this.#config.mode
+      const isDamaged = this.#damaged.has(source.id)
+      const waiting = this.#waiting.get(source.id)
+      return { decision, offline, waiting, isDamaged, ...(locked !== undefined && { locked }) }
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error
+      return { kind: 'failed', error, ...(error.code === 'lock-mismatch' && { withdraw: true }) }
+    }
+  }
+
+  /** What follows from the end of a pull for what is served. */
+  async #ended(source: Source, outcome: Outcome, trigger: Trigger, signal: AbortSignal): Promise<Outcome> {
+    if (outcome.kind === 'held' && TAKES_A_LOOK.has(outcome.reason.code)) this.#waiting.set(source.id, outcome)
+    else this.#waiting.delete(source.id)
+    try {
+      if (outcome.kind === 'updated') await this.#serve(source, outcome, trigger, signal)
+      if (outcome.kind === 'failed' && outcome.withdraw) await this.#withdraw(source, trigger, signal)
+      return outcome
+    } catch (error) {
+      if (error instanceof SyncError) return { kind: 'failed', error }
+      throw error
+    }
+  }
+
+  async #serve({ id }: Source, updated: Updated, trigger: Trigger, signal: AbortSignal): Promise<void> {
+    const { held, snapshot, from, rewritten } = updated
+    const cause: Cause = { action: 'update', trigger, source: id, ...(rewritten && { rewritten }) }
+    await this.publish(new Map([[id, { held, snapshot }]]), cause, signal)
+    this.#damaged.delete(id)
+    // What was said of a candidate is done with once the source has moved on.
+    if (from?.commit !== snapshot.revision.commit) await this.#parts.store.decisions.change(id, settled)
+  }
+
+  async #withdraw({ id }: Source, trigger: Trigger, signal: AbortSignal): Promise<void> {
+    if (this.#publisher.currentOf(id) === undefined) return
+    await this.publish(new Map([[id, undefined]]), { action: 'withdraw', trigger, source: id }, signal)
+  }
+
+  /** Makes a generation of what changed, and serves it. */
+  async publish(changed: Changed, cause: Cause, signal: AbortSignal): Promise<void> {
+    this.#registry.publish(await this.#publisher.publish(changed, cause, this.#parts.clock.now(), signal))
+  }
+
+  /** What cannot be removed now is removed after the next update: nothing that is served depends on it. */
+  async #collect(signal: AbortSignal): Promise<void> {
+    const { store, clock, log } = this.#parts
+    try {
+      await store.collect(clock.now(), this.#config.retention, await keptByLock(store, this.#config), signal)
+      log.recovery('collection-failed', '')
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error
+      log.failure('warn', 'collection-failed', { source: '', code: error.code, message: error.message })
+    }
+  }
+}
+
+/** Holds that are known only once the candidate was fetched. */
+const TAKES_A_LOOK: ReadonlySet<SyncErrorCode> = new Set(['mass-deletion', 'awaiting-approval'])
+
+/** One run in its lane: who wanted it, and the call that takes a place among those who fetch. */
+interface Turn {
+  readonly trigger: Trigger
+  readonly signal: AbortSignal
+  readonly fetching: () => Promise<void>
+}
+
+const LANE_MARGIN_MS = 60_000
+
+/** How long pulls have to end when the daemon does. */
+const GRACE_MS = 5_000
+
+/** The host that a source's pulls are counted against. A repository on this disk has none, and is counted by itself. */
+export function hostOf(source: Source): string {
+  // `git@host:path` is no URL.
+  const host = URL.parse(source.url)?.host ?? /^(?:[^/@]+@)?([^/:]+):/.exec(source.url)?.[1]
+  return host === undefined || host === '' ? source.id : host
+}
+
+/** Equal for sources that are the same repository to the same reader. */
+export function repositoryOf({ source, access, ca, proxy }: ConfiguredSource): string {
+  return JSON.stringify([source.url, access, ca, proxy])
+}
