@@ -4,13 +4,16 @@ import { VERSION } from '../serve/version.ts'
 import { SyncError, mendOf } from '../sync/model/sync-error.ts'
 import { UsageError } from './commands/command.ts'
 import type { Command, Context, ExitStatus, Streams } from './commands/command.ts'
+import { diff } from './commands/diff.ts'
 import { list } from './commands/list.ts'
 import { lock } from './commands/lock.ts'
 import { mcp } from './commands/mcp.ts'
+import { outdated } from './commands/outdated.ts'
 import { show } from './commands/show.ts'
 import { start } from './commands/start.ts'
 import { status } from './commands/status.ts'
 import { sync } from './commands/sync.ts'
+import { update } from './commands/update.ts'
 import { isAbortError } from './abort-error.ts'
 import { ConfigError } from './config/problem.ts'
 import { processEnvironment } from './config.ts'
@@ -20,7 +23,7 @@ import { printable } from './log-line.ts'
 import { Redactor } from './redactor.ts'
 
 /** Every command, in the order of the help. */
-const COMMANDS: readonly Command[] = [start, mcp, sync, status, list, show, lock]
+const COMMANDS: readonly Command[] = [start, mcp, sync, status, list, show, lock, update, outdated, diff]
 
 /** Runs one command line. Results go to stdout, everything else to stderr. */
 export async function run(args: readonly string[], process: Streams & Signals): Promise<ExitStatus> {

@@ -97,10 +97,14 @@ const HANDOVER_MS = 10_000
 
 /** Another process writes the state folder. */
 export class HeldByOther extends ControlError {
+  /** What that process was started as. */
+  readonly command: string
+
   constructor(state: string, { pid, command }: Holder) {
     super(
       'held',
       `Cannot write "${state}": process ${pid} (skillsyncd ${command}) does; stop it first, or use another --state`,
     )
+    this.command = command
   }
 }

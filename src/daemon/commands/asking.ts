@@ -1,8 +1,10 @@
+import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import { ControlError } from '../control-client.ts'
+import { answers, ControlError } from '../control-client.ts'
 import type { ControlHandler } from '../control.ts'
+import { holderOf } from '../daemon-lock.ts'
 import { configDigest, request, requestHandlers } from '../requests.ts'
-import { becomeWriter } from '../writer.ts'
+import { becomeWriter, HeldByOther, type Writer } from '../writer.ts'
 import { logOf } from './command.ts'
 import type { Context } from './command.ts'
 
@@ -12,16 +14,51 @@ export type AskWriter = (method: string, params: object, onEvent?: (event: unkno
 /** A first pull of a large repository over a slow line says nothing for long. */
 const ANSWER_MS = 3_600_000
 
-/** Works with the running daemon; without one this process is the writer for as long as the work takes. */
+/**
+ * Works with the running daemon; without one this process is the writer for as long as the work takes. Two commands that
+ * find no daemon go one after the other.
+ */
 export async function withWriter<Result>(
   context: Context,
   config: Config,
   work: (ask: AskWriter) => Promise<Result>,
 ): Promise<Result> {
   const { signal } = context
-  const isThere = (await request(config, 'hello', {}, { signal })) !== undefined
-  if (isThere) return work(async (method, params, onEvent) => askDaemon(context, config, method, params, onEvent))
-  return byOurselves(context, config, work)
+  for (;;) {
+    await untilNoneIsAtWork(config, signal)
+    const isThere = (await request(config, 'hello', {}, { signal })) !== undefined
+    if (isThere) return work(async (method, params, onEvent) => askDaemon(context, config, method, params, onEvent))
+    const writer = await ownWriter(context, config)
+    if (writer !== undefined) return byOurselves(writer, context, config, work)
+  }
+}
+
+/** What this process is, as a writer, for those who find it at work. */
+const ONE_OFF = 'sync'
+
+/** A command that writes by itself answers as a daemon does, and is gone with what it was asked once its own work is done. */
+async function untilNoneIsAtWork(config: Config, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const holder = await holderOf(config.state)
+    if (holder?.command !== ONE_OFF || !(await answers(holder.socket))) return
+    await systemClock.wait(PAUSE_MS, signal)
+  }
+}
+
+const PAUSE_MS = 100
+
+/** Undefined where another command was quicker. */
+async function ownWriter(context: Context, config: Config): Promise<Writer | undefined> {
+  const { environment, redactor, signal } = context
+  // Outcomes are the command's result; its log would say them twice.
+  const log = logOf({ ...context, logLevel: context.logLevel === 'debug' ? 'debug' : 'error' })
+  try {
+    return await becomeWriter({ config, environment, log, redactor, command: ONE_OFF }, signal)
+  } catch (error) {
+    if (!(error instanceof HeldByOther) || error.command !== ONE_OFF) throw error
+    await systemClock.wait(PAUSE_MS, signal)
+    return undefined
+  }
 }
 
 async function askDaemon(
@@ -37,14 +74,12 @@ async function askDaemon(
 }
 
 async function byOurselves<Result>(
-  context: Context,
+  own: Writer,
+  { signal }: Context,
   config: Config,
   work: (ask: AskWriter) => Promise<Result>,
 ): Promise<Result> {
-  const { environment, redactor, signal } = context
-  // Outcomes are the command's result; its log would say them twice.
-  const log = logOf({ ...context, logLevel: context.logLevel === 'debug' ? 'debug' : 'error' })
-  await using writer = await becomeWriter({ config, environment, log, redactor, command: 'sync' }, signal)
+  await using writer = own
   // The writer awaits the same end when it is disposed; here it makes the pulls reject.
   const stop = (): void => void writer.daemon[Symbol.asyncDispose]()
   // It may have been raised while somebody handed over.

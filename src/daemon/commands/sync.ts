@@ -21,8 +21,8 @@ export const sync: Command = {
     const ids = sourcesOf(context.operands, config)
     const ends = await pulled(context, config, ids)
     if (context.json) printJson(context, { sources: ends })
-    else printLines(context, ends.flatMap(linesOf))
-    return statusOf(ends)
+    else printLines(context, ends.flatMap(syncLines))
+    return syncStatus(ends)
   },
 }
 
@@ -41,13 +41,14 @@ async function pulled(context: Context, config: Config, ids: readonly SourceId[]
 }
 
 /** Pulls that failed outweigh those that wait for a person; what somebody decided earlier is no finding. */
-function statusOf(ends: readonly SyncEnd[]): ExitStatus {
+export function syncStatus(ends: readonly SyncEnd[]): ExitStatus {
   if (ends.some(({ outcome }) => outcome === 'failed')) return 1
   const isFound = ({ code }: SyncEnd): boolean => code !== undefined && isSyncErrorCode(code) && !isByChoice(code)
   return ends.some(isFound) ? 3 : 0
 }
 
-function linesOf(end: SyncEnd): string[] {
+/** For people: how it ended, and why where that is not what was wanted. */
+export function syncLines(end: SyncEnd): string[] {
   const { source, outcome, ref, commit, skills, code, message, mend } = end
   const why = code === undefined ? [] : [`${source}: ${outcome} (${code}): ${printable(message ?? '')}`, `  ${mend}`]
   if (outcome === 'failed' || outcome === 'held') return why

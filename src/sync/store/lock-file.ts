@@ -1,4 +1,4 @@
-import { open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { open, readFile, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { EMPTY_LOCK, type Lock } from '../model/lock.ts'
@@ -29,37 +29,55 @@ async function textOf(file: string): Promise<string | undefined> {
  * change it at once go one after the other. Says whether there was anything to write.
  */
 export async function changeLock(file: string, change: (lock: Lock) => Lock, now: () => number): Promise<boolean> {
-  const beside = `${file}.new`
-  await using draft = await claim(beside, now)
-  const before = await textOf(file)
-  const after = lockText(change(before === undefined ? EMPTY_LOCK : readLockText(before, file)))
-  if (after === before) return false
-  await draft.write(after)
-  await rename(beside, file).catch(cannot(`write the lock "${file}"`))
-  await syncFolder(dirname(file))
-  return true
+  for (;;) {
+    await using draft = await Draft.claim(`${file}.new`, now)
+    const before = await textOf(file)
+    const after = lockText(change(before === undefined ? EMPTY_LOCK : readLockText(before, file)))
+    if (after === before) return false
+    if (await draft.becomes(file, after)) return true
+  }
 }
 
-/** The new text is written where everybody would: whoever made the file first is the one who writes. */
-async function claim(beside: string, now: () => number) {
-  for (;;) {
-    const handle = await open(beside, 'wx', 0o666).catch((error: unknown) => {
-      if (isDiskError(error, 'EEXIST')) return undefined
-      return cannot(`write the lock beside "${beside}"`)(error)
-    })
-    if (handle !== undefined) {
-      return {
-        write: async (text: string): Promise<void> => {
-          await handle.writeFile(text).catch(cannot(`write "${beside}"`))
-          await handle.sync().catch(cannot(`write "${beside}"`))
-        },
-        [Symbol.asyncDispose]: async (): Promise<void> => {
-          await handle.close()
-          await rm(beside, { force: true })
-        },
-      }
+/** The new text, written where everybody would: whoever made the file first is the one who writes. */
+class Draft implements AsyncDisposable {
+  readonly #path: string
+  readonly #handle: FileHandle
+
+  private constructor(path: string, handle: FileHandle) {
+    this.#path = path
+    this.#handle = handle
+  }
+
+  static async claim(path: string, now: () => number): Promise<Draft> {
+    for (;;) {
+      const handle = await open(path, 'wx', 0o666).catch((error: unknown) => {
+        if (isDiskError(error, 'EEXIST')) return undefined
+        return cannot(`write "${path}"`)(error)
+      })
+      if (handle !== undefined) return new Draft(path, handle)
+      await expectAbandoned(path, now)
     }
-    await expectAbandoned(beside, now)
+  }
+
+  /** Puts the text in the place of the file. False where this took so long that somebody else took over. */
+  async becomes(file: string, text: string): Promise<boolean> {
+    await this.#handle.writeFile(text).catch(cannot(`write "${this.#path}"`))
+    await this.#handle.sync().catch(cannot(`write "${this.#path}"`))
+    if (!(await this.#isOurs())) return false
+    await rename(this.#path, file).catch(cannot(`write the lock "${file}"`))
+    await syncFolder(dirname(file))
+    return true
+  }
+
+  /** Once renamed, or taken over, the path is that of the next in turn. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (await this.#isOurs()) await rm(this.#path, { force: true })
+    await this.#handle.close()
+  }
+
+  async #isOurs(): Promise<boolean> {
+    const there = await unlessAbsent(stat(this.#path)).catch(cannot(`look at "${this.#path}"`))
+    return there?.ino === (await this.#handle.stat()).ino
   }
 }
 
@@ -68,9 +86,9 @@ const ABANDONED_MS = 10_000
 
 const PAUSE_MS = 20
 
-async function expectAbandoned(beside: string, now: () => number): Promise<void> {
-  const found = await unlessAbsent(stat(beside)).catch(cannot(`look at "${beside}"`))
+async function expectAbandoned(path: string, now: () => number): Promise<void> {
+  const found = await unlessAbsent(stat(path)).catch(cannot(`look at "${path}"`))
   if (found === undefined) return
   if (now() - found.mtimeMs < ABANDONED_MS) await setTimeout(PAUSE_MS)
-  else await rm(beside, { force: true }).catch(cannot(`remove "${beside}"`))
+  else await rm(path, { force: true }).catch(cannot(`remove "${path}"`))
 }

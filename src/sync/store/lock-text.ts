@@ -86,13 +86,10 @@ function parsed(text: string, refuse: Refuse): JsonObject {
 
 function refuseTwice(text: string, refuse: Refuse): void {
   const lines = new LineCounter()
-  const [error] = parseDocument(text, {
-    lineCounter: lines,
-    uniqueKeys: true,
-    schema: 'json',
-    logLevel: 'error',
-  }).errors
-  if (error?.code === 'DUPLICATE_KEY') refuse(`line ${lines.linePos(error.pos[0]).line}`, 'a key is there twice')
+  const { errors } = parseDocument(text, { lineCounter: lines, uniqueKeys: true, schema: 'json', logLevel: 'error' })
+  // What JSON allows and YAML does not (a tab before a key) is no fault of the lock.
+  const error = errors.find(({ code }) => code === 'DUPLICATE_KEY')
+  if (error !== undefined) refuse(`line ${lines.linePos(error.pos[0]).line}`, 'a key is there twice')
 }
 
 function whatIsWrong(text: string): string {

@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { Source } from '../../sync/model/source.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { Store } from '../../sync/store/store.ts'
+import type { Config } from '../config.ts'
+import { ControlError } from '../control-client.ts'
+import { withWriter } from './asking.ts'
+import type { AskWriter } from './asking.ts'
+import type { Context } from './command.ts'
+
+/** The writer looks at sources for a command; what it saw is read from the store that it writes. */
+export interface Looking {
+  readonly ask: AskWriter
+  readonly store: Store
+}
+
+/** Has sources looked at: by the running daemon, or by this process where there is none. */
+export async function withLooking<Result>(
+  context: Context,
+  config: Config,
+  work: (looking: Looking) => Promise<Result>,
+): Promise<Result> {
+  return withWriter(context, config, async (ask) => {
+    const store = await Store.openExisting(config.state)
+    if (store === undefined)
+      throw new ControlError('other-state', `The daemon writes another state folder than "${config.state}"`)
+    return work({ ask, store })
+  })
+}
+
+/** What upstream has of a source, or had at one commit. It is in the store then, and not served for that. */
+export async function candidateOf({ ask, store }: Looking, source: SourceId, commit?: ObjectId): Promise<Snapshot> {
+  const asked = { source, ...(commit !== undefined && { commit }) }
+  const { snapshot } = HELD.parse(await ask('candidate', asked))
+  return store.snapshots.read(snapshot)
+}
+
+const HELD = z.object({ snapshot: z.string() })
+
+/** Where the ref of a source points upstream. Nothing is fetched. */
+export async function revisionOf(ask: AskWriter, { id, ref: asked }: Source): Promise<Revision> {
+  const { ref, commit, tag } = FOUND.parse(await ask('revision', { source: id }))
+  return { asked, ref, commit, ...(tag !== undefined && { tag }) }
+}
+
+const ID = z.string().refine(isObjectId)
+const FOUND = z.object({ ref: z.string(), commit: ID, tag: ID.optional() })
+
+/** Why one source came to nothing, while the others go on. */
+export interface Failure {
+  readonly code: string
+  readonly message: string
+}
+
+/** The failure that the error tells of, whether a daemon or this process met it. Whatever else it is, is thrown again. */
+export function failureIn(error: unknown): Failure {
+  if (error instanceof ControlError || error instanceof SyncError) return { code: error.code, message: error.message }
+  throw error
+}
+
+/** What the configuration says of a source that is in it. */
+export function configuredSource(id: SourceId, config: Config): Source {
+  const found = config.sources.find(({ source }) => source.id === id)
+  if (found === undefined) throw new TypeError(`No source is called "${id}"`)
+  return found.source
+}

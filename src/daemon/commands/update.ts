@@ -1,0 +1,209 @@
+import { entryOf, skillChanges } from '../../sync/model/lock.ts'
+import type { Lock, LockEntry, SkillChange } from '../../sync/model/lock.ts'
+import { isObjectId, type ObjectId } from '../../sync/model/revision.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { Source } from '../../sync/model/source.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
+import type { Signers } from '../../sync/model/trust.ts'
+import { changeLock, readLock } from '../../sync/store/lock-file.ts'
+import { systemClock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import { ControlError } from '../control-client.ts'
+import { isWaiting } from '../decide.ts'
+import { followsLock, lockFileOf } from '../lock-rules.ts'
+import { printable } from '../log-line.ts'
+import { sourcesOf } from '../requests.ts'
+import { SYNC_END } from '../sync-end.ts'
+import type { SyncEnd } from '../sync-end.ts'
+import type { AskWriter } from './asking.ts'
+import { UsageError, configOf, printJson, printLines } from './command.ts'
+import type { Command, Context, ExitStatus } from './command.ts'
+import { candidateOf, configuredSource, failureIn, withLooking } from './looking.ts'
+import type { Failure, Looking } from './looking.ts'
+import { syncLines, syncStatus } from './sync.ts'
+
+export const update: Command = {
+  name: 'update',
+  summary: 'Move the lock on purpose: to what upstream has now, or to one commit',
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY },
+  details: `
+      --precise COMMIT  the full id of the commit to lock; with exactly one SOURCE
+
+  What the lock lacks is added. Then the sources are pulled, so that what is served follows: an update is the yes to
+  what waits of a source that follows no lock. A source that fails keeps its entry; the others are done.
+`,
+  options: { precise: { type: 'string' } },
+  async run(context) {
+    const config = await configOf(context)
+    const file = lockFileOf(config)
+    const ids = [...new Set(sourcesOf(context.operands, config))]
+    const precise = preciseOf(context)
+    // One that cannot be read is told before anything is fetched for it.
+    await readLock(file)
+    const done = await updated(context, config, file, ids, precise)
+    if (context.json) printJson(context, jsonOf(file, done))
+    else printLines(context, [...done.ends.flatMap(linesOf), `${file} is ${done.isWritten ? 'written' : 'as it was'}`])
+    return statusOf(done.ends)
+  },
+}
+
+function preciseOf({ values, operands }: Context): ObjectId | undefined {
+  const { precise } = values
+  if (precise === undefined) return undefined
+  if (operands.length !== 1) throw new UsageError('--precise wants exactly one source beside it')
+  if (typeof precise === 'string' && isObjectId(precise)) return precise
+  throw new UsageError('--precise wants a full commit id, 40 or 64 lower-case hex digits')
+}
+
+interface Done {
+  readonly isWritten: boolean
+  readonly ends: readonly End[]
+}
+
+/** What became of one source: of its entry, then of what is served. */
+type End =
+  | { readonly id: SourceId; readonly failure: Failure }
+  | { readonly id: SourceId; readonly before: LockEntry | undefined; readonly after: LockEntry; readonly sync: SyncEnd }
+
+async function updated(
+  context: Context,
+  config: Config,
+  file: string,
+  ids: readonly SourceId[],
+  precise: ObjectId | undefined,
+): Promise<Done> {
+  return withLooking(context, config, async (looking) => {
+    const sources = ids.map((id) => configuredSource(id, config))
+    const looks = await Promise.all(sources.map((source) => lookAt(source, looking, precise)))
+    const { isWritten, moves } = await written(file, looks)
+    const ends = looks.map(async (look): Promise<End> => {
+      const { id } = look.source
+      const move = moves.get(id)
+      if ('failure' in look) return { id, failure: look.failure }
+      if (move === undefined) throw new TypeError('A source that was looked at has no entry')
+      const { before, after } = move
+      return { id, before, after, sync: await served(look.source, after, looking.ask, config) }
+    })
+    return { isWritten, ends: await Promise.all(ends) }
+  })
+}
+
+type Look =
+  | { readonly source: Source; readonly snapshot: Snapshot }
+  | { readonly source: Source; readonly failure: Failure }
+
+async function lookAt(source: Source, looking: Looking, precise: ObjectId | undefined): Promise<Look> {
+  try {
+    return { source, snapshot: await candidateOf(looking, source.id, precise) }
+  } catch (error) {
+    return { source, failure: failureIn(error) }
+  }
+}
+
+interface Move {
+  readonly before: LockEntry | undefined
+  readonly after: LockEntry
+}
+
+/** The lock as it is when its turn comes is what is changed: others may have written since it was read. */
+async function written(
+  file: string,
+  looks: readonly Look[],
+): Promise<{ readonly isWritten: boolean; readonly moves: ReadonlyMap<SourceId, Move> }> {
+  const moves = new Map<SourceId, Move>()
+  const change = (lock: Lock): Lock => {
+    const sources = new Map(lock.sources)
+    for (const look of looks) {
+      if ('failure' in look) continue
+      const { source, snapshot } = look
+      const before = lock.sources.get(source.id)
+      const after = entryOf(source, snapshot, before)
+      moves.set(source.id, { before, after })
+      sources.set(source.id, after)
+    }
+    return { ...lock, sources }
+  }
+  const isWritten = await changeLock(file, change, () => systemClock.now().getTime())
+  return { isWritten, moves }
+}
+
+/** Lets what is served follow. Where the very commit that was locked waits for a person, this person has just said yes. */
+async function served(source: Source, locked: LockEntry, ask: AskWriter, config: Config): Promise<SyncEnd> {
+  const { id } = source
+  const end = await pulled(id, ask)
+  const { commit } = locked.revision
+  if (followsLock(config, source) || end.commit !== commit || !waitsForYes(end)) return end
+  try {
+    await ask('decide', { source: id, verb: 'approve', commit })
+  } catch (error) {
+    // Somebody decided meanwhile: the next pull tells what came of it.
+    if (!(error instanceof ControlError) || error.code !== 'nothing-to-decide') throw error
+  }
+  return pulled(id, ask)
+}
+
+/** What somebody turned away on purpose is not approved in passing. */
+function waitsForYes({ outcome, code }: SyncEnd): boolean {
+  return outcome === 'held' && code !== undefined && isSyncErrorCode(code) && isWaiting(code) && !isByChoice(code)
+}
+
+async function pulled(id: SourceId, ask: AskWriter): Promise<SyncEnd> {
+  let end: SyncEnd | undefined
+  await ask('sync', { sources: [id] }, (event) => (end = SYNC_END.parse(event)))
+  if (end === undefined) throw new ControlError('bad-answer', `The daemon does not say how the pull of "${id}" ended`)
+  return end
+}
+
+function statusOf(ends: readonly End[]): ExitStatus {
+  if (ends.some((end) => 'failure' in end)) return 1
+  return syncStatus(ends.flatMap((end) => ('failure' in end ? [] : [end.sync])))
+}
+
+function jsonOf(file: string, { isWritten, ends }: Done): object {
+  const sources = ends.map((end) => {
+    if ('failure' in end) return { source: end.id, error: end.failure }
+    const { id, before, after, sync } = end
+    return {
+      source: id,
+      ...(before !== undefined && { from: placeOf(before) }),
+      to: placeOf(after),
+      ...(after.signers !== undefined && { signers: after.signers }),
+      skills: changesOf(before, after).map(({ path, change }) => ({ path, change })),
+      sync,
+    }
+  })
+  return { lock: file, written: isWritten, sources }
+}
+
+function placeOf({ revision: { ref, commit, tag } }: LockEntry): object {
+  return { ref, commit, ...(tag !== undefined && { tag }) }
+}
+
+function changesOf(before: LockEntry | undefined, after: LockEntry): SkillChange[] {
+  return skillChanges(before?.skills ?? new Map(), after.skills)
+}
+
+function linesOf(end: End): string[] {
+  if ('failure' in end) return [`${end.id}: not updated (${end.failure.code}): ${printable(end.failure.message)}`]
+  const { id, before, after, sync } = end
+  return [
+    `${id}: ${moveText(before, after)}`,
+    ...signerLines(after.signers),
+    ...changesOf(before, after).map(({ path, change }) => `  ${change.padEnd(7)} ${printable(path) || 'the root'}`),
+    ...syncLines(sync),
+  ]
+}
+
+function moveText(before: LockEntry | undefined, { revision: { ref, commit }, skills }: LockEntry): string {
+  const at = `${printable(ref)} at ${commit}`
+  if (before === undefined) return `locked ${at}, ${skills.size} skills`
+  if (before.revision.commit === commit) return `unmoved, ${at}`
+  return `moved from ${printable(before.revision.ref)} at ${before.revision.commit} to ${at}`
+}
+
+function signerLines(signers: Signers | undefined): string[] {
+  return Object.entries(signers ?? {}).map(
+    ([what, signer]) => `  ${what} signed by ${printable(signer.principal)} (${printable(signer.fingerprint)})`,
+  )
+}
