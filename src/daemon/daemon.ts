@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { Registry } from '../serve/registry.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
-import { identityOf, settled } from '../sync/model/decisions.ts'
+import { settled, type Decision } from '../sync/model/decisions.ts'
 import type { Cause, Trigger } from '../sync/model/generation.ts'
 import type { Outcome, Updated, Waiting } from '../sync/model/outcome.ts'
 import type { ObjectId, Revision } from '../sync/model/revision.ts'
@@ -21,7 +21,7 @@ import type { Environment } from './config/environment.ts'
 import { idsOf } from './config.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import { ControlError } from './control-client.ts'
-import { decisionAfter, isWaiting, type Verb } from './decide.ts'
+import { decisionAfter, decisionAfterRollback, isWaiting, type Verb } from './decide.ts'
 import { Hosts, leftAlone } from './hosts.ts'
 import { keptByLock } from './kept.ts'
 import { Lanes } from './lanes.ts'
@@ -169,12 +169,8 @@ export class Daemon implements AsyncDisposable {
       await this.#lanes.stop(id)
       const from = this.#publisher.currentOf(id)?.snapshot.revision
       const to = snapshot.revision
-      await this.#parts.store.decisions.change(id, (decision) => ({
-        ...decision,
-        ...(hold && { frozen: { commit: to.commit, by: 'rollback' } }),
-        ...(!hold && from !== undefined && { skipped: { ...identityOf(from), by: 'rollback' } }),
-      }))
-      done.push({ source: id, from, to })
+      const after = (before: Decision): Decision => decisionAfterRollback(before, from, to, hold)
+      done.push({ source: id, from, to, decision: await this.#parts.store.decisions.change(id, after) })
     }
     const source = target.kind === 'commit' ? { source: target.source } : {}
     await this.#publish(back, { action: 'rollback', trigger: 'command', ...source }, signal)
