@@ -5,15 +5,20 @@ import { SyncError, mendOf } from '../sync/model/sync-error.ts'
 import { UsageError } from './commands/command.ts'
 import type { Command, Context, ExitStatus, Streams } from './commands/command.ts'
 import { diff } from './commands/diff.ts'
+import { approve, pause, pin, reject, release, resume, unpin } from './commands/decisions.ts'
 import { list } from './commands/list.ts'
 import { lock } from './commands/lock.ts'
+import { log } from './commands/log.ts'
 import { mcp } from './commands/mcp.ts'
 import { outdated } from './commands/outdated.ts'
+import { rollback } from './commands/rollback.ts'
 import { show } from './commands/show.ts'
 import { start } from './commands/start.ts'
 import { status } from './commands/status.ts'
 import { sync } from './commands/sync.ts'
 import { update } from './commands/update.ts'
+import { verify } from './commands/verify.ts'
+import { why } from './commands/why.ts'
 import { isAbortError } from './abort-error.ts'
 import { ConfigError } from './config/problem.ts'
 import { processEnvironment } from './config.ts'
@@ -23,7 +28,29 @@ import { printable } from './log-line.ts'
 import { Redactor } from './redactor.ts'
 
 /** Every command, in the order of the help. */
-const COMMANDS: readonly Command[] = [start, mcp, sync, status, list, show, lock, update, outdated, diff]
+const COMMANDS: readonly Command[] = [
+  start,
+  mcp,
+  sync,
+  status,
+  list,
+  show,
+  why,
+  lock,
+  update,
+  outdated,
+  diff,
+  verify,
+  log,
+  rollback,
+  release,
+  pin,
+  unpin,
+  pause,
+  resume,
+  approve,
+  reject,
+]
 
 /** Runs one command line. Results go to stdout, everything else to stderr. */
 export async function run(args: readonly string[], process: Streams & Signals): Promise<ExitStatus> {
@@ -139,7 +166,7 @@ function print(process: Streams, text: string): ExitStatus {
 
 function helpText(): string {
   const rows = COMMANDS.map(
-    ({ name, operands, summary }) => `  ${`${name} ${operands?.text ?? ''}`.padEnd(20)} ${summary}`,
+    ({ name, operands, summary }) => `  ${`${name} ${operands?.text ?? ''}`.padEnd(24)} ${summary}`,
   )
   return `skillsyncd ${VERSION}: agent skills from git to every agent, pinned
 

@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import type { Webhooks } from '../serve/http/webhook.ts'
 import { Registry } from '../serve/registry.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
-import { afterRollback } from '../sync/model/decisions.ts'
+import type { Decision } from '../sync/model/decisions.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
 import type { ObjectId, Revision } from '../sync/model/revision.ts'
 import type { Skill, SkillFile } from '../sync/model/skill.ts'
@@ -13,13 +13,13 @@ import type { Store } from '../sync/store/store.ts'
 import { storedSkill, type Current, type Pulling } from '../sync/take.ts'
 import { ignoreAbort } from './abort-error.ts'
 import { admissionOf } from './admission.ts'
-import { Candidates } from './candidates.ts'
+import { Candidates, type Comparison } from './candidates.ts'
 import type { Clock } from './clock.ts'
 import type { Environment } from './config/environment.ts'
 import { idsOf } from './config.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import { ControlError } from './control-client.ts'
-import { decisionAfter, isWaiting, type Verb } from './decide.ts'
+import { decisionAfter, decisionAfterRollback, isWaiting, type Verb } from './decide.ts'
 import { Keyring } from './keyring.ts'
 import { expectLock } from './lock-rules.ts'
 import type { Log } from './log.ts'
@@ -142,6 +142,11 @@ export class Daemon implements AsyncDisposable {
     return this.#candidates.revision(this.#configured(id), signal)
   }
 
+  /** What upstream has now beside what is served. Nothing follows from it. */
+  async compare(id: SourceId, signal: AbortSignal): Promise<Comparison> {
+    return this.#candidates.compare(this.#configured(id), this.#puller.currentOf(id), signal)
+  }
+
   /** What upstream has now, or at one commit, brought to the store: to be looked at or locked, not served. */
   async candidate(id: SourceId, precise: ObjectId | undefined, signal: AbortSignal): Promise<Current> {
     return this.#candidates.take(this.#configured(id), this.#puller.currentOf(id), precise, signal)
@@ -172,8 +177,8 @@ export class Daemon implements AsyncDisposable {
       await this.#puller.stop(id)
       const from = this.#puller.currentOf(id)?.snapshot.revision
       const to = snapshot.revision
-      await this.#parts.store.decisions.change(id, (decision) => afterRollback(decision, from, to, hold))
-      done.push({ source: id, from, to })
+      const after = (before: Decision): Decision => decisionAfterRollback(before, from, to, hold)
+      done.push({ source: id, from, to, decision: await this.#parts.store.decisions.change(id, after) })
     }
     const source = target.kind === 'commit' ? { source: target.source } : {}
     await this.#puller.publish(back, { action: 'rollback', trigger: 'command', ...source }, signal)

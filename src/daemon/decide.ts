@@ -53,6 +53,23 @@ export function decisionAfter(verb: Verb, before: Decision, situation: Situation
   }
 }
 
+/**
+ * What becomes of the decision about a source that is rolled back. `hold`: it stays there; else what was left is passed over.
+ * A pin moves along: it would take the source back at the next pull.
+ */
+export function decisionAfterRollback(
+  before: Decision,
+  from: Revision | undefined,
+  to: Revision,
+  hold: boolean,
+): Decision {
+  const { frozen: _frozen, skipped: _skipped, approved: _approved, ...rest } = before
+  if (hold) return { ...rest, frozen: { commit: to.commit, by: 'rollback' } }
+  if (before.frozen?.by === 'pin') return { ...rest, frozen: { commit: to.commit, by: 'pin' } }
+  const isLeft = from !== undefined && !isAbout(identityOf(from), to)
+  return { ...rest, ...(isLeft && { skipped: { ...identityOf(from), by: 'rollback' } }) }
+}
+
 function commitToPin({ source, served, commit }: Situation): ObjectId {
   if (commit !== undefined && isObjectId(commit)) return commit
   if (served === undefined)

@@ -1,4 +1,4 @@
-import { settled } from '../sync/model/decisions.ts'
+import { isAbout, settled } from '../sync/model/decisions.ts'
 import type { Cause, Trigger } from '../sync/model/generation.ts'
 import type { Outcome, Updated, Waiting } from '../sync/model/outcome.ts'
 import type { Revision } from '../sync/model/revision.ts'
@@ -192,7 +192,7 @@ export class Puller implements AsyncDisposable {
     await this.publish(new Map([[id, { held, snapshot }]]), cause, signal)
     this.#damaged.delete(id)
     // What was said of a candidate is done with once the source has moved on.
-    if (from?.commit !== snapshot.revision.commit) await this.#parts.store.decisions.change(id, settled)
+    if (!isAbout(from, snapshot.revision)) await this.#parts.store.decisions.change(id, settled)
   }
 
   async #withdraw({ id }: Source, trigger: Trigger, signal: AbortSignal): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Decision } from '../sync/model/decisions.ts'
 import { isObjectId, type ObjectId, type Revision } from '../sync/model/revision.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
@@ -60,6 +61,8 @@ export interface RolledBack {
   readonly source: SourceId
   readonly from: Revision | undefined
   readonly to: Revision
+  /** What stands from now on. */
+  readonly decision: Decision
 }
 
 export function notAdmitted(source: SourceId, revision: Revision): SyncError {

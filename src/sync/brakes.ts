@@ -23,6 +23,8 @@ export async function holdOnMove(
 ): Promise<SyncError | undefined> {
   const standing = standingHold(source, held, found, decision)
   if (standing !== undefined) return standing
+  // A person named exactly this commit.
+  if (decision.frozen?.commit === found.commit) return undefined
   if (held === undefined || isSameRevision(held, found) || isAbout(decision.approved, found)) return undefined
   const tag = source.brakes.movedTag === 'hold' ? movedTag(source, held, found) : undefined
   if (tag !== undefined) return tag
@@ -72,6 +74,8 @@ async function movedDefaultBranch(
   relationOf: RelationOf,
 ): Promise<SyncError | undefined> {
   if (source.ref !== undefined || held.asked !== undefined || held.ref === found.ref) return undefined
+  // What was pinned or rolled back to by its id was no branch.
+  if (!held.ref.startsWith('refs/heads/')) return undefined
   if (held.commit === found.commit || (await relationOf(held, found)) === 'descends') return undefined
   const message = `Cannot follow: the default branch of "${source.id}" was ${held.ref} (${described(held)}) and is ${found.ref} (${described(found)}) now`
   return new SyncError('default-branch-moved', message)
@@ -110,6 +114,6 @@ function offered(skills: readonly Skill[]): number {
 }
 
 /** The commit, and the tag object where there is one: a tag that was made anew can name the same commit. */
-export function described({ commit, tag }: Revision): string {
+export function described({ commit, tag }: { readonly commit: string; readonly tag?: string | undefined }): string {
   return tag === undefined ? commit : `${commit} (tag object ${tag})`
 }

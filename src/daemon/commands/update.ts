@@ -21,7 +21,7 @@ import { UsageError, configOf, printJson, printLines } from './command.ts'
 import type { Command, Context, ExitStatus } from './command.ts'
 import { candidateOf, configuredSource, failureIn, withLooking } from './looking.ts'
 import type { Failure, Looking } from './looking.ts'
-import { syncLines, syncStatus } from './sync.ts'
+import { exitOfPulls, linesOfPull } from './pulled.ts'
 
 export const update: Command = {
   name: 'update',
@@ -157,7 +157,7 @@ async function pulled(id: SourceId, ask: AskWriter): Promise<SyncEnd> {
 
 function statusOf(ends: readonly End[]): ExitStatus {
   if (ends.some((end) => 'failure' in end)) return 1
-  return syncStatus(ends.flatMap((end) => ('failure' in end ? [] : [end.sync])))
+  return exitOfPulls(ends.flatMap((end) => ('failure' in end ? [] : [end.sync])))
 }
 
 function jsonOf(file: string, { isWritten, ends }: Done): object {
@@ -191,7 +191,7 @@ function linesOf(end: End): string[] {
     `${id}: ${moveText(before, after)}`,
     ...signerLines(after.signers),
     ...changesOf(before, after).map(({ path, change }) => `  ${change.padEnd(7)} ${printable(path) || 'the root'}`),
-    ...syncLines(sync),
+    ...linesOfPull(sync),
   ]
 }
 

@@ -28,13 +28,6 @@ export function isAbout(part: Pick<Revision, 'commit' | 'tag'> | undefined, revi
   return part !== undefined && part.commit === revision.commit && part.tag === revision.tag
 }
 
-/** After a rollback to another revision: it stays there, or what was left is passed over. Earlier holds are done with. */
-export function afterRollback({ paused }: Decision, from: Revision | undefined, to: Revision, hold: boolean): Decision {
-  const kept: Decision = paused === undefined ? {} : { paused }
-  if (hold) return { ...kept, frozen: { commit: to.commit, by: 'rollback' } }
-  return from === undefined ? kept : { ...kept, skipped: { ...identityOf(from), by: 'rollback' } }
-}
-
 /** What is left of it once the revision is served: what was said of a candidate is done with. */
 export function settled({ paused, frozen }: Decision): Decision {
   return { ...(paused !== undefined && { paused }), ...(frozen !== undefined && { frozen }) }

@@ -34,7 +34,7 @@ export interface LockEntry {
   readonly rest: JsonObject
 }
 
-export type LockedSelection = Pick<Source, 'include' | 'exclude' | 'unlisted' | 'names' | 'lfs'>
+export type LockedSelection = Pick<Source, 'include' | 'exclude' | 'unlisted' | 'names' | 'lfs' | 'hiddenUnicode'>
 
 export interface LockedSkill {
   readonly name: string
@@ -60,8 +60,8 @@ export function entryOf(source: Source, snapshot: Snapshot, earlier?: LockEntry)
   }
 }
 
-function selectionOf({ include, exclude, unlisted, names, lfs }: Source): LockedSelection {
-  return { include, exclude, unlisted, names, lfs }
+function selectionOf({ include, exclude, unlisted, names, lfs, hiddenUnicode }: Source): LockedSelection {
+  return { include, exclude, unlisted, names, lfs, hiddenUnicode }
 }
 
 /** Those that anybody is given: what is withheld has no part in it. */
@@ -124,7 +124,7 @@ export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mi
   return differing.map((message) => ({ source: source.id, message }))
 }
 
-const SELECTION_KEYS = ['include', 'exclude', 'unlisted', 'names', 'lfs'] as const
+const SELECTION_KEYS = ['include', 'exclude', 'unlisted', 'names', 'lfs', 'hiddenUnicode'] as const
 
 function quoted(text: string): string {
   return /^["[]/.test(text) ? text : `"${text}"`

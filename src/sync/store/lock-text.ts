@@ -25,7 +25,7 @@ function entryJson(entry: LockEntry): JsonObject {
     url,
     asked: typeof asked === 'object' ? { ...asked } : (asked ?? null),
     root,
-    selection: { ...selection },
+    selection: selectionJson(selection),
     ref: revision.ref,
     commit: idText(revision.commit),
     ...(revision.tag !== undefined && { tag: idText(revision.tag) }),
@@ -34,6 +34,11 @@ function entryJson(entry: LockEntry): JsonObject {
     digest: `sha256:${digest}`,
     skills: Object.fromEntries([...skills].map(([path, skill]) => [path, skillJson(skill)])),
   }
+}
+
+/** By the names of the configuration. */
+function selectionJson({ hiddenUnicode, ...selection }: LockedSelection): JsonObject {
+  return { ...selection, 'hidden-unicode': hiddenUnicode }
 }
 
 /** The algorithm of an id is part of it: ids of both kinds can stand in one lock. */
@@ -155,12 +160,14 @@ function digestFrom(value: JsonValue | undefined, key: string, refuse: Refuse): 
 }
 
 function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSelection {
-  const { include, exclude, unlisted, names, lfs } = isJsonObject(value) ? value : {}
+  const { include, exclude, unlisted, names, lfs, 'hidden-unicode': hiddenUnicode } = isJsonObject(value) ? value : {}
   if (!isTexts(include) || !isTexts(exclude) || !isTexts(unlisted))
     return refuse('selection', 'its globs are no lists of texts')
   if ((names !== 'remap' && names !== 'exact') || (lfs !== 'withhold' && lfs !== 'pointers'))
     return refuse('selection', '"names" or "lfs" is none that this program knows')
-  return { include, exclude, unlisted, names, lfs }
+  if (hiddenUnicode !== 'note' && hiddenUnicode !== 'withhold')
+    return refuse('selection', '"hidden-unicode" is none that this program knows')
+  return { include, exclude, unlisted, names, lfs, hiddenUnicode }
 }
 
 function isTexts(value: JsonValue | undefined): value is readonly string[] {

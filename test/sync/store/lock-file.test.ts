@@ -52,6 +52,7 @@ const entry = fc
       unlisted: fc.array(text, { maxLength: 2 }),
       names: fc.constantFrom('remap' as const, 'exact' as const),
       lfs: fc.constantFrom('withhold' as const, 'pointers' as const),
+      hiddenUnicode: fc.constantFrom('note' as const, 'withhold' as const),
     }),
     ref: text,
     commit: objectId,
@@ -88,6 +89,7 @@ const SOURCE: Source = {
   names: 'remap',
   strict: false,
   lfs: 'withhold',
+  hiddenUnicode: 'note',
 }
 
 describe('the text of a lock', () => {
