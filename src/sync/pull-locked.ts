@@ -32,7 +32,20 @@ export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> 
   io.onResolved?.(entry.revision)
   const snapshot = await takeLocked(one, entry, upstream)
   expectLocked(one.source, entry, snapshot)
-  return await offered(one, snapshot, false)
+  const outcome = await offered(one, snapshot, false)
+  if (outcome.kind !== 'updated') return outcome
+  const drift = await driftSeen(one, entry, upstream)
+  return { ...outcome, ...(drift !== undefined && { drift }) }
+}
+
+/** What was locked is here: that upstream cannot say where its ref is now takes nothing from it, and the next pull tells. */
+async function driftSeen(one: Pull, entry: LockEntry, upstream: Upstream): Promise<SyncError | undefined> {
+  try {
+    return await driftOf(one, entry.revision, await upstream.resolve(one.signal), upstream)
+  } catch (error) {
+    if (error instanceof SyncError) return undefined
+    throw error
+  }
 }
 
 /** What was locked is in the store: no host is asked, and so nothing can have been lost. */

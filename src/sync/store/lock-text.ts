@@ -84,18 +84,35 @@ function parsed(text: string, refuse: Refuse): JsonObject {
   }
   const value = parseJson(text)
   if (!isJsonObject(value)) return refuse('', whatIsWrong(text))
-  // A merge can leave a key twice, and the last would win in silence. What we wrote ourselves has none.
-  if (indentedJson(value) !== text) refuseTwice(text, refuse)
+  // A merge can leave a key twice, and the last would win in silence.
+  if (keysWritten(text) !== keysIn(value)) refuseTwice(text, refuse)
   return value
 }
 
-function refuseTwice(text: string, refuse: Refuse): void {
-  const lines = new LineCounter()
-  const { errors } = parseDocument(text, { lineCounter: lines, uniqueKeys: true, schema: 'json', logLevel: 'error' })
-  // What JSON allows and YAML does not (a tab before a key) is no fault of the lock.
-  const error = errors.find(({ code }) => code === 'DUPLICATE_KEY')
-  if (error !== undefined) refuse(`line ${lines.linePos(error.pos[0]).line}`, 'a key is there twice')
+/** How many keys the text of a JSON value has: the strings with a colon behind them. */
+function keysWritten(text: string): number {
+  let keys = 0
+  for (const [, colon] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?/g)) if (colon !== undefined) keys += 1
+  return keys
 }
+
+function keysIn(value: JsonValue): number {
+  if (typeof value !== 'object' || value === null) return 0
+  const items: readonly JsonValue[] = Object.values(value)
+  return items.reduce<number>((keys, item) => keys + keysIn(item), Array.isArray(value) ? 0 : items.length)
+}
+
+function refuseTwice(text: string, refuse: Refuse): never {
+  const lines = new LineCounter()
+  // To find the place takes the square of the number of keys.
+  const few = text.slice(0, MOST_SEARCHED)
+  const { errors } = parseDocument(few, { lineCounter: lines, uniqueKeys: true, schema: 'json', logLevel: 'error' })
+  const error = errors.find(({ code }) => code === 'DUPLICATE_KEY')
+  const place = error === undefined ? '' : `line ${lines.linePos(error.pos[0]).line}`
+  return refuse(place, 'a key is there twice')
+}
+
+const MOST_SEARCHED = 2 ** 19
 
 function whatIsWrong(text: string): string {
   try {

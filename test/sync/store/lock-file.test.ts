@@ -103,6 +103,17 @@ describe('the text of a lock', () => {
     )
   })
 
+  test('may have other white space: that of a checkout, or of another program', () => {
+    fc.assert(
+      fc.property(lock, (each) => {
+        const written = lockText(each)
+        const others = [written.replaceAll('\n', '\r\n'), JSON.stringify(JSON.parse(written)), `\n\t${written}\n`]
+
+        for (const text of others) expect(lockText(readLockText(text, 'skills.lock'))).toBe(written)
+      }),
+    )
+  })
+
   test('has the fields that nobody knows, of the file, a source and a skill', () => {
     fc.assert(
       fc.property(lock, (each) => {

@@ -1,0 +1,498 @@
+import { readFile, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { World, skill } from '../e2e/world.ts'
+import { modernHttp, stdio } from '../support/peer.ts'
+import type { Peer } from '../support/peer.ts'
+import { Home } from '../support/program.ts'
+import { Repository } from '../support/repository.ts'
+
+const ALPHA = 'skill://team/alpha/SKILL.md'
+
+test('S64: --locked refuses a lock that lacks a source, has one too many, another url or ref, and names each', async () => {
+  await using world = await World.create()
+  await locked(world)
+  const url = `${world.git.origin}/team.git`
+  const other = world.git.serve('other', world.repository)
+  const configured: [string, readonly string[], readonly string[]][] = [
+    ['"more" is not in the lock', [`url: ${url}`], [`url: ${url}`]],
+    ['"team" has url', [`url: ${other}`], []],
+    ['"team" has ref', [`url: ${url}`, 'ref: refs/heads/main'], []],
+    ['"team" has root', [`url: ${url}`, 'root: alpha'], []],
+  ]
+  const before = await lockOf(world.home)
+
+  for (const [said, team, more] of configured) {
+    await world.home.configure({ team, ...(more.length > 0 && { more }) })
+    for (const command of ['sync', 'start', 'mcp']) {
+      const end = await world.home.run(command, '--locked')
+      expect(end).toMatchObject({ status: 1, stdout: '' })
+      expect(end.stderr).toContain(said)
+    }
+    const told = await world.home.run('outdated', '--json')
+    expect(told.status).toBe(3)
+    expect(JSON.parse(told.stdout).sources.at(-1).state).toBe(more.length > 0 ? 'missing' : 'differs')
+  }
+  await world.home.configure({ more: [`url: ${url}`] })
+  const both = await world.home.run('sync', '--locked')
+
+  expect(both.status).toBe(1)
+  expect(both.stderr).toContain('"more" is not in the lock; "team" is in the lock and not in the configuration')
+  const { sources } = JSON.parse((await world.home.run('outdated', '--json')).stdout)
+  expect(sources.map(({ source, state }: any) => [source, state])).toEqual([
+    ['more', 'missing'],
+    ['team', 'extra'],
+  ])
+  expect(await lockOf(world.home)).toBe(before)
+})
+
+test('S64: without --locked only lock writes, and it adds what is missing and moves nothing', async () => {
+  await using world = await World.create()
+  await locked(world)
+  const before = JSON.parse(await lockOf(world.home))
+  await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  const url = `${world.git.origin}/team.git`
+  await world.home.configure({ team: [`url: ${url}`], more: [`url: ${url}`] })
+
+  expect(await world.home.run('sync')).toMatchObject({ status: 0 })
+  expect(JSON.parse(await lockOf(world.home))).toEqual(before)
+  expect(await world.home.run('lock')).toMatchObject({ status: 0 })
+
+  const after = JSON.parse(await lockOf(world.home))
+  expect(after.sources.team).toEqual(before.sources.team)
+  expect(after.sources.more.commit).not.toBe(before.sources.team.commit)
+  expect(await world.home.run('sync', '--locked')).toMatchObject({ status: 0 })
+  await world.home.configure({ team: [`url: ${url}`] })
+  expect(await world.home.run('lock', '--prune')).toMatchObject({ status: 0 })
+  expect(JSON.parse(await lockOf(world.home))).toEqual(before)
+})
+
+test('S66: a locked commit whose skills have another digest is refused by name, and is not served', async () => {
+  await using world = await World.create()
+  await locked(world)
+  // Whole in itself, as one that was made on purpose is.
+  await relock(world, { 'alpha/SKILL.md': skill('alpha', 'forged') })
+
+  const end = await world.home.run('sync', '--locked', '--json')
+  const list = await world.home.run('list', '--served', '--json')
+
+  expect(end.status).toBe(1)
+  const [{ code, message }] = JSON.parse(end.stdout).sources
+  expect(code).toBe('lock-mismatch')
+  expect(message).toContain('"alpha" has another digest or name')
+  expect(message).toContain(await world.repository.git('rev-parse', 'main~1'))
+  // Without --locked the state folder may serve on; with it, and afterwards, nothing is left in it.
+  expect(JSON.parse(list.stdout)).toEqual({ skills: [] })
+})
+
+test('S67: two updates at once, with a daemon and without one, go one after the other and both are in the lock', async () => {
+  await using world = await World.create()
+  await using more = await Repository.create()
+  await more.commit({ 'beta/SKILL.md': skill('beta', 'first') })
+  const url = world.git.serve('more', more)
+  await world.home.configure({ team: [`url: ${world.git.origin}/team.git`], more: [`url: ${url}`] })
+  await locked(world)
+
+  for (const withDaemon of [false, true]) {
+    const daemon = withDaemon ? world.home.start('start') : undefined
+    await daemon?.line()
+    const commits = {
+      team: await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', `${withDaemon}`) }),
+      more: await more.commit({ 'beta/SKILL.md': skill('beta', `${withDaemon}`) }),
+    }
+
+    const ends = await Promise.all([world.home.run('update', 'team'), world.home.run('update', 'more')])
+
+    for (const end of ends) expect(end).toMatchObject({ status: 0, stderr: '' })
+    const { sources } = JSON.parse(await lockOf(world.home))
+    for (const id of ['team', 'more'] as const) expect(sources[id].commit).toBe(`sha1:${commits[id]}`)
+    await daemon?.stop()
+  }
+  expect(await readdir(join(world.home.path, 'config', 'skillsyncd'))).toEqual(['skills.lock', 'skillsyncd.yaml'])
+})
+
+test('two people who lock the same state get the same bytes', async () => {
+  await using world = await World.create()
+  await using home = await Home.create()
+  await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'first') })
+  await locked(world)
+  // In another folder, later, with another schedule.
+  await home.configure({ team: ['every: 7s', `url: ${world.git.origin}/team.git`] })
+
+  expect(await home.run('lock', '--state', join(home.path, 'elsewhere'))).toMatchObject({ status: 0 })
+
+  expect(await lockOf(home)).toBe(await lockOf(world.home))
+})
+
+test('update moves the lock and what is served, and tells commits and skills; outdated said so before', async () => {
+  await using world = await World.create()
+  await locked(world)
+  const from = await world.repository.git('rev-parse', 'main')
+  await world.repository.commit({ 'gone/SKILL.md': skill('gone', 'x') })
+  await world.home.run('update')
+  const to = await world.repository.commit({
+    'alpha/SKILL.md': skill('alpha', 'second'),
+    'new/SKILL.md': skill('new', 'x'),
+    'gone/SKILL.md': null,
+  })
+
+  const outdated = await world.home.run('outdated')
+  const end = await world.home.run('update', '--json')
+
+  expect(outdated.status).toBe(3)
+  expect(outdated.stdout).toContain(`upstream has refs/heads/main at ${to}`)
+  expect(end).toMatchObject({ status: 0, stderr: '' })
+  const [source] = JSON.parse(end.stdout).sources
+  expect(source).toMatchObject({ source: 'team', to: { commit: to, ref: 'refs/heads/main' }, sync: { commit: to } })
+  expect(source.from.commit).not.toBe(from)
+  expect(source.skills).toEqual([
+    { path: 'alpha', change: 'changed' },
+    { path: 'gone', change: 'removed' },
+    { path: 'new', change: 'added' },
+  ])
+  expect(await world.home.run('outdated')).toMatchObject({ status: 0, stderr: '' })
+  expect((await world.home.run('update')).stdout).toContain('skills.lock is as it was')
+
+  const back = await world.home.run('update', 'team', '--precise', from)
+  expect(back.stdout).toContain(`moved from refs/heads/main at ${to} to ${from} at ${from}`)
+  expect(await world.home.run('sync', '--locked')).toMatchObject({ status: 0 })
+  expect(await servedBody(world)).toBe(skill('alpha', 'first'))
+  expect(await world.home.run('outdated')).toMatchObject({ status: 3 })
+})
+
+test('update is the yes to a tag that was moved, and leaves the entry of a source that fails', async () => {
+  await using world = await World.create(['every: 1h', 'ref: v1'])
+  await world.repository.tag('v1', { annotated: true })
+  await world.home.configure({
+    team: [`url: ${world.git.origin}/team.git`, 'ref: v1'],
+    gone: [`url: ${world.git.serve('gone', world.repository)}`],
+  })
+  await locked(world)
+  const commit = await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  await world.repository.tag('v1', { annotated: true })
+  await using empty = await Repository.create()
+  world.git.serve('gone', empty)
+  const { gone } = JSON.parse(await lockOf(world.home)).sources
+  expect(await world.home.run('sync', 'team')).toMatchObject({ status: 3 })
+
+  const end = await world.home.run('update', '--json')
+
+  expect(end.status).toBe(1)
+  const { sources } = JSON.parse(end.stdout)
+  expect(sources).toMatchObject([
+    { source: 'team', to: { commit }, sync: { outcome: 'updated', commit } },
+    { source: 'gone', error: { code: 'ref-not-found' } },
+  ])
+  expect(JSON.parse(await lockOf(world.home)).sources.gone).toEqual(gone)
+  expect(await servedBody(world)).toBe(skill('alpha', 'second'))
+})
+
+test('update is the yes to what waits for review, and a source that follows the lock just follows', async () => {
+  await using world = await World.create()
+  const url = `url: ${world.git.origin}/team.git`
+  await world.home.configure({ team: [url, 'update: review'], follows: [url, 'update: locked'] })
+  expect(await world.home.run('sync', 'team')).toMatchObject({ status: 0 })
+  expect(await world.home.run('lock')).toMatchObject({ status: 0 })
+  const commit = await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  expect(await world.home.run('sync')).toMatchObject({ status: 3 })
+
+  const end = await world.home.run('update', '--json')
+
+  expect(end.status).toBe(0)
+  expect(JSON.parse(end.stdout).sources).toMatchObject([
+    { source: 'team', to: { commit }, sync: { outcome: 'updated', commit } },
+    { source: 'follows', to: { commit }, sync: { outcome: 'updated', commit } },
+  ])
+  expect(await servedBody(world)).toBe(skill('alpha', 'second'))
+})
+
+test('lock and update go on with the other sources where one follows the lock and its host is down', async () => {
+  await using world = await World.create()
+  const url = `url: ${world.git.origin}/team.git`
+  await world.home.configure({ gone: [`url: ${world.git.origin}/gone.git`, 'update: locked'], team: [url] })
+
+  for (const command of ['lock', 'update']) {
+    const end = await world.home.run(command, '--json')
+    expect(end.status).toBe(1)
+    expect(JSON.parse(end.stdout).sources.find(({ source }: any) => source === 'gone')).toHaveProperty('error')
+    expect(Object.keys(JSON.parse(await lockOf(world.home)).sources)).toEqual(['team'])
+  }
+})
+
+test('update --precise wants one source and a full commit id, and a commit that nobody has changes nothing', async () => {
+  await using world = await World.create()
+  await locked(world)
+  const before = await lockOf(world.home)
+  const absent = '1'.repeat(40)
+
+  expect(await world.home.run('update', '--precise', absent)).toMatchObject({ status: 2 })
+  expect(await world.home.run('update', 'team', '--precise', 'main')).toMatchObject({ status: 2 })
+  expect(await world.home.run('update', 'nobody')).toMatchObject({ status: 2 })
+  const end = await world.home.run('update', 'team', '--precise', absent)
+
+  expect(end.status).toBe(1)
+  expect(end.stdout).toContain(absent)
+  expect(await lockOf(world.home)).toBe(before)
+})
+
+test('S4: what was locked is served byte-identical after upstream rewrote and collected its history', async () => {
+  await using world = await World.create()
+  const commit = await world.repository.git('rev-parse', 'main')
+  await locked(world)
+  await using fresh = await Home.create()
+  await fresh.configure({ team: [`url: ${world.git.origin}/team.git`, 'every: 1h'] })
+  await writeFile(lockFile(fresh), await lockOf(world.home))
+  await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'rewritten') }, { orphan: true })
+  await collectGarbage(world.repository)
+  await expect(world.repository.git('cat-file', '-e', commit)).rejects.toThrow('ended with')
+  // It has moved on, so that the locked commit is not what it serves.
+  expect(await world.home.run('sync')).toMatchObject({ status: 0 })
+  expect(await servedBody(world)).toBe(skill('alpha', 'rewritten'))
+
+  const held = await world.home.run('sync', '--locked')
+  const lost = await fresh.run('sync', '--locked', '--json')
+
+  expect(held.status).toBe(0)
+  expect(await servedBody(world)).toBe(skill('alpha', 'first'))
+  const outdated = await world.home.run('outdated', '--json')
+  expect(outdated.status).toBe(3)
+  expect(JSON.parse(outdated.stdout).sources).toMatchObject([{ state: 'moved', locked: { commit } }])
+  expect(lost.status).toBe(1)
+  const [{ code, message }] = JSON.parse(lost.stdout).sources
+  expect(code).toBe('ref-not-found')
+  for (const part of ['"team"', commit, 'restore the state folder', 'skillsyncd update team'])
+    expect(message).toContain(part)
+  expect(JSON.parse((await fresh.run('list', '--json')).stdout)).toEqual({ skills: [] })
+})
+
+test('a branch that moved on and lost a skill: restored as locked with 0, told by outdated and diff with 3', async () => {
+  await using world = await World.create()
+  await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'first') })
+  await locked(world)
+  const text = await lockOf(world.home)
+  await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second'), 'beta/SKILL.md': null })
+
+  for (const home of [world.home, await freshHome(world, text)]) {
+    expect(await home.run('sync', '--locked')).toMatchObject({ status: 0 })
+    expect(await servedNames(home)).toEqual(['alpha', 'beta'])
+    expect(await home.run('outdated')).toMatchObject({ status: 3 })
+    const diff = await home.run('diff', '--json')
+    expect(diff.status).toBe(3)
+    expect(JSON.parse(diff.stdout).sources[0].skills).toMatchObject([
+      { path: 'alpha', change: 'changed' },
+      { path: 'beta', change: 'removed' },
+    ])
+    expect(await lockOf(home)).toBe(text)
+  }
+})
+
+test.each([false, true])(
+  'S5: a tag that was moved (annotated: %s): served as locked, both named, with 3',
+  async (annotated) => {
+    await using world = await World.create(['every: 1h', 'ref: v1'])
+    const locked1 = await world.repository.tag('v1', { annotated })
+    await locked(world)
+    const text = await lockOf(world.home)
+    await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+    const moved = await world.repository.tag('v1', { annotated })
+    const fresh = await freshHome(world, text, ['ref: v1'])
+
+    for (const home of [world.home, fresh]) {
+      const end = await home.run('sync', '--locked', '--json')
+      expect(end.status).toBe(3)
+      const [{ code, message }] = JSON.parse(end.stdout).sources
+      expect(code).toBe('tag-moved')
+      for (const id of [locked1, moved]) expect(message).toContain(id)
+      const outdated = await home.run('outdated', '--json')
+      expect(outdated.status).toBe(3)
+      expect(JSON.parse(outdated.stdout).sources).toMatchObject([{ state: 'tag-moved' }])
+      expect(await lockOf(home)).toBe(text)
+      expect(await bodyIn(home)).toBe(skill('alpha', 'first'))
+    }
+  },
+)
+
+test('P3: with --locked a state folder that holds something newer serves nothing of it, from the first answer on', async () => {
+  await using world = await World.create()
+  await locked(world)
+  await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'newer') })
+  await world.synced()
+  expect(await servedBody(world)).toBe(skill('alpha', 'newer'))
+  world.git.fault = { kind: 'hang-before' }
+
+  const daemon = world.home.start('start', '--locked')
+  await using peer = await modernHttp(await daemon.line())
+  const bodies = [await bodyOf(peer)]
+  await daemon.said((line) => line.includes('"source-updated"'))
+  bodies.push(await bodyOf(peer))
+  await daemon.stop()
+  await using mcp = await stdio(['--locked'], 'legacy', world.home.env)
+  bodies.push(await bodyOf(mcp))
+
+  expect([undefined, skill('alpha', 'first')]).toContain(bodies[0])
+  expect(bodies.slice(1)).toEqual([skill('alpha', 'first'), skill('alpha', 'first')])
+})
+
+test('P3: an entry that is taken out of the lock while a daemon runs --locked takes the source out of service', async () => {
+  await using world = await World.create()
+  await locked(world)
+  const text = await lockOf(world.home)
+  const daemon = world.home.start('start', '--locked')
+  await using peer = await modernHttp(await daemon.line())
+  await using mcp = await stdio(['--locked'], 'legacy', world.home.env)
+  expect([await bodyOf(peer), await bodyOf(mcp)]).toEqual([skill('alpha', 'first'), skill('alpha', 'first')])
+  await using heard = await mcp.subscribe([], { list: true })
+
+  await writeFile(lockFile(world.home), JSON.stringify({ ...JSON.parse(text), sources: {} }))
+  const end = await world.home.run('sync')
+  await heard.next(({ method }) => method === 'notifications/resources/list_changed')
+
+  expect(end.status).toBe(1)
+  expect(end.stdout).toContain('"team" is not in the lock')
+  expect([await bodyOf(peer), await bodyOf(mcp)]).toEqual([undefined, undefined])
+  await writeFile(lockFile(world.home), text)
+  expect(await world.home.run('sync')).toMatchObject({ status: 0 })
+  expect(await bodyOf(peer)).toBe(skill('alpha', 'first'))
+})
+
+test('--frozen and --offline ask no host for anything, and serve what is here', async () => {
+  await using world = await World.create()
+  await locked(world)
+  await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  const asked = world.git.requests.length
+
+  for (const flags of [['--frozen'], ['--offline'], ['--locked', '--offline']]) {
+    expect(await world.home.run('sync', ...flags)).toMatchObject({ status: 0 })
+    const daemon = world.home.start('start', ...flags)
+    await using peer = await modernHttp(await daemon.line())
+    expect(await world.home.run('sync', ...flags)).toMatchObject({ status: 0 })
+    expect(await bodyOf(peer)).toBe(skill('alpha', 'first'))
+    expect(await world.home.run('outdated')).toMatchObject({ status: 1 })
+    await daemon.stop()
+    await using mcp = await stdio(flags, 'legacy', world.home.env)
+    expect(await bodyOf(mcp)).toBe(skill('alpha', 'first'))
+  }
+  const fresh = await freshHome(world, await lockOf(world.home))
+  const end = await fresh.run('sync', '--frozen')
+
+  expect(end.status).toBe(1)
+  expect(end.stdout).toContain('--offline lets nobody be asked')
+  expect(world.git.requests.length).toBe(asked)
+})
+
+test('diff tells what changed between lock, served, upstream, generations and another lock, with the text', async () => {
+  await using world = await World.create()
+  await locked(world)
+  await writeFile(join(world.home.path, 'old.lock'), await lockOf(world.home))
+  expect(await world.home.run('diff')).toMatchObject({ status: 0, stdout: 'no difference\n' })
+  await world.repository.commit({ 'alpha/SKILL.md': `${skill('alpha', 'second')}\u001B[31m\ttabbed\u202E\n` })
+
+  const upstream = await world.home.run('diff')
+  expect(upstream.status).toBe(3)
+  expect(upstream.stdout.split('\n')).toEqual(
+    expect.arrayContaining(['  changed alpha', '    -first', '    +second', '    +\\u{1b}[31m\ttabbed\\u{202e}']),
+  )
+  expect(await world.home.run('diff', 'lock', 'served')).toMatchObject({ status: 0 })
+  await world.synced()
+  const pairs = [
+    ['lock', 'served'],
+    ['1', '2'],
+    ['./old.lock', 'upstream'],
+    ['lock', 'upstream', '--only', 'team'],
+  ]
+  for (const pair of pairs) {
+    const end = await world.home.run('diff', ...pair, '--json', '--text')
+    expect(end.status).toBe(3)
+    const [source, ...others] = JSON.parse(end.stdout).sources
+    expect(others).toEqual([])
+    expect(source.skills).toMatchObject([{ path: 'alpha', change: 'changed', from: { name: 'alpha' } }])
+    expect(source.skills[0].text).toContain('+second')
+  }
+  const back = JSON.parse((await world.home.run('diff', 'served', 'lock', '--json')).stdout)
+  expect(back.sources[0].skills).toMatchObject([{ path: 'alpha', change: 'changed' }])
+  expect(back.sources[0].skills[0].text).toBeUndefined()
+})
+
+test('diff says what it cannot compare: a generation, lock or source that is not there, a host that is down', async () => {
+  await using world = await World.create()
+  await locked(world)
+
+  expect((await world.home.run('diff', '99', 'served')).stderr).toContain('no generation 99')
+  expect((await world.home.run('diff', './absent.lock', 'served')).stderr).toContain('there is none')
+  expect(await world.home.run('diff', '--only', 'nobody')).toMatchObject({ status: 2 })
+  world.git.fault = { kind: 'status', status: 503 }
+  const down = await world.home.run('diff', '--json')
+
+  expect(down.status).toBe(1)
+  expect(JSON.parse(down.stdout).sources).toMatchObject([{ source: 'team', error: { code: 'source-unreachable' } }])
+})
+
+test('diff tells of a SKILL.md over a mebibyte, and shows none of it', async () => {
+  await using world = await World.create()
+  await locked(world)
+  await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'x'.repeat(2 ** 20)) })
+
+  const end = await world.home.run('diff')
+
+  expect(end.status).toBe(3)
+  expect(end.stdout).toContain('over 1048576')
+  expect(end.stdout.length).toBeLessThan(2_000)
+})
+
+/** Writes the lock of what the world has now, and serves that. */
+async function locked(world: World): Promise<void> {
+  await world.synced()
+  expect(await world.home.run('lock')).toMatchObject({ status: 0 })
+}
+
+function lockFile(home: Home): string {
+  return join(home.configFile, '..', 'skills.lock')
+}
+
+async function lockOf(home: Home): Promise<string> {
+  return readFile(lockFile(home), 'utf8')
+}
+
+/** Makes the lock name its commit with the skills of another one, in a way that is whole in itself. */
+async function relock(world: World, files: Readonly<Record<string, string>>): Promise<void> {
+  const before = JSON.parse(await lockOf(world.home))
+  await world.repository.commit(files)
+  expect(await world.home.run('update')).toMatchObject({ status: 0 })
+  const { commit, tree } = before.sources.team
+  const after = JSON.parse(await lockOf(world.home))
+  Object.assign(after.sources.team, { commit, tree })
+  await writeFile(lockFile(world.home), JSON.stringify(after))
+}
+
+/** A machine that has the configuration and the lock, and nothing else. */
+async function freshHome(world: World, text: string, source: readonly string[] = []): Promise<Home> {
+  const home = await Home.create()
+  await home.configure({ team: [`url: ${world.git.origin}/team.git`, 'every: 1h', ...source] })
+  await writeFile(lockFile(home), text)
+  return home
+}
+
+async function collectGarbage(repository: Repository): Promise<void> {
+  await repository.git('reflog', 'expire', '--expire=now', '--all')
+  await repository.git('gc', '--quiet', '--prune=now')
+}
+
+async function servedBody({ home }: World): Promise<string | undefined> {
+  return bodyIn(home)
+}
+
+/** Of the skill `alpha`, by a program that reads the state folder and pulls nothing. */
+async function bodyIn(home: Home): Promise<string | undefined> {
+  await using mcp = await stdio(['--offline'], 'legacy', home.env)
+  return await bodyOf(mcp)
+}
+
+async function bodyOf(peer: Peer): Promise<string | undefined> {
+  const { result } = await peer.call('resources/read', { uri: ALPHA })
+  return result?.contents[0].text
+}
+
+async function servedNames(home: Home): Promise<string[]> {
+  const { skills } = JSON.parse((await home.run('list', '--served', '--json')).stdout)
+  return skills.map(({ name }: any) => name)
+}
