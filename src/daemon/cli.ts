@@ -4,9 +4,12 @@ import { VERSION } from '../serve/version.ts'
 import { SyncError, mendOf } from '../sync/model/sync-error.ts'
 import { UsageError } from './commands/command.ts'
 import type { Command, Context, ExitStatus, Streams } from './commands/command.ts'
+import { approve, pause, pin, reject, release, resume, unpin } from './commands/decisions.ts'
 import { list } from './commands/list.ts'
 import { lock } from './commands/lock.ts'
+import { log } from './commands/log.ts'
 import { mcp } from './commands/mcp.ts'
+import { rollback } from './commands/rollback.ts'
 import { show } from './commands/show.ts'
 import { start } from './commands/start.ts'
 import { status } from './commands/status.ts'
@@ -20,7 +23,24 @@ import { printable } from './log-line.ts'
 import { Redactor } from './redactor.ts'
 
 /** Every command, in the order of the help. */
-const COMMANDS: readonly Command[] = [start, mcp, sync, status, list, show, lock]
+const COMMANDS: readonly Command[] = [
+  start,
+  mcp,
+  sync,
+  status,
+  list,
+  show,
+  lock,
+  log,
+  rollback,
+  release,
+  pin,
+  unpin,
+  pause,
+  resume,
+  approve,
+  reject,
+]
 
 /** Runs one command line. Results go to stdout, everything else to stderr. */
 export async function run(args: readonly string[], process: Streams & Signals): Promise<ExitStatus> {
@@ -130,7 +150,7 @@ function print(process: Streams, text: string): ExitStatus {
 
 function helpText(): string {
   const rows = COMMANDS.map(
-    ({ name, operands, summary }) => `  ${`${name} ${operands?.text ?? ''}`.padEnd(20)} ${summary}`,
+    ({ name, operands, summary }) => `  ${`${name} ${operands?.text ?? ''}`.padEnd(24)} ${summary}`,
   )
   return `skillsyncd ${VERSION}: agent skills from git to every agent, pinned
 

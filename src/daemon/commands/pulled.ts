@@ -1,0 +1,42 @@
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
+import { printable } from '../log-line.ts'
+import { createProgress } from '../progress.ts'
+import { SYNC_END } from '../sync-end.ts'
+import type { SyncEnd } from '../sync-end.ts'
+import type { AskWriter } from './asking.ts'
+import type { Context, ExitStatus } from './command.ts'
+
+/** How pulling these sources now ended for each, in their order. Where it has got to is shown meanwhile. */
+export async function pulled(context: Context, ids: readonly SourceId[], ask: AskWriter): Promise<SyncEnd[]> {
+  if (ids.length === 0) return []
+  using progress = createProgress({ stream: context.streams.stderr, quiet: context.quiet })
+  const ends: SyncEnd[] = []
+  progress.show(`pulling ${ids.length} ${ids.length === 1 ? 'source' : 'sources'}`)
+  await ask('sync', { sources: ids }, (event) => {
+    const end = SYNC_END.parse(event)
+    ends.push(end)
+    progress.show(`${ends.length} of ${ids.length} sources: ${end.source} ${end.outcome}`)
+  })
+  return ids.flatMap((id) => ends.filter(({ source }) => source === id))
+}
+
+/** Pulls that failed outweigh those that wait for a person; what somebody decided earlier is no finding. */
+export function exitOfPulls(ends: readonly SyncEnd[]): ExitStatus {
+  if (ends.some(({ outcome }) => outcome === 'failed')) return 1
+  const isFound = ({ code }: SyncEnd): boolean => code !== undefined && isSyncErrorCode(code) && !isByChoice(code)
+  return ends.some(isFound) ? 3 : 0
+}
+
+/** How one pull ended, for people. */
+export function linesOfPull(end: SyncEnd): string[] {
+  const { source, outcome, ref, commit, skills, code, message, mend } = end
+  const why = code === undefined ? [] : [`${source}: ${outcome} (${code}): ${printable(message ?? '')}`, `  ${mend}`]
+  if (outcome === 'failed' || outcome === 'held') return why
+  if (commit === undefined) return [`${source}: unchanged, and nobody was asked`]
+  const at = `${printable(ref ?? '')} at ${commit?.slice(0, 12)}`
+  if (skills === undefined) return code === undefined ? [`${source}: unchanged, ${at}`] : why
+  const { seen, clean, noted, tools, withheld } = skills
+  const served = `${clean + noted} of ${seen} skills served (${noted} with a note), ${tools} for tools only, ${withheld} withheld`
+  return [`${source}: updated, ${at}: ${served}`, ...why]
+}
