@@ -14,6 +14,7 @@ import { show } from './commands/show.ts'
 import { start } from './commands/start.ts'
 import { status } from './commands/status.ts'
 import { sync } from './commands/sync.ts'
+import { why } from './commands/why.ts'
 import { isAbortError } from './abort-error.ts'
 import { ConfigError } from './config/problem.ts'
 import { processEnvironment } from './config.ts'
@@ -30,6 +31,7 @@ const COMMANDS: readonly Command[] = [
   status,
   list,
   show,
+  why,
   lock,
   log,
   rollback,

@@ -7,6 +7,7 @@ import { Store } from '../sync/store/store.ts'
 import { admissionOf } from './admission.ts'
 import { idsOf } from './config.ts'
 import type { Config } from './config.ts'
+import { ControlError } from './control-client.ts'
 
 /** One skill for people and for `--json`: what became of it, and from where it is. */
 export interface SkillRow {
@@ -72,8 +73,18 @@ function rowOf(skill: Skill, source: string, revision: { readonly commit: string
   }
 }
 
-/** Those that a person may mean: by URI, by `source/path`, by path or by name. More than one is for the person to decide. */
-export function matching(rows: readonly SkillRow[], asked: string): SkillRow[] {
+/** The one that a person means: by URI, by `source/path`, by path or by name. Which of several is for the person to say. */
+export function theOnly(all: readonly SkillRow[], asked: string): SkillRow {
+  const rows = matching(all, asked)
+  const [row, ...others] = rows
+  if (row === undefined)
+    throw new ControlError('unknown-skill', `No skill is called "${asked}"; skillsyncd list shows them`)
+  if (others.length === 0) return row
+  const candidates = rows.map(({ source, path }) => `${source}/${path}`).join(', ')
+  throw new ControlError('ambiguous-skill', `"${asked}" can mean ${rows.length} skills: ${candidates}`)
+}
+
+function matching(rows: readonly SkillRow[], asked: string): SkillRow[] {
   const exact = rows.filter(
     ({ uri, source, path }) => uri === asked || uri === `${asked}/SKILL.md` || `${source}/${path}` === asked,
   )

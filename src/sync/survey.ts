@@ -206,7 +206,8 @@ function selector(selection: Selection): (path: string) => boolean {
   return (path) => isIncluded(path) && !isExcluded(path)
 }
 
-function matcher(globs: readonly string[]): (path: string) => boolean {
+/** Whether a skill path matches one of the globs. */
+export function matcher(globs: readonly string[]): (path: string) => boolean {
   if (globs.length === 0) return () => false
   const matches = picomatch([...globs], { dot: true })
   // The root's own skill has the empty path, which no glob matches but the one for everything.

@@ -1,7 +1,6 @@
-import { ControlError } from '../control-client.ts'
 import { printable } from '../log-line.ts'
 import { agreeWithDaemon } from '../requests.ts'
-import { matching, readRows } from '../skill-rows.ts'
+import { readRows, theOnly } from '../skill-rows.ts'
 import type { SkillRow } from '../skill-rows.ts'
 import { UsageError, configOf, printJson, printLines } from './command.ts'
 import type { Command } from './command.ts'
@@ -19,20 +18,11 @@ export const show: Command = {
       throw new UsageError('"show" wants the URI, path or name of a skill; skillsyncd list shows them')
     const config = await configOf(context)
     await agreeWithDaemon(config, context.signal)
-    const row = onlyOne(matching(await readRows(config), asked), asked)
+    const row = theOnly(await readRows(config), asked)
     if (context.json) printJson(context, row)
     else printLines(context, linesOf(row))
     return 0
   },
-}
-
-function onlyOne(rows: readonly SkillRow[], asked: string): SkillRow {
-  const [row, ...others] = rows
-  if (row === undefined)
-    throw new ControlError('unknown-skill', `No skill is called "${asked}"; skillsyncd list shows them`)
-  if (others.length === 0) return row
-  const candidates = rows.map(({ source, path }) => `${source}/${path}`).join(', ')
-  throw new ControlError('ambiguous-skill', `"${asked}" can mean ${rows.length} skills: ${candidates}`)
 }
 
 function linesOf(row: SkillRow): string[] {

@@ -1,6 +1,7 @@
 import { EMPTY_CATALOG } from '../../sync/model/catalog.ts'
 import type { Decision } from '../../sync/model/decisions.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import type { Signers } from '../../sync/model/trust.ts'
 import { currentCatalog } from '../../sync/publisher.ts'
 import { Store } from '../../sync/store/store.ts'
 import { admissionOf } from '../admission.ts'
@@ -10,6 +11,8 @@ import { VERSION } from '../../serve/version.ts'
 import { ControlError } from '../control-client.ts'
 import { printable } from '../log-line.ts'
 import { request } from '../requests.ts'
+import { decisionTexts } from '../decision-text.ts'
+import { signersTexts } from '../signer-text.ts'
 import { statusOf, withFindings } from '../status.ts'
 import type { Condition, SourceStatus, Status } from '../status.ts'
 import { configOf, printJson, printLines } from './command.ts'
@@ -73,13 +76,15 @@ function linesOf(now: Status, all: boolean): string[] {
 }
 
 function sourceLines(source: SourceStatus, all: boolean): string[] {
-  const { id, url, ref, condition, tally, nextPoll } = source
+  const { id, url, ref, update, decision, served, condition, tally, nextPoll } = source
   const { seen, clean, noted, tools, withheld } = tally
   const lines = [
-    `${id}  ${url}${ref === undefined ? '' : `  ${ref}`}`,
+    `${id}  ${url}${ref === undefined ? '' : `  ${ref}`}${update === 'auto' ? '' : `  update: ${update}`}`,
     `  ${freshness(source)}`,
+    ...signerLines(served?.signers),
     `  ${seen} SKILL.md: ${clean} served, ${noted} served with a note, ${tools} for tools only, ${withheld} withheld`,
   ]
+  for (const text of decisionTexts(decision, id)) lines.push(`  ${text}`)
   if (nextPoll !== undefined) lines.push(`  next poll ${nextPoll}`)
   if (condition !== undefined)
     lines.push(`  ! ${condition.code}: ${printable(condition.message)}`, `    ${mendLine(condition)}`)
@@ -90,15 +95,20 @@ function mendLine({ mend, credential }: Condition): string {
   return credential === undefined ? mend : `${mend}: ${printable(credential)}`
 }
 
-/** "Up to date" is never said without the two commits that prove it. */
-function freshness({ served, upstream, lastAttempt, condition }: SourceStatus): string {
+function signerLines(signers: Signers | undefined): string[] {
+  return [...signersTexts(signers)].map((text) => `  signed: ${printable(text)}`)
+}
+
+/** "Up to date" is never said without the two commits that prove it, nor of what a person keeps from moving. */
+function freshness({ served, upstream, lastAttempt, condition, decision }: SourceStatus): string {
   if (served === undefined)
     return lastAttempt === undefined ? 'never pulled' : `nothing is served; last tried ${lastAttempt}`
   const at = `serves ${served.ref} at ${served.commit.slice(0, 12)}`
   if (upstream === undefined) return `${at}; upstream was not seen yet`
   const seen = `upstream was at ${upstream.commit.slice(0, 12)} on ${upstream.at}`
   if (served.commit !== upstream.commit) return `${at}; behind: ${seen}`
-  return condition === undefined ? `${at}; up to date: ${seen}` : `${at}; ${seen}, last tried ${lastAttempt}`
+  const isKept = decision.paused === true || decision.frozen !== undefined
+  return condition === undefined && !isKept ? `${at}; up to date: ${seen}` : `${at}; ${seen}, last tried ${lastAttempt}`
 }
 
 /** As many as fit on a screen with the rest. */

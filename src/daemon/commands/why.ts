@@ -1,0 +1,110 @@
+import { Store } from '../../sync/store/store.ts'
+import { readLock } from '../../sync/store/lock-file.ts'
+import { admissionOf } from '../admission.ts'
+import { currentCatalog } from '../../sync/publisher.ts'
+import { idsOf } from '../config.ts'
+import type { Config } from '../config.ts'
+import { ControlError } from '../control-client.ts'
+import { decisionTexts } from '../decision-text.ts'
+import { followsLock } from '../lock-rules.ts'
+import { printable } from '../log-line.ts'
+import { provenanceOf } from '../provenance.ts'
+import type { LockSide, LockedAs, Provenance } from '../provenance.ts'
+import { agreeWithDaemon } from '../requests.ts'
+import { signersTexts } from '../signer-text.ts'
+import { readRows, theOnly } from '../skill-rows.ts'
+import type { SkillRow } from '../skill-rows.ts'
+import { UsageError, configOf, printJson, printLines } from './command.ts'
+import type { Command } from './command.ts'
+
+export const why: Command = {
+  name: 'why',
+  summary: 'Why one skill is served as it is, or is not: by which rule, lock and decision, since when',
+  operands: { text: 'SKILL', most: 1 },
+  details: `
+  SKILL is its URI, SOURCE/PATH, its path or its name.
+`,
+  async run(context) {
+    const [asked] = context.operands
+    if (asked === undefined)
+      throw new UsageError('"why" wants the URI, path or name of a skill; skillsyncd list shows them')
+    const config = await configOf(context)
+    await agreeWithDaemon(config, context.signal)
+    const provenance = await provenanceFor(theOnly(await readRows(config), asked), config)
+    if (context.json) printJson(context, provenance)
+    else printLines(context, linesOf(provenance))
+    return 0
+  },
+}
+
+async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance> {
+  const store = await Store.openExisting(config.state)
+  const configured = config.sources.find(({ source }) => source.id === row.source)
+  const snapshots = store && (await currentCatalog(store, idsOf(config), admissionOf(config))).snapshots
+  const snapshot = snapshots?.find(({ source }) => source === row.source)
+  const skill = snapshot?.skills.find(({ path }) => path === row.path)
+  if (store === undefined || configured === undefined || snapshot === undefined || skill === undefined)
+    throw new ControlError('unknown-skill', `"${row.source}/${row.path}" was taken away meanwhile`)
+  const { source } = configured
+  const lock = config.lock === undefined ? undefined : await readLock(config.lock)
+  const side: LockSide = {
+    isThere: lock !== undefined,
+    follows: followsLock(config, source),
+    entry: lock?.sources.get(source.id),
+  }
+  return provenanceOf({ source, snapshot, skill, uri: row.uri }, side, store)
+}
+
+function linesOf(told: Provenance): string[] {
+  const { name, path, standing, source, url, asked, ref, commit, tag, digest, findings } = told
+  return [
+    `${printable(name ?? path)} (${standing})`,
+    `  source  ${source}, ${url}`,
+    `  ref     ${printable(asked)} -> ${printable(ref)} -> ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`,
+    `  rule    ${printable(ruleText(told))}`,
+    `  update  ${UPDATES[told.update]}`,
+    ...decisionTexts(told.decision, source).map((text) => `  ! ${text}`),
+    `  lock    ${lockText(told.lock)}`,
+    ...signersTexts(told.signers).map((text) => `  signed  ${printable(text)}`),
+    ...(digest === undefined ? [] : [`  digest  ${digest}`]),
+    `  since   ${sinceText(told)}`,
+    ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),
+  ]
+}
+
+const UPDATES = {
+  auto: 'auto: the ref is followed',
+  locked: 'locked: only the lock moves it',
+  review: 'review: a ref that moved waits for skillsyncd approve',
+} as const
+
+function ruleText({ path, name, rule: { root, include, unlisted, renamed } }: Provenance): string {
+  const where = `${path === '' ? 'the root itself' : `"${path}"`} below ${root === '' ? 'the root of the repository' : `root "${root}"`}`
+  const taken = include === undefined ? ', which no include takes any more' : `, taken by include "${include}"`
+  const hidden = unlisted === undefined ? '' : `, in no list by unlisted "${unlisted}"`
+  return `${where}${taken}${hidden}${renamed ? `; served by its name, "${name}"` : ''}`
+}
+
+function lockText(lock: LockedAs): string {
+  const follows = lock.follows ? ', and nothing else is served of its source' : ', which its source does not follow'
+  switch (lock.state) {
+    case 'no-lock':
+      return 'there is none'
+    case 'source-not-locked':
+      return 'has nothing of its source; skillsyncd lock adds it'
+    case 'not-locked':
+      return `does not have it${follows}`
+    case 'same':
+      return `has it with this digest, at ${lock.commit}${follows}`
+    case 'other':
+      return `has it with digest ${lock.digest}, at ${lock.commit}${follows}`
+    default:
+      return lock satisfies never
+  }
+}
+
+function sinceText({ since, standing }: Provenance): string {
+  if (since === undefined) return standing === 'withheld' ? 'not served; the findings say why' : 'not known'
+  const { generation, createdAt, isOldestKept } = since
+  return `served with this digest since generation ${generation} of ${createdAt}${isOldestKept ? ', the oldest that is kept, or longer' : ''}`
+}

@@ -1,0 +1,143 @@
+import { UNDECIDED, type Decision } from '../sync/model/decisions.ts'
+import type { Finding } from '../sync/model/finding.ts'
+import type { LockEntry } from '../sync/model/lock.ts'
+import { baseName } from '../sync/model/paths.ts'
+import { askedText, type Revision } from '../sync/model/revision.ts'
+import type { Skill, Standing } from '../sync/model/skill.ts'
+import type { Snapshot } from '../sync/model/snapshot.ts'
+import type { Source } from '../sync/model/source.ts'
+import type { Signers } from '../sync/model/trust.ts'
+import type { Store } from '../sync/store/store.ts'
+import { matcher } from '../sync/survey.ts'
+
+/** Why a skill is served as it is, or not at all, as plain data. */
+export interface Provenance {
+  readonly source: string
+  readonly path: string
+  readonly name: string | undefined
+  readonly uri: string | undefined
+  readonly standing: Standing
+  readonly digest: string | undefined
+  readonly url: string
+  /** As the operator asked, and what that came to. */
+  readonly asked: string
+  readonly ref: string
+  readonly commit: string
+  readonly tag: string | undefined
+  readonly rule: SelectedBy
+  readonly update: Source['update']
+  readonly decision: Decision
+  readonly lock: LockedAs
+  readonly signers: Signers | undefined
+  /** The oldest of the generations that follow on each other with this digest. Undefined where it is not served. */
+  readonly since: Since | undefined
+  readonly findings: readonly Finding[]
+}
+
+/** What of the configuration took the skill. */
+export interface SelectedBy {
+  readonly root: string
+  /** The glob that took it. */
+  readonly include: string | undefined
+  /** The glob that takes it out of every list. */
+  readonly unlisted: string | undefined
+  /** The folder is called otherwise than the skill, which is served by its name. */
+  readonly renamed: boolean
+}
+
+export interface Since {
+  readonly generation: number
+  readonly createdAt: string
+  /** Nothing older is kept: it may have been served for longer. */
+  readonly isOldestKept: boolean
+}
+
+/** How the lock has the skill. `follows`: nothing else than what is locked is served of the source. */
+export type LockedAs = { readonly follows: boolean } & (
+  | { readonly state: 'no-lock' | 'source-not-locked' | 'not-locked' }
+  | { readonly state: 'same' | 'other'; readonly commit: string; readonly digest: string }
+)
+
+/** What is asked about: the skill as its snapshot has it. */
+export interface Asked {
+  readonly source: Source
+  readonly snapshot: Snapshot
+  readonly skill: Skill
+  readonly uri: string | undefined
+}
+
+/** The lock's side. `entry`: undefined where the lock has none of the source. */
+export interface LockSide {
+  readonly isThere: boolean
+  readonly follows: boolean
+  readonly entry: LockEntry | undefined
+}
+
+/** Puts together what is known of one skill. */
+export async function provenanceOf(asked: Asked, lock: LockSide, store: Store): Promise<Provenance> {
+  const { source, snapshot, skill, uri } = asked
+  const { revision, proof } = snapshot
+  const { path, name, standing, digest, findings } = skill
+  return {
+    source: source.id,
+    path,
+    name,
+    uri,
+    standing,
+    digest,
+    url: snapshot.url,
+    ...placeOf(revision),
+    rule: selectedBy(source, skill),
+    update: source.update,
+    decision: (await store.decisions.read()).get(source.id) ?? UNDECIDED,
+    lock: lockedAs(skill, lock),
+    signers: proof.signers,
+    since: standing === 'withheld' ? undefined : await sinceWhen(asked, store),
+    findings,
+  }
+}
+
+function placeOf({ asked, ref, commit, tag }: Revision): Pick<Provenance, 'asked' | 'ref' | 'commit' | 'tag'> {
+  return { asked: askedText(asked), ref, commit, tag }
+}
+
+function selectedBy({ root, include, unlisted }: Source, { path, name }: Skill): SelectedBy {
+  const first = (globs: readonly string[]): string | undefined => globs.find((glob) => matcher([glob])(path))
+  const renamed = path !== '' && name !== undefined && baseName(path) !== name
+  return { root, include: first(include), unlisted: first(unlisted), renamed }
+}
+
+function lockedAs(skill: Skill, { isThere, follows, entry }: LockSide): LockedAs {
+  if (!isThere) return { follows, state: 'no-lock' }
+  if (entry === undefined) return { follows, state: 'source-not-locked' }
+  const locked = entry.skills.get(skill.path)
+  if (locked === undefined) return { follows, state: 'not-locked' }
+  const state = locked.digest === skill.digest ? 'same' : 'other'
+  return { follows, state, commit: entry.revision.commit, digest: locked.digest }
+}
+
+/** Goes back as long as the generations hold the skill with this digest at this path. */
+async function sinceWhen({ source, skill }: Asked, store: Store): Promise<Since | undefined> {
+  const numbers = await store.generations.numbers()
+  const served = (await store.generations.current())?.number ?? 0
+  const same = new Map<string, boolean>()
+  const hasIt = async (digest: string): Promise<boolean> => {
+    const snapshot = await store.snapshots.readWhole(digest)
+    return snapshot?.skills.some(({ path, digest: found }) => path === skill.path && found === skill.digest) ?? false
+  }
+  let since: Since | undefined
+  for (const number of numbers.filter((candidate) => candidate <= served)) {
+    const generation = await store.generations.read(number)
+    const held = generation?.sources.find((candidate) => candidate.source === source.id)
+    if (generation === undefined || held === undefined) return since
+    const isSame = same.get(held.snapshot) ?? (await hasIt(held.snapshot))
+    same.set(held.snapshot, isSame)
+    if (!isSame) return since
+    since = {
+      generation: number,
+      createdAt: generation.createdAt,
+      isOldestKept: number > 1 && number === numbers.at(-1),
+    }
+  }
+  return since
+}
