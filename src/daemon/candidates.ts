@@ -3,12 +3,23 @@ import type { ObjectId, Revision } from '../sync/model/revision.ts'
 import { isSameRevision } from '../sync/model/revision.ts'
 import { UNDECIDED } from '../sync/model/decisions.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
-import { rulesOf } from '../sync/survey.ts'
+import { knownTrees, rulesOf } from '../sync/survey.ts'
 import { openUpstream, taken } from '../sync/take.ts'
 import type { Current, Pull } from '../sync/take.ts'
+import type { Relation, Upstream } from '../sync/upstream/upstream.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import type { Parts } from './daemon.ts'
 import { cleanedError, pullingOf } from './reaching.ts'
+
+/** Where upstream is, and where what is served stands to it. */
+export interface Comparison {
+  readonly served: Revision | undefined
+  readonly revision: Revision
+  /** Of the served commit to the one upstream, where they differ. */
+  readonly relation?: Relation
+  /** Upstream gives the served commit to nobody any more. */
+  readonly isGone?: boolean
+}
 
 /** Looks at what upstream has, for those who have to decide: nothing of it is served for that. */
 export class Candidates {
@@ -47,6 +58,33 @@ export class Candidates {
       const snapshot = await taken(one, revision, upstream)
       return { held: { source: source.id, snapshot: await this.#parts.store.snapshots.keep(snapshot) }, snapshot }
     })
+  }
+
+  /** What upstream has now beside what is served of it. */
+  async compare(configured: ConfiguredSource, current: Current | undefined, signal: AbortSignal): Promise<Comparison> {
+    return this.#looking(configured, current, signal, async (one, scratch) => {
+      const upstream = openUpstream(one, scratch)
+      const revision = await upstream.resolve(signal)
+      if (current === undefined) return { served: undefined, revision }
+      const served = current.snapshot.revision
+      if (served.commit === revision.commit) return { served, revision }
+      const relation = await upstream.relation(served.commit, revision.commit, signal)
+      const isGone = relation !== 'descends' && (await this.#isGone(one, current, upstream))
+      return { served, revision, relation, isGone }
+    })
+  }
+
+  /** Nothing but the commit is fetched: its trees are known. */
+  async #isGone({ source, signal }: Pull, { snapshot }: Current, upstream: Upstream): Promise<boolean> {
+    const { asked, commit } = snapshot.revision
+    const known = knownTrees({ selection: source, limits: this.#config.limits }, snapshot)
+    try {
+      await using _tree = await upstream.fetch({ asked, ref: commit, commit }, known, signal)
+      return false
+    } catch (error) {
+      if (error instanceof SyncError && error.code === 'ref-not-found') return true
+      throw error
+    }
   }
 
   async #looking<Seen>(

@@ -14,6 +14,7 @@ import { show } from './commands/show.ts'
 import { start } from './commands/start.ts'
 import { status } from './commands/status.ts'
 import { sync } from './commands/sync.ts'
+import { verify } from './commands/verify.ts'
 import { why } from './commands/why.ts'
 import { isAbortError } from './abort-error.ts'
 import { ConfigError } from './config/problem.ts'
@@ -33,6 +34,7 @@ const COMMANDS: readonly Command[] = [
   show,
   why,
   lock,
+  verify,
   log,
   rollback,
   release,

@@ -15,7 +15,7 @@ import type { Store } from '../sync/store/store.ts'
 import { storedSkill, type Current, type Orders, type Pulling } from '../sync/take.ts'
 import { ignoreAbort } from './abort-error.ts'
 import { admissionOf } from './admission.ts'
-import { Candidates } from './candidates.ts'
+import { Candidates, type Comparison } from './candidates.ts'
 import type { Clock } from './clock.ts'
 import type { Environment } from './config/environment.ts'
 import { idsOf } from './config.ts'
@@ -137,6 +137,11 @@ export class Daemon implements AsyncDisposable {
   /** Where the ref of a source points now. Nothing follows from it. */
   async revision(id: SourceId, signal: AbortSignal): Promise<Revision> {
     return this.#candidates.revision(this.#configured(id), signal)
+  }
+
+  /** What upstream has now beside what is served. Nothing follows from it. */
+  async compare(id: SourceId, signal: AbortSignal): Promise<Comparison> {
+    return this.#candidates.compare(this.#configured(id), this.#publisher.currentOf(id), signal)
   }
 
   /** What upstream has now, or at one commit, brought to the store: to be looked at or locked, not served. */

@@ -52,6 +52,10 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       checked(params)
       return daemon.revision(idOf(parsed(CANDIDATE, params).source, config), signal)
     },
+    async compare(params, _, signal) {
+      checked(params)
+      return daemon.compare(idOf(parsed(CANDIDATE, params).source, config), signal)
+    },
     async candidate(params, _, signal) {
       checked(params)
       const { source, commit } = parsed(CANDIDATE, params)

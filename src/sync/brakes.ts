@@ -114,6 +114,6 @@ function offered(skills: readonly Skill[]): number {
 }
 
 /** The commit, and the tag object where there is one: a tag that was made anew can name the same commit. */
-export function described({ commit, tag }: Revision): string {
+export function described({ commit, tag }: { readonly commit: string; readonly tag?: string | undefined }): string {
   return tag === undefined ? commit : `${commit} (tag object ${tag})`
 }

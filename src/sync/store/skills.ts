@@ -8,6 +8,7 @@ import { removeAll, syncFolder, temporaryIn } from './atomic.ts'
 import type { Claims } from './claims.ts'
 import { attempted, cannot, isDiskError } from './disk-error.ts'
 import { makeDurable } from './durable.ts'
+import { inspect, type Inspection } from './inspect.ts'
 import { WIDTH, inParallel } from './parallel.ts'
 import { place, problemOf, readVerified, type Bytes } from './skill-file.ts'
 import { inSlices } from './slices.ts'
@@ -85,6 +86,12 @@ export class SkillStore {
     const read = await readVerified(this.#pathOf(skill, file.path), file)
     if (Buffer.isBuffer(read)) return read
     throw new Damaged(`Cannot read "${file.path}" of the skill "${skill.digest}": ${read.problem}`)
+  }
+
+  /** A look at all that lies at its place, right or not. */
+  async inspect(skill: StoredSkill): Promise<Inspection> {
+    checkStorable(skill, this.#limits)
+    return inspect(this.#state.at('skills', skill.digest), skill)
   }
 
   /** Of all that are here. */

@@ -1,0 +1,89 @@
+import { Store } from '../../sync/store/store.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { idsOf } from '../config.ts'
+import type { Config } from '../config.ts'
+import { printable } from '../log-line.ts'
+import { createProgress } from '../progress.ts'
+import { agreeWithDaemon } from '../requests.ts'
+import { lockAgrees } from '../verify/lock-checks.ts'
+import { proofsHold } from '../verify/proof-checks.ts'
+import { finding, note } from '../verify/remark.ts'
+import type { Remark } from '../verify/remark.ts'
+import { decisionsAreWhole, filesAreWhole, keptAreWhole, servedIsWhole } from '../verify/store-checks.ts'
+import { upstreamRemarks } from '../verify/upstream-checks.ts'
+import { verifyingOf } from '../verify/verifying.ts'
+import type { Check, Verifying } from '../verify/verifying.ts'
+import { withWriter } from './asking.ts'
+import { MODE_DETAILS, MODE_OPTIONS, configOf, printJson, printLines } from './command.ts'
+import type { Command, Context } from './command.ts'
+
+const CHECKS: readonly Check[] = [decisionsAreWhole, lockAgrees, servedIsWhole, filesAreWhole]
+
+/** Those that take long on a large state folder. */
+const DEEP_CHECKS: readonly Check[] = [keptAreWhole, proofsHold]
+
+export const verify: Command = {
+  name: 'verify',
+  summary: 'The store against the lock and the digests; exits with 3 where it found something',
+  details: `
+      --deep           all that is kept, the commit and tag objects, and what upstream has now${MODE_DETAILS}`,
+  options: { deep: { type: 'boolean' }, ...MODE_OPTIONS },
+  async run(context) {
+    const config = await configOf(context)
+    // What is there is judged as if --locked were said; nobody else has to have been started with it.
+    const asking = { ...config, mode: { ...config.mode, locked: false } }
+    await agreeWithDaemon(asking, context.signal)
+    const deep = context.values['deep'] === true
+    using progress = createProgress({ stream: context.streams.stderr, quiet: context.quiet })
+    const store = await Store.openExisting(config.state)
+    const verifying = await verifyingOf(config, store, (text) => progress.show(text), context.signal)
+    const remarks = await remarksOf(deep ? [...CHECKS, ...DEEP_CHECKS] : CHECKS, verifying)
+    if (deep) remarks.push(...(await upstream(context, asking)))
+    progress.show('')
+    print(context, verifying, remarks, deep)
+    return remarks.some(({ kind }) => kind === 'finding') ? 3 : 0
+  },
+}
+
+async function remarksOf(checks: readonly Check[], verifying: Verifying): Promise<Remark[]> {
+  const remarks: Remark[] = []
+  for (const check of checks) for await (const remark of check(verifying)) remarks.push(remark)
+  return remarks
+}
+
+async function upstream(context: Context, config: Config): Promise<Remark[]> {
+  if (config.mode.offline) return [note('upstream-not-asked', '--offline lets nobody be asked')]
+  try {
+    return await withWriter(context, config, async (ask) =>
+      (await Promise.all(idsOf(config).map((id) => upstreamRemarks(id, ask)))).flat(),
+    )
+  } catch (error) {
+    // A state that no writer opens was found wanting already.
+    if (error instanceof SyncError) return [finding('upstream-not-asked', error.message)]
+    throw error
+  }
+}
+
+function print(context: Context, { served, looked }: Verifying, remarks: readonly Remark[], deep: boolean): void {
+  const of = (wanted: Remark['kind']) =>
+    remarks.filter(({ kind }) => kind === wanted).map(({ kind: _kind, ...rest }) => rest)
+  const [findings, notes] = [of('finding'), of('note')]
+  const checked = { generation: served?.number ?? 0, skills: looked.size, deep }
+  if (context.json) {
+    printJson(context, { ...checked, findings, notes })
+    return
+  }
+  const what =
+    served === undefined ? 'nothing is served yet' : `generation ${served.number}, ${looked.size} skills looked at`
+  const count = findings.length === 0 ? 'nothing found' : `${findings.length} found`
+  printLines(context, [
+    ...findings.map((remark) => `! ${lineOf(remark)}`),
+    ...notes.map((remark) => `- ${lineOf(remark)}`),
+    `${what}: ${count}${notes.length === 0 ? '' : `, ${notes.length} notes`}`,
+  ])
+}
+
+function lineOf({ code, source, skill, path, message }: Omit<Remark, 'kind'>): string {
+  const place = [source, skill, path].filter((part) => part !== undefined && part !== '').join(' ')
+  return printable(`${code}${place === '' ? '' : ` ${place}`}: ${message}`)
+}

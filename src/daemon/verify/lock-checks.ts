@@ -1,0 +1,71 @@
+import { isLocked, mismatchesOf, skillChanges, skillsToLock } from '../../sync/model/lock.ts'
+import type { Lock, LockEntry, Mismatch } from '../../sync/model/lock.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { readLock } from '../../sync/store/lock-file.ts'
+import type { Config } from '../config.ts'
+import { followsLock, sentence } from '../lock-rules.ts'
+import { finding, note } from './remark.ts'
+import type { Remark } from './remark.ts'
+import type { Verifying } from './verifying.ts'
+
+/** The lock: whether it can be read, fits the configuration, and is what is served. */
+export async function* lockAgrees(verifying: Verifying): AsyncGenerator<Remark> {
+  const { config } = verifying
+  try {
+    const lock = config.lock === undefined ? undefined : await readLock(config.lock)
+    if (lock === undefined) yield* missing(config)
+    else yield* compared(lock, verifying)
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    yield finding('lock-unreadable', error.message)
+  }
+}
+
+function* missing(config: Config): Generator<Remark> {
+  for (const { source } of config.sources) {
+    if (followsLock(config, source))
+      yield finding('lock-missing', `follows the lock, and there is none; skillsyncd lock makes one`, {
+        source: source.id,
+      })
+  }
+}
+
+function* compared(lock: Lock, { config, snapshots }: Verifying): Generator<Remark> {
+  const sources = config.sources.map(({ source }) => source)
+  for (const mismatch of mismatchesOf(lock, sources)) yield mismatchRemark(mismatch, lock, config)
+  for (const source of sources) {
+    const entry = lock.sources.get(source.id)
+    if (entry === undefined) continue
+    const snapshot = snapshots.find((candidate) => candidate.source === source.id)
+    const remark = followsLock(config, source) ? finding : note
+    if (snapshot === undefined)
+      yield remark('lock-not-served', 'is in the lock, and nothing of it is served', { source: source.id })
+    else if (!isLocked(entry, snapshot)) yield* differences(entry, snapshot, remark)
+  }
+}
+
+/** What nobody follows may be incomplete; an entry that says something else than the configuration never is right. */
+function mismatchRemark(mismatch: Mismatch, lock: Lock, config: Config): Remark {
+  const configured = config.sources.find(({ source }) => source.id === mismatch.source)
+  const follows = configured === undefined ? config.mode.locked : followsLock(config, configured.source)
+  const isThere = configured !== undefined && lock.sources.has(configured.source.id)
+  const remark = follows || isThere ? finding : note
+  return remark('lock-mismatch', sentence(mismatch), { source: mismatch.source })
+}
+
+function* differences(entry: LockEntry, snapshot: Snapshot, remark: typeof finding | typeof note): Generator<Remark> {
+  const { source, revision } = snapshot
+  if (snapshot.url !== entry.url)
+    yield remark('lock-differs', `is served from ${snapshot.url}, locked is ${entry.url}`, { source })
+  if (revision.commit !== entry.revision.commit)
+    yield remark('lock-differs', `is served at ${revision.commit}, locked is ${entry.revision.commit}`, { source })
+  for (const { path, change } of skillChanges(entry.skills, skillsToLock(snapshot)))
+    yield remark('lock-differs', WORDS[change], { source, skill: path })
+}
+
+const WORDS = {
+  added: 'is served and not in the lock',
+  removed: 'is in the lock and not served',
+  changed: 'is served with another digest or name than the locked one',
+} as const

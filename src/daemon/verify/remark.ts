@@ -1,0 +1,40 @@
+/** One thing that a check has to say. A note is no fault, and does not count. */
+export interface Remark {
+  readonly kind: 'finding' | 'note'
+  readonly code: RemarkCode
+  readonly source?: string
+  /** The skill, by its true path. */
+  readonly skill?: string
+  /** The file of the skill. */
+  readonly path?: string
+  readonly message: string
+}
+
+/** Stable, for programs. What an upstream answered has its own code, that of the error. */
+export type RemarkCode =
+  | 'decisions-damaged'
+  | 'lock-unreadable'
+  | 'lock-missing'
+  | 'lock-mismatch'
+  | 'lock-differs'
+  | 'lock-not-served'
+  | 'generation-damaged'
+  | 'snapshot-damaged'
+  | 'file-damaged'
+  | 'stranger'
+  | 'proof-damaged'
+  | 'proof-missing'
+  | 'upstream-not-asked'
+  | 'upstream-moved'
+  | 'commit-gone'
+  | (string & {})
+
+export function finding(code: RemarkCode, message: string, where: Where = {}): Remark {
+  return { kind: 'finding', code, ...where, message }
+}
+
+export function note(code: RemarkCode, message: string, where: Where = {}): Remark {
+  return { kind: 'note', code, ...where, message }
+}
+
+type Where = Pick<Remark, 'source' | 'skill' | 'path'>

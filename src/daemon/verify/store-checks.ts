@@ -1,0 +1,102 @@
+import type { Generation } from '../../sync/model/generation.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import type { Store } from '../../sync/store/store.ts'
+import { storedSkill } from '../../sync/take.ts'
+import { finding, note } from './remark.ts'
+import type { Remark } from './remark.ts'
+import type { Verifying } from './verifying.ts'
+
+/** What people decided: a hold that cannot be read is not kept. */
+export async function* decisionsAreWhole({ store }: Verifying): AsyncGenerator<Remark> {
+  try {
+    await store?.decisions.read()
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    yield finding('decisions-damaged', error.message)
+  }
+}
+
+/** The generation that is served, and each snapshot that it names. */
+export async function* servedIsWhole({ store, served }: Verifying): AsyncGenerator<Remark> {
+  if (store === undefined) return
+  // A newer one that is not served cannot be.
+  for (const number of await store.generations.numbers()) {
+    if (number <= (served?.number ?? 0)) break
+    yield finding('generation-damaged', `generation ${number} cannot be served${instead(served)}`)
+  }
+  if (served !== undefined) yield* damagedSnapshots(store, served)
+}
+
+function instead(served: Generation | undefined): string {
+  return served === undefined ? ', and there is no other' : `; ${served.number} is, in its place`
+}
+
+async function* damagedSnapshots(store: Store, { number, sources }: Generation): AsyncGenerator<Remark> {
+  for (const { source, snapshot } of sources) {
+    if ((await store.snapshots.readWhole(snapshot)) !== undefined) continue
+    yield finding('snapshot-damaged', `the snapshot ${snapshot} of generation ${number} is damaged or gone`, { source })
+  }
+}
+
+/** Every file of what is served, read and hashed. */
+export async function* filesAreWhole(verifying: Verifying): AsyncGenerator<Remark> {
+  for (const snapshot of verifying.snapshots) yield* inspected(snapshot, verifying)
+}
+
+async function* inspected(snapshot: Snapshot, verifying: Verifying): AsyncGenerator<Remark> {
+  const { store, looked, show, signal } = verifying
+  const { source, skills } = snapshot
+  for (const skill of skills) {
+    if (store === undefined || skill.digest === undefined || skill.standing === 'withheld') continue
+    const stored = storedSkill(skill)
+    const place = store.skills.folderOf(stored)
+    if (looked.has(place)) continue
+    signal.throwIfAborted()
+    looked.add(place)
+    if (looked.size % SHOWN_EVERY === 0) show(`${looked.size} skills looked at`)
+    const { damage, strangers } = await store.skills.inspect(stored)
+    for (const { path, problem } of damage) yield finding('file-damaged', problem, { source, skill: skill.path, path })
+    for (const path of strangers) yield note('stranger', `lies in ${place} and is not of the skill`, { source, path })
+  }
+}
+
+/** So many skills, a line of progress. */
+const SHOWN_EVERY = 100
+
+/** The generations that are kept besides: what a rollback can go back to. */
+export async function* keptAreWhole(verifying: Verifying): AsyncGenerator<Remark> {
+  for await (const { generation, snapshots } of kept(verifying)) {
+    if (typeof generation === 'number') {
+      yield finding('generation-damaged', `generation ${generation} cannot be read`)
+      continue
+    }
+    if (verifying.store !== undefined) yield* damagedSnapshots(verifying.store, generation)
+    for (const snapshot of snapshots) yield* inspected(snapshot, verifying)
+  }
+}
+
+interface Kept {
+  /** The number alone where it cannot be read. */
+  readonly generation: Generation | number
+  /** Those of its snapshots that were in none before. */
+  readonly snapshots: readonly Snapshot[]
+}
+
+async function* kept({ store, served, show, signal }: Verifying): AsyncGenerator<Kept> {
+  if (store === undefined) return
+  const seen = new Set(served?.sources.map(({ snapshot }) => snapshot))
+  for (const number of await store.generations.numbers()) {
+    if (number >= (served?.number ?? 0)) continue
+    signal.throwIfAborted()
+    show(`generation ${number}`)
+    const generation = await store.generations.read(number)
+    const snapshots: Snapshot[] = []
+    for (const { snapshot } of generation?.sources ?? []) {
+      const read = seen.has(snapshot) ? undefined : await store.snapshots.readWhole(snapshot)
+      seen.add(snapshot)
+      if (read !== undefined) snapshots.push(read)
+    }
+    yield { generation: generation ?? number, snapshots }
+  }
+}
