@@ -1,14 +1,14 @@
 import { hostname } from 'node:os'
 import { Registry } from '../serve/registry.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
-import { settled, type Decision } from '../sync/model/decisions.ts'
+import { isAbout, settled, type Decision } from '../sync/model/decisions.ts'
 import type { Cause, Trigger } from '../sync/model/generation.ts'
 import type { Outcome, Updated, Waiting } from '../sync/model/outcome.ts'
 import type { ObjectId, Revision } from '../sync/model/revision.ts'
 import type { Skill, SkillFile } from '../sync/model/skill.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
-import { Damaged, SyncError } from '../sync/model/sync-error.ts'
+import { Damaged, SyncError, isByChoice } from '../sync/model/sync-error.ts'
 import { Publisher, type Changed } from '../sync/publisher.ts'
 import { pull } from '../sync/pull.ts'
 import type { Store } from '../sync/store/store.ts'
@@ -288,7 +288,9 @@ export class Daemon implements AsyncDisposable {
 
   /** What follows from the end of a pull for what is served. */
   async #ended(source: Source, outcome: Outcome, trigger: Trigger, signal: AbortSignal): Promise<Outcome> {
-    if (outcome.kind === 'held' && outcome.revision !== undefined) this.#waiting.set(source.id, outcome)
+    // What a person decided can be taken back before the ref moves again.
+    const isLooked = outcome.kind === 'held' && outcome.revision !== undefined && !isByChoice(outcome.reason.code)
+    if (isLooked) this.#waiting.set(source.id, outcome)
     else this.#waiting.delete(source.id)
     try {
       if (outcome.kind === 'updated') await this.#serve(source, outcome, trigger, signal)
@@ -306,7 +308,7 @@ export class Daemon implements AsyncDisposable {
     await this.#publish(new Map([[id, { held, snapshot }]]), cause, signal)
     this.#damaged.delete(id)
     // What was said of a candidate is done with once the source has moved on.
-    if (from?.commit !== snapshot.revision.commit) await this.#parts.store.decisions.change(id, settled)
+    if (!isAbout(from, snapshot.revision)) await this.#parts.store.decisions.change(id, settled)
   }
 
   async #withdraw({ id }: Source, trigger: Trigger, signal: AbortSignal): Promise<void> {
