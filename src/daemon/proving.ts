@@ -19,13 +19,13 @@ export function proverOf({ source, signed }: ConfiguredSource): Pulling['prove']
   }
 }
 
-/** Whether those who have to have signed a stored snapshot did. */
-export async function isProved(configured: ConfiguredSource, snapshot: Snapshot): Promise<boolean> {
+/** Why a stored snapshot may not be served: nobody who is trusted now signed it. Undefined where that is no reason. */
+export async function unprovedBy(configured: ConfiguredSource, snapshot: Snapshot): Promise<SyncError | undefined> {
   try {
     await proverOf(configured)?.(proofOf(snapshot), snapshot.revision)
-    return true
+    return undefined
   } catch (error) {
-    if (error instanceof SyncError) return false
+    if (error instanceof SyncError) return error
     throw error
   }
 }

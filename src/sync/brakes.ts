@@ -1,4 +1,4 @@
-import { isAbout, type Decision } from './model/decisions.ts'
+import { isAbout, isWanted, type Decision } from './model/decisions.ts'
 import { askedText, isSameAsked, isSameRevision, type Revision } from './model/revision.ts'
 import type { Skill } from './model/skill.ts'
 import type { Snapshot } from './model/snapshot.ts'
@@ -23,9 +23,7 @@ export async function holdOnMove(
 ): Promise<SyncError | undefined> {
   const standing = standingHold(source, held, found, decision)
   if (standing !== undefined) return standing
-  // A person named exactly this commit.
-  if (decision.frozen?.commit === found.commit) return undefined
-  if (held === undefined || isSameRevision(held, found) || isAbout(decision.approved, found)) return undefined
+  if (held === undefined || isSameRevision(held, found) || isWanted(decision, found)) return undefined
   const tag = source.brakes.movedTag === 'hold' ? movedTag(source, held, found) : undefined
   if (tag !== undefined) return tag
   const branch = await movedDefaultBranch(source, held, found, relationOf)

@@ -1,4 +1,4 @@
-import { isAbout } from './model/decisions.ts'
+import { isWanted } from './model/decisions.ts'
 import type { Outcome, Updated, Waiting } from './model/outcome.ts'
 import type { Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
@@ -23,7 +23,7 @@ export async function offered(
 
 /** Whether a person said yes to exactly this. */
 export function isApproved({ orders }: Pull, revision: Revision): boolean {
-  return isAbout(orders.decision.approved, revision)
+  return isWanted(orders.decision, revision)
 }
 
 /**

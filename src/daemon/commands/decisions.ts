@@ -29,14 +29,14 @@ interface Deciding {
   readonly moves: (commit: string | undefined) => boolean
 }
 
-const ALWAYS = (): boolean => true
-const NEVER = (): boolean => false
-
 const OPERANDS = {
   all: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY },
   named: { text: 'SOURCE…', most: Number.POSITIVE_INFINITY },
   commit: { text: 'SOURCE [COMMIT]', most: 2 },
 } as const
+
+const ALWAYS = (): boolean => true
+const NEVER = (): boolean => false
 
 export const pause = deciding({
   verb: 'pause',

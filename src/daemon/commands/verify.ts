@@ -9,6 +9,7 @@ import { lockAgrees } from '../verify/lock-checks.ts'
 import { proofsHold } from '../verify/proof-checks.ts'
 import { finding, note } from '../verify/remark.ts'
 import type { Remark } from '../verify/remark.ts'
+import { signaturesHold } from '../verify/signature-checks.ts'
 import { decisionsAreWhole, filesAreWhole, keptAreWhole, servedIsWhole } from '../verify/store-checks.ts'
 import { upstreamRemarks } from '../verify/upstream-checks.ts'
 import { verifyingOf } from '../verify/verifying.ts'
@@ -17,7 +18,7 @@ import { withWriter } from './asking.ts'
 import { MODE_DETAILS, MODE_OPTIONS, configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
 
-const CHECKS: readonly Check[] = [decisionsAreWhole, lockAgrees, servedIsWhole, filesAreWhole]
+const CHECKS: readonly Check[] = [decisionsAreWhole, lockAgrees, servedIsWhole, signaturesHold, filesAreWhole]
 
 /** Those that take long on a large state folder. */
 const DEEP_CHECKS: readonly Check[] = [keptAreWhole, proofsHold]

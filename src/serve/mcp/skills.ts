@@ -1,5 +1,6 @@
 import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
 import type { JsonObject } from '../../sync/model/frontmatter.ts'
+import type { Signers } from '../../sync/model/trust.ts'
 import { lookup, lookupSkill } from './lookup.ts'
 import { pageOf } from './page.ts'
 import type { PageLimits } from './page.ts'
@@ -13,12 +14,18 @@ export interface SkillEntry {
   readonly uri: string
   readonly frontmatter: JsonObject
   readonly resources: readonly { readonly uri: string; readonly digest: string; readonly size: number }[]
+  /** Only where somebody has to have signed. */
+  readonly _meta?: { readonly [SIGNERS]: Signers }
 }
+
+/** Who signed the commit and the tag that a skill comes from: scheme, principal and fingerprint of each. */
+const SIGNERS = 'dev.skillsyncd/signers'
 
 /** What is said of a skill; its resources in the order of the catalog. */
 export function entryOf(skill: CatalogSkill): SkillEntry {
   const resources = skill.files.map(({ uri, file }) => ({ uri, digest: `sha256:${file.sha256}`, size: file.size }))
-  return { uri: skill.uri, frontmatter: skill.frontmatter, resources }
+  const { uri, frontmatter, signers } = skill
+  return { uri, frontmatter, resources, ...(signers !== undefined && { _meta: { [SIGNERS]: signers } }) }
 }
 
 /** `skills/list`: one page of the listed skills, all pages from one catalog. */

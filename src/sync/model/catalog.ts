@@ -8,6 +8,7 @@ import { folderUrisAbove, uriOf } from './skill-uri.ts'
 import type { Skill, SkillFile } from './skill.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { SourceId } from './source-id.ts'
+import type { Signers } from './trust.ts'
 
 /** Everything served at one moment, indexed for lookup. Never changed, only replaced whole. All keys are canonical URIs. */
 export interface Catalog {
@@ -38,6 +39,8 @@ export interface CatalogSkill {
   readonly frontmatter: JsonObject
   readonly digest: string
   readonly skill: Skill
+  /** Who signed the commit or tag it comes from, where that is asked for. */
+  readonly signers?: Signers
   /** SKILL.md first, then by URI; files of nested skills included. */
   readonly files: readonly CatalogFile[]
 }
@@ -82,7 +85,7 @@ class Builder {
       if (skill.servedPath === undefined) continue
       if (skill.standing === 'withheld')
         this.#withheld.set(uriOf(snapshot.source, `${skill.servedPath}/SKILL.md`), skill)
-      else this.#addSkill(snapshot.source, skill, skill.servedPath, renamed)
+      else this.#addSkill(snapshot, skill, skill.servedPath, renamed)
     }
   }
 
@@ -98,7 +101,8 @@ class Builder {
     }
   }
 
-  #addSkill(source: SourceId, skill: Skill, servedPath: string, renamed: ReadonlyMap<string, string>): void {
+  #addSkill(snapshot: Snapshot, skill: Skill, servedPath: string, renamed: ReadonlyMap<string, string>): void {
+    const { source, proof } = snapshot
     const { name, description, frontmatter, digest } = skill
     if (name === undefined || description === undefined || frontmatter === undefined || digest === undefined) return
     const root = uriOf(source, servedPath)
@@ -115,6 +119,7 @@ class Builder {
       frontmatter,
       digest,
       skill,
+      ...(proof.signers !== undefined && { signers: proof.signers }),
       files: documentFirst(files, uri),
     }
     this.#skills.set(uri, entry)

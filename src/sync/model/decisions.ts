@@ -28,6 +28,11 @@ export function isAbout(part: Pick<Revision, 'commit' | 'tag'> | undefined, revi
   return part !== undefined && part.commit === revision.commit && part.tag === revision.tag
 }
 
+/** Whether a person said yes to exactly this: approved it, or named its commit for the source to stay at. */
+export function isWanted({ approved, frozen }: Decision, revision: Revision): boolean {
+  return isAbout(approved, revision) || frozen?.commit === revision.commit
+}
+
 /** What is left of it once the revision is served: what was said of a candidate is done with. */
 export function settled({ paused, frozen }: Decision): Decision {
   return { ...(paused !== undefined && { paused }), ...(frozen !== undefined && { frozen }) }

@@ -1,6 +1,6 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { foldersAbove } from '../model/paths.ts'
+import { foldersAbove, joinPath } from '../model/paths.ts'
 import type { SkillFile } from '../model/skill.ts'
 import { cannot, unlessAbsent } from './disk-error.ts'
 import { problemOf } from './skill-file.ts'
@@ -37,7 +37,7 @@ async function strangersIn(folder: string, { folderName, files }: StoredSkill): 
   const known = new Set([folderName])
   for (const { path } of files) {
     known.add(`${folderName}/${path}`)
-    for (const above of foldersAbove(path)) folders.add(`${folderName}/${above}`)
+    for (const above of foldersAbove(path)) folders.add(joinPath(folderName, above))
   }
   const strangers: string[] = []
   for (const inside of folders) {

@@ -1,0 +1,142 @@
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { World, skill } from '../../e2e/world.ts'
+
+interface Verified {
+  readonly status: number | null
+  readonly findings: readonly { readonly code: string; readonly message: string }[]
+  readonly notes: readonly { readonly code: string; readonly message: string }[]
+}
+
+async function verified({ home }: World, ...args: readonly string[]): Promise<Verified> {
+  const { status, stdout, stderr } = await home.run('verify', '--json', ...args)
+  if (stdout === '') throw new Error(stderr)
+  return { status, ...JSON.parse(stdout) }
+}
+
+const codes = ({ findings }: Verified): string[] => findings.map(({ code }) => code)
+
+test('a store that is whole is found so, deep too, with a daemon and without one; before the first sync too', async () => {
+  await using world = await World.create()
+  const before = await verified(world)
+  await world.synced()
+
+  const plain = await world.home.run('verify')
+  const deep = await verified(world, '--deep')
+  const daemon = world.home.start('start')
+  await daemon.line()
+  const asked = await verified(world, '--deep')
+
+  expect(before).toMatchObject({ status: 0, findings: [], notes: [] })
+  expect(plain).toMatchObject({ status: 0, stdout: 'generation 1, 1 skills looked at: nothing found\n' })
+  for (const end of [deep, asked]) expect(end).toMatchObject({ status: 0, findings: [], notes: [] })
+})
+
+test('what others left in the folder of a skill is a note, and no fault', async () => {
+  await using world = await World.create()
+  await world.synced()
+  await mkdir(join(dirname(await world.storedDocument()), '__pycache__'))
+
+  const end = await verified(world)
+
+  expect(end).toMatchObject({ status: 0, findings: [], notes: [{ code: 'stranger', path: 'alpha/__pycache__' }] })
+})
+
+test.each([
+  { what: 'changed', damage: overwrite, says: 'its SHA-256 is another' },
+  { what: 'gone', damage: (file: string) => rm(file), says: 'it cannot be read: ENOENT' },
+  { what: 'open to writing', damage: (file: string) => chmod(file, 0o644), says: 'its mode is 644, not 444' },
+])('a stored file that is $what is found, with exit status 3', async ({ damage, says }) => {
+  await using world = await World.create()
+  await world.synced()
+  await damage(await world.storedDocument())
+
+  const end = await verified(world)
+
+  expect(end).toMatchObject({
+    status: 3,
+    findings: [{ code: 'file-damaged', source: 'team', skill: 'alpha', path: 'SKILL.md', message: says }],
+  })
+})
+
+test('damage to snapshots, generations and decisions is found, each by its code', async () => {
+  await using world = await World.create()
+  await world.synced()
+  await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  await world.synced()
+  const { state } = world.home
+  await writeFile(join(state, 'decisions.json'), '{')
+  const { sources } = JSON.parse(await readFile(join(state, 'generations', '1.json'), 'utf8'))
+  await writeFile(join(state, 'snapshots', `${sources[0].snapshot}.json`), '{}')
+
+  const plain = await verified(world)
+  const deep = await verified(world, '--deep')
+  await writeFile(join(state, 'generations', '2.json'), '{')
+  const newest = await verified(world)
+
+  expect([plain.status, codes(plain)]).toEqual([3, ['decisions-damaged']])
+  expect([deep.status, codes(deep)]).toEqual([3, ['decisions-damaged', 'snapshot-damaged', 'upstream-not-asked']])
+  expect(codes(newest)).toContain('generation-damaged')
+})
+
+test('the lock is held against the configuration and what is served; who does not follow it gets a note', async () => {
+  await using world = await World.create()
+  await world.synced()
+  await world.home.run('lock')
+  const agreed = await verified(world, '--locked')
+  await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'new') })
+  await world.synced()
+
+  const free = await verified(world)
+  const locked = await verified(world, '--locked')
+  await world.home.configure({ team: [`url: ${world.git.origin}/team.git`, 'root: skills', 'every: 1h'] })
+  const edited = await verified(world)
+  await writeFile(join(dirname(world.home.configFile), 'skills.lock'), '<<<<<<< ours\n')
+  const unreadable = await verified(world)
+
+  expect(agreed).toMatchObject({ status: 0, findings: [], notes: [] })
+  expect([free.status, free.notes.map(({ code }) => code)]).toEqual([0, ['lock-differs', 'lock-differs']])
+  expect([locked.status, codes(locked)]).toEqual([3, ['lock-differs', 'lock-differs']])
+  expect([edited.status, codes(edited)]).toEqual([3, ['lock-mismatch']])
+  expect([unreadable.status, codes(unreadable)]).toEqual([3, ['lock-unreadable']])
+})
+
+test('deep: a tag that was moved, and a commit that upstream lost, are told with both commits', async () => {
+  await using world = await World.create(['ref: v1', 'every: 1h'])
+  const first = await world.repository.tag('v1')
+  await world.synced()
+  const second = await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'b') }, { orphan: true })
+  await world.repository.tag('v1')
+  const moved = await verified(world, '--deep')
+  await world.repository.git('reflog', 'expire', '--expire=now', '--all')
+  await world.repository.git('gc', '--quiet', '--prune=now')
+
+  const gone = await verified(world, '--deep')
+  const offline = await verified(world, '--deep', '--offline')
+
+  expect([moved.status, codes(moved)]).toEqual([3, ['tag-moved']])
+  for (const id of [first, second]) expect(moved.findings[0]?.message).toContain(id)
+  expect([gone.status, codes(gone)]).toEqual([3, ['commit-gone', 'tag-moved']])
+  expect(offline).toMatchObject({ status: 0, notes: [{ code: 'upstream-not-asked' }] })
+})
+
+test('deep: a repository that does not answer is a finding of its own', async () => {
+  await using world = await World.create()
+  await world.synced()
+  world.git.fault = { kind: 'status', status: 404 }
+
+  const end = await verified(world, '--deep')
+
+  expect([end.status, codes(end)]).toEqual([3, ['repository-not-found']])
+})
+
+async function overwrite(file: string): Promise<void> {
+  const bytes = await readFile(file)
+  await chmod(file, 0o644)
+  await writeFile(
+    file,
+    bytes.map((byte) => byte ^ 1),
+  )
+  await chmod(file, 0o444)
+}

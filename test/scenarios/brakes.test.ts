@@ -1,0 +1,351 @@
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { skillText } from '../support/scripted-upstream.ts'
+import { Desk, TEAM, named, removed, skills } from './desk.ts'
+
+const HOUR = 3_600_000
+const NEVER = new AbortController().signal
+
+test('S10: a source that never had skills is published empty; one that had some is held, whatever the commit is', async () => {
+  await using desk = await Desk.open()
+  await desk.repository.commit({ 'README.md': 'none yet' })
+  await desk.start()
+  const empty = await desk.sync()
+  const first = await desk.repository.commit(skills('one'))
+  await desk.sync()
+  const orphan = await desk.repository.commit({ 'README.md': 'gone' }, { orphan: true })
+
+  const held = await desk.sync()
+
+  expect(empty).toMatchObject({ kind: 'updated' })
+  expect(held).toMatchObject({ kind: 'held', revision: { commit: orphan }, reason: { code: 'mass-deletion' } })
+  expect([desk.served(), desk.names()]).toEqual([first, ['one']])
+})
+
+test('S11: 199 of 200 skills deleted in one commit wait, and one approve releases them', async () => {
+  await using desk = await Desk.open()
+  const names = named(200)
+  const first = await desk.repository.commit(skills(...names))
+  await desk.start()
+  await desk.sync()
+  const second = await desk.repository.commit(removed(...names.slice(1)))
+
+  const held = await desk.sync()
+  const again = await desk.sync()
+  const during = [desk.served(), desk.names().length]
+  await desk.decide('approve', second)
+  const approved = await desk.sync()
+
+  expect(held).toMatchObject({ kind: 'held', reason: { code: 'mass-deletion' } })
+  expect(held.kind === 'held' && held.reason.message).toMatch(
+    new RegExp(`of the 200 skills .*${first} ${second} has 1`),
+  )
+  expect(again).toMatchObject({ kind: 'held', reason: { code: 'mass-deletion' } })
+  expect(during).toEqual([first, 200])
+  expect(approved).toMatchObject({ kind: 'updated', revision: { commit: second } })
+  expect([desk.names(), desk.status().decision]).toEqual([['skill-0'], {}])
+})
+
+test('S11: a rejected mass deletion is passed over, and the next commit is taken', async () => {
+  await using desk = await Desk.open()
+  const first = await desk.repository.commit(skills(...named(20)))
+  await desk.start()
+  await desk.sync()
+  const second = await desk.repository.commit(removed(...named(20)))
+  await desk.sync()
+
+  await desk.decide('reject')
+  const rejected = await desk.sync()
+  const during = desk.served()
+  const third = await desk.repository.commit(skills(...named(21)))
+  const taken = await desk.sync()
+
+  expect(rejected).toMatchObject({ kind: 'held', revision: { commit: second }, reason: { code: 'rejected' } })
+  expect(during).toBe(first)
+  expect(taken).toMatchObject({ kind: 'updated', revision: { commit: third } })
+  expect([desk.names().length, desk.status().decision]).toEqual([21, {}])
+})
+
+test('S15: a rollback to a commit that the store never had fetches it by its id, and the next new commit is taken', async () => {
+  await using desk = await Desk.open()
+  const oldest = await desk.repository.commit(skills('oldest'))
+  await desk.repository.commit(skills('middle'))
+  const newest = await desk.repository.commit(skills('newest'))
+  await desk.start()
+  await desk.sync()
+
+  await desk.rollback(oldest, false)
+  const back = [desk.served(), desk.names()]
+  const next = await desk.sync()
+  const later = await desk.repository.commit(skills('later'))
+  const taken = await desk.sync()
+
+  expect(back).toEqual([oldest, ['oldest']])
+  expect(next).toMatchObject({ kind: 'held', revision: { commit: newest }, reason: { code: 'rolled-back' } })
+  expect(taken).toMatchObject({ kind: 'updated', revision: { commit: later } })
+  expect(desk.status().decision).toEqual({})
+})
+
+test('S15: a rollback to a commit that nobody has fails by name, and nothing moves', async () => {
+  await using desk = await Desk.open()
+  const commit = await desk.repository.commit(skills('one'))
+  await desk.start()
+  await desk.sync()
+
+  await expect(desk.rollback('f'.repeat(40), true)).rejects.toMatchObject({ name: 'SyncError', code: 'ref-not-found' })
+  await expect(desk.rollback('ffffff', true)).rejects.toMatchObject({ code: 'unknown-commit' })
+
+  expect([desk.served(), desk.status().decision]).toEqual([commit, {}])
+})
+
+test('S71: a rollback that holds stays through new commits and a restart, until it is released', async () => {
+  await using desk = await Desk.open()
+  const first = await desk.repository.commit(skills('one'))
+  await desk.start()
+  await desk.sync()
+  await desk.repository.commit(skills('two'))
+  await desk.sync()
+
+  await desk.rollback(first.slice(0, 8), true)
+  const third = await desk.repository.commit(skills('three'))
+  const held = await desk.sync()
+  await desk.start()
+  const afterRestart = await desk.sync()
+  const during = [desk.served(), desk.names()]
+  await desk.decide('release')
+  const released = await desk.sync()
+
+  expect(held).toMatchObject({ kind: 'held', revision: { commit: third }, reason: { code: 'rolled-back' } })
+  expect(afterRestart).toMatchObject({ kind: 'held', reason: { code: 'rolled-back' } })
+  expect(during).toEqual([first, ['one']])
+  expect(released).toMatchObject({ kind: 'updated', revision: { commit: third } })
+  expect(desk.status()).toMatchObject({ decision: {}, condition: undefined })
+})
+
+test('S71: a rollback without a hold passes over what was left, also after a restart, and takes the next commit', async () => {
+  await using desk = await Desk.open()
+  const first = await desk.repository.commit(skills('one'))
+  await desk.start()
+  await desk.sync()
+  const second = await desk.repository.commit(skills('one', 'two'))
+  await desk.sync()
+
+  await desk.rollback(first, false)
+  await desk.start()
+  const skipped = await desk.sync()
+  const during = desk.served()
+  const third = await desk.repository.commit(skills('three'))
+  const taken = await desk.sync()
+
+  expect(skipped).toMatchObject({ kind: 'held', revision: { commit: second }, reason: { code: 'rolled-back' } })
+  expect(during).toBe(first)
+  expect(taken).toMatchObject({ kind: 'updated', revision: { commit: third } })
+  expect(desk.status().decision).toEqual({})
+})
+
+test('a rollback of a source that a rollback holds replaces the hold', async () => {
+  await using desk = await Desk.open()
+  const [first, second, third] = await threeCommits(desk)
+  await desk.rollback(first!, true)
+
+  await desk.rollback(second!, false)
+  const outcome = await desk.sync()
+
+  expect(outcome).toMatchObject({ kind: 'updated', revision: { commit: third } })
+})
+
+test('a rollback to a generation brings back every source that it has, as a new generation', async () => {
+  await using desk = await Desk.open()
+  const [first] = await threeCommits(desk)
+
+  const done = await desk.daemon.rollback({ kind: 'generation', number: 1 }, true, NEVER)
+  const unknown = desk.daemon.rollback({ kind: 'generation', number: 99 }, true, NEVER)
+
+  await expect(unknown).rejects.toMatchObject({ code: 'unknown-generation' })
+  expect(done).toMatchObject([{ source: 'team', to: { commit: first }, decision: { frozen: { by: 'rollback' } } }])
+  expect(desk.served()).toBe(first)
+  expect((await desk.history())[0]).toMatchObject({ generation: 4, isServed: true, cause: { action: 'rollback' } })
+})
+
+test('with update: review each move waits until it is approved, and a rewritten branch by its own name', async () => {
+  await using desk = await Desk.open(['update: review'])
+  const first = await desk.repository.commit(skills('one'))
+  await desk.start()
+  const initial = await desk.sync()
+  const second = await desk.repository.commit(skills('two'))
+
+  const held = await desk.sync()
+  const served = desk.served()
+  await desk.decide('approve')
+  const approved = await desk.sync()
+  const third = await desk.repository.commit(skills('three'))
+  const next = await desk.sync()
+
+  expect(initial).toMatchObject({ kind: 'updated', revision: { commit: first } })
+  expect(held).toMatchObject({ kind: 'held', revision: { commit: second }, reason: { code: 'awaiting-approval' } })
+  expect(served).toBe(first)
+  expect(approved).toMatchObject({ kind: 'updated', revision: { commit: second } })
+  expect(next).toMatchObject({ kind: 'held', revision: { commit: third }, reason: { code: 'awaiting-approval' } })
+})
+
+test('an approve of what was looked at does not take the commit that came meanwhile', async () => {
+  await using desk = await Desk.open(['update: review'])
+  const first = await desk.repository.commit(skills('one'))
+  await desk.start()
+  await desk.sync()
+  const second = await desk.repository.commit(skills('two'))
+  await desk.sync()
+  await desk.decide('approve', second)
+  const third = await desk.repository.commit(skills('three'))
+
+  const outcome = await desk.sync()
+
+  expect(outcome).toMatchObject({ kind: 'held', revision: { commit: third } })
+  expect(desk.served()).toBe(first)
+  await expect(desk.decide('approve', second)).rejects.toMatchObject({ code: 'nothing-to-decide' })
+})
+
+test('a paused source asks nobody, also after a restart, and is looked at again when it is resumed', async () => {
+  await using desk = await Desk.open()
+  const first = await desk.repository.commit(skills('one'))
+  await desk.start()
+  await desk.sync()
+  const second = await desk.repository.commit(skills('two'))
+  await desk.decide('pause')
+  await desk.start()
+  const before = desk.git.requests.length
+
+  const paused = await desk.sync()
+  const requests = desk.git.requests.length - before
+  const served = desk.served()
+  await desk.decide('resume')
+  const resumed = await desk.sync()
+
+  expect(paused).toMatchObject({ kind: 'held', reason: { code: 'paused' } })
+  expect([requests, served]).toEqual([0, first])
+  expect(resumed).toMatchObject({ kind: 'updated', revision: { commit: second } })
+  await expect(desk.decide('resume')).rejects.toMatchObject({ code: 'nothing-to-decide' })
+})
+
+test('a pinned source stays at its commit over a restart; unpinned it follows its ref', async () => {
+  await using desk = await Desk.open()
+  const first = await desk.repository.commit(skills('one'))
+  await desk.start()
+  await desk.sync()
+  await desk.decide('pin')
+  const second = await desk.repository.commit(skills('two'))
+
+  const pinned = await desk.sync()
+  await desk.start()
+  const afterRestart = await desk.sync()
+  const served = desk.served()
+  await desk.decide('unpin')
+  const unpinned = await desk.sync()
+
+  for (const outcome of [pinned, afterRestart])
+    expect(outcome).toMatchObject({ kind: 'held', revision: { commit: second }, reason: { code: 'pinned' } })
+  expect(served).toBe(first)
+  expect(unpinned).toMatchObject({ kind: 'updated', revision: { commit: second } })
+})
+
+test.each([{ source: [] }, { source: ['update: review'] }, { source: ['ref: main'] }])(
+  'a source that is pinned at a commit by its id is taken there, and back: %o',
+  async ({ source }) => {
+    await using desk = await Desk.open(source)
+    const first = await desk.repository.commit(skills(...named(20)))
+    const second = await desk.repository.commit(skills(...named(21)))
+    await desk.start()
+    await desk.sync()
+
+    await desk.decide('pin', first)
+    const pinned = await desk.sync()
+    await desk.decide('unpin')
+    const unpinned = await desk.sync()
+
+    expect(pinned).toMatchObject({ kind: 'updated', revision: { commit: first } })
+    expect(unpinned.kind).toBe(source[0] === 'update: review' ? 'held' : 'updated')
+    expect(unpinned).toMatchObject({ revision: { commit: second } })
+  },
+)
+
+test('a source that is pinned at the very commit that waits takes it', async () => {
+  await using desk = await Desk.open()
+  await desk.repository.commit(skills(...named(20)))
+  await desk.start()
+  await desk.sync()
+  const second = await desk.repository.commit(removed(...named(19)))
+  const held = await desk.sync()
+
+  await desk.decide('pin', second)
+  const pinned = await desk.sync()
+
+  expect(held).toMatchObject({ kind: 'held', reason: { code: 'mass-deletion' } })
+  expect(pinned).toMatchObject({ kind: 'updated', revision: { commit: second } })
+})
+
+test('what is held, and what can be rolled back to within the retention, is never collected', async () => {
+  await using desk = await Desk.open([], 'retention: { generations: 3, younger_than: 1s }')
+  const commits: string[] = []
+  await desk.repository.commit({ 'a/SKILL.md': skillText('a', '', '0') })
+  await desk.start()
+  for (const body of ['1', '2', '3', '4', '5']) {
+    await desk.clock.advance(HOUR)
+    commits.push(await desk.repository.commit({ 'a/SKILL.md': skillText('a', '', body) }))
+    await desk.sync()
+  }
+  const kept = (await desk.history()).map(({ generation }) => generation)
+
+  await desk.daemon.rollback({ kind: 'generation', number: kept.at(-1)! }, true, NEVER)
+  await desk.expectReadable()
+  const held = desk.served()
+  for (const body of ['6', '7']) {
+    await desk.clock.advance(HOUR)
+    await desk.repository.commit({ 'a/SKILL.md': skillText('a', '', body) })
+    await desk.sync()
+  }
+
+  expect(kept).toEqual([5, 4, 3])
+  expect([held, desk.served()]).toEqual([commits[2], commits[2]])
+  expect((await readdir(join(desk.state, 'skills'))).length).toBeLessThanOrEqual(4)
+})
+
+test.each(['', '{', '{"sources":{"team":{"frozen":{"commit":"main"}}}}', '{"sources":{"Team":{}}}'])(
+  'decisions that cannot be read end the start by name, and are left as they are: %j',
+  async (text) => {
+    await using desk = await Desk.open()
+    await desk.repository.commit(skills('one'))
+    await desk.start()
+    await desk.decide('pause')
+    const file = join(desk.state, 'decisions.json')
+    await writeFile(file, text)
+
+    await expect(desk.start()).rejects.toMatchObject({ code: 'store-failed', message: expect.stringContaining(file) })
+  },
+)
+
+test('a decision about a source that does not exist any more is kept, and disturbs nobody', async () => {
+  await using desk = await Desk.open()
+  const commit = await desk.repository.commit(skills('one'))
+  await desk.start()
+  const file = join(desk.state, 'decisions.json')
+  await writeFile(file, '{"sources":{"gone":{"paused":true}}}\n')
+  await desk.start()
+
+  expect(await desk.sync()).toMatchObject({ kind: 'updated', revision: { commit } })
+  await desk.decide('pause')
+
+  expect(desk.daemon.status().sources.map(({ id }) => id)).toEqual([TEAM])
+  expect(desk.status().decision).toEqual({ paused: true })
+})
+
+/** Serves three commits after one another. */
+async function threeCommits(desk: Desk): Promise<string[]> {
+  const commits: string[] = []
+  await desk.start()
+  for (const name of ['one', 'two', 'three']) {
+    commits.push(await desk.repository.commit(skills(name)))
+    await desk.sync()
+  }
+  return commits
+}

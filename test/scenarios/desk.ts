@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { environmentOf } from '../../src/daemon/config/environment.ts'
+import { parseConfig } from '../../src/daemon/config.ts'
+import { Daemon } from '../../src/daemon/daemon.ts'
+import type { Verb } from '../../src/daemon/decide.ts'
+import { historyOf, type Moment } from '../../src/daemon/history.ts'
+import { createLog } from '../../src/daemon/log.ts'
+import { Redactor } from '../../src/daemon/redactor.ts'
+import type { SourceStatus } from '../../src/daemon/status.ts'
+import type { Outcome } from '../../src/sync/model/outcome.ts'
+import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
+import { Store } from '../../src/sync/store/store.ts'
+import type { Pulling } from '../../src/sync/take.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { GitServer } from '../support/git-server.ts'
+import { Repository } from '../support/repository.ts'
+import { skillText, type ScriptedUpstream } from '../support/scripted-upstream.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+
+export const TEAM = sourceId('team')
+
+/** A daemon in this process, its state folder, and the repository of its only source on a real git server. */
+export class Desk implements AsyncDisposable {
+  readonly clock = new FakeClock()
+  readonly git: GitServer
+  readonly repository: Repository
+  readonly state: string
+  /** Lines of YAML of the source, replaced between two starts. */
+  source: readonly string[]
+  /** In place of the git server, from the next start on. */
+  upstream: ScriptedUpstream | undefined
+  /** Lines of the top level. */
+  rest: readonly string[] = []
+  readonly #folder: AsyncDisposable
+  #daemon: Daemon | undefined
+  #logged = ''
+
+  private constructor(git: GitServer, repository: Repository, folder: AsyncDisposable & { path: string }) {
+    this.git = git
+    this.repository = repository
+    this.#folder = folder
+    this.state = join(folder.path, 'state')
+    this.source = []
+  }
+
+  static async open(source: readonly string[] = [], ...rest: readonly string[]): Promise<Desk> {
+    const desk = new Desk(await GitServer.start(), await Repository.create(), await temporaryFolder())
+    desk.source = source
+    desk.rest = rest
+    desk.git.serve('team', desk.repository)
+    return desk
+  }
+
+  /** Starts the daemon, or starts it again on what the last one left. */
+  async start(): Promise<void> {
+    await this.#daemon?.[Symbol.asyncDispose]()
+    const { clock, state } = this
+    const url = `${this.git.origin}/team.git`
+    const lines = ['sources:', '  - id: team', ...[`url: ${url}`, ...this.source].map((line) => `    ${line}`)]
+    const environment = environmentOf({}, state)
+    const config = parseConfig([...lines, ...this.rest].join('\n'), 'skillsyncd.yaml', environment)
+    if (Array.isArray(config)) throw new Error(JSON.stringify(config))
+    const redactor = new Redactor()
+    const stream = { write: (text: string) => (this.#logged += text) }
+    const log = createLog({ level: 'info', stream, format: 'json', journal: false, clock, redactor })
+    const { upstream } = this
+    const open: { open?: Pulling['open'] } = upstream === undefined ? {} : { open: (_, reach) => upstream.open(reach) }
+    const store = await Store.open(state, { monotonicMs: () => clock.monotonicMs() })
+    const parts = { store, clock, log, environment, redactor, ...open }
+    this.#daemon = await Daemon.start(config, parts)
+  }
+
+  get daemon(): Daemon {
+    if (this.#daemon === undefined) throw new Error('No daemon was started')
+    return this.#daemon
+  }
+
+  /** One pull, between two looks at everything that is served. */
+  async sync(): Promise<Outcome> {
+    await this.expectReadable()
+    const outcome = (await this.daemon.sync()).get(TEAM)
+    await this.expectReadable()
+    if (outcome === undefined) throw new Error('The source was not pulled')
+    return outcome
+  }
+
+  async decide(verb: Verb, commit?: string): Promise<void> {
+    await this.daemon.decide(TEAM, verb, commit)
+  }
+
+  async rollback(commit: string, hold: boolean): Promise<void> {
+    await this.daemon.rollback({ kind: 'commit', source: TEAM, commit }, hold, new AbortController().signal)
+    await this.expectReadable()
+  }
+
+  status(): SourceStatus {
+    return this.daemon.status().sources[0]!
+  }
+
+  /** The generations that are kept, newest first. */
+  async history(): Promise<Moment[]> {
+    return historyOf(await Store.open(this.state), 1_000)
+  }
+
+  /** The commit that is served. */
+  served(): string | undefined {
+    return this.status().served?.commit
+  }
+
+  /** The names of the skills that are served. */
+  names(): string[] {
+    return this.daemon.registry.catalog.listed.map(({ name }) => name)
+  }
+
+  /** The common oracle: whatever is listed can be read, with the digest and the size of the listing. */
+  async expectReadable(): Promise<void> {
+    const { registry, serving } = this.daemon
+    for (const { uri, skill, file } of registry.catalog.files.values()) {
+      const bytes = await serving.read(skill, file)
+      const digest = bytes && createHash('sha256').update(bytes).digest('hex')
+      if (bytes?.length !== file.size || digest !== file.sha256) throw new Error(`${uri} is not what was listed`)
+    }
+  }
+
+  /** Lines of the log so far with this event. */
+  logged(event: string): Record<string, unknown>[] {
+    const lines = this.#logged.split('\n').filter((line) => line !== '')
+    return lines.map((line): Record<string, unknown> => JSON.parse(line)).filter((line) => line['event'] === event)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#daemon?.[Symbol.asyncDispose]()
+    await this.git[Symbol.asyncDispose]()
+    await this.repository[Symbol.asyncDispose]()
+    await this.#folder[Symbol.asyncDispose]()
+  }
+}
+
+/** A SKILL.md for each of the names, by its path. */
+export function skills(...names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [`${name}/SKILL.md`, skillText(name)]))
+}
+
+/** So many names of skills. */
+export function named(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `skill-${index}`)
+}
+
+/** What removes the skills of these names. */
+export function removed(...names: readonly string[]): Record<string, null> {
+  return Object.fromEntries(names.map((name) => [name, null]))
+}
+
+function sourceId(text: string): SourceId {
+  if (!isSourceId(text)) throw new Error(`"${text}" is no source id`)
+  return text
+}

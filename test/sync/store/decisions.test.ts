@@ -1,0 +1,56 @@
+import { mkdir, readFile, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { isObjectId } from '../../../src/sync/model/revision.ts'
+import { Store } from '../../../src/sync/store/store.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { sourceId } from './samples.ts'
+
+const TEAM = sourceId('team')
+const COMMIT = 'a'.repeat(40)
+
+test('decisions are there again for whoever opens the store next, and none leaves no trace of itself', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  if (!isObjectId(COMMIT)) throw new Error(COMMIT)
+  const frozen = { commit: COMMIT, by: 'pin' } as const
+
+  await decisions.change(TEAM, () => ({ frozen }))
+  await decisions.change(sourceId('other'), () => ({ paused: true }))
+  await decisions.change(sourceId('other'), () => ({}))
+
+  const read = await (await Store.open(folder.path)).decisions.read()
+  expect(read).toEqual(new Map([[TEAM, { frozen }]]))
+  expect([decisions.of(TEAM), decisions.of(sourceId('other'))]).toEqual([{ frozen }, {}])
+})
+
+test('decisions that are made at once are all kept, and whoever reads meanwhile finds a whole file', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  const ids = Array.from({ length: 40 }, (_, index) => sourceId(`s${index}`))
+  const file = join(folder.path, 'decisions.json')
+  await decisions.change(ids[0]!, () => ({ paused: true }))
+
+  const writing = Promise.all(ids.map((id) => decisions.change(id, () => ({ paused: true }))))
+  for (let look = 0; look < 200; look += 1) JSON.parse(await readFile(file, 'utf8'))
+  await writing
+
+  const read = await (await Store.open(folder.path)).decisions.read()
+  expect(read.size).toBe(40)
+})
+
+test('a decision that cannot be written is not made, leaves no litter, and stands in the way of no other', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  const file = join(folder.path, 'decisions.json')
+  await mkdir(join(file, 'in the way'), { recursive: true })
+  const before = await readdir(folder.path)
+
+  const failed = decisions.change(TEAM, () => ({ paused: true }))
+
+  await expect(failed).rejects.toMatchObject({ code: 'store-failed' })
+  expect([decisions.of(TEAM), await readdir(folder.path)]).toEqual([{}, before])
+  await rm(file, { recursive: true })
+  await decisions.change(TEAM, () => ({ paused: true }))
+  expect((await decisions.read()).get(TEAM)).toEqual({ paused: true })
+})
