@@ -1,0 +1,148 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { entryOf } from '../../src/serve/mcp/skills.ts'
+import { runGit } from '../support/repository.ts'
+import { SigningWorld, type SshKeyFile } from '../support/signing.ts'
+import { Desk, skills } from './desk.ts'
+
+/** A source whose commits have to be signed by those in a list that the test writes. */
+class Scene implements AsyncDisposable {
+  readonly desk: Desk
+  readonly keys: SigningWorld
+  readonly #list: string
+
+  private constructor(desk: Desk, keys: SigningWorld) {
+    this.desk = desk
+    this.keys = keys
+    this.#list = join(keys.folder, 'signers')
+  }
+
+  static async open(): Promise<Scene> {
+    return new Scene(await Desk.open(), await SigningWorld.create())
+  }
+
+  async trust(...keys: readonly SshKeyFile[]): Promise<void> {
+    await writeFile(this.#list, keys.map(({ line }) => `ada@example.com ${line}\n`).join(''))
+  }
+
+  /** From the next start on. */
+  demand(require: 'commit' | 'tag' = 'commit'): void {
+    this.desk.source = [`signed: { require: ${require}, allowed_signers: ${this.#list} }`]
+  }
+
+  /** A commit on the branch, signed where a key is given. */
+  async commit(names: readonly string[], key?: SshKeyFile): Promise<string> {
+    const { repository } = this.desk
+    const plain = await repository.commit(skills(...names))
+    if (key === undefined) return plain
+    const command = ['commit-tree', '-S', '-m', 'signed', `${plain}^{tree}`]
+    const signed = (await runGit(['--git-dir', repository.folder, ...key.options, ...command])).toString().trim()
+    await repository.git('update-ref', 'refs/heads/main', signed)
+    return signed
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.desk[Symbol.asyncDispose]()
+    await this.keys[Symbol.asyncDispose]()
+  }
+}
+
+test('S69: what nobody signed leaves service when signatures are demanded, at the start and without a network', async () => {
+  await using scene = await Scene.open()
+  const { desk } = scene
+  const key = await scene.keys.sshKey('ada')
+  await scene.trust(key)
+  await scene.commit(['one'])
+  await desk.start()
+  await desk.sync()
+  const before = desk.names()
+
+  scene.demand()
+  await desk.start()
+  const after = desk.names()
+  const outcome = await desk.sync()
+
+  expect([before, after]).toEqual([['one'], []])
+  expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'revision-unverified' } })
+  expect(desk.status().condition).toMatchObject({
+    code: 'revision-unverified',
+    message: expect.stringContaining('not signed'),
+  })
+  expect((await desk.history())[0]).toMatchObject({ cause: { action: 'withdraw', trigger: 'start' } })
+})
+
+test('what a trusted key signed is served, and who it was is in the status and the _meta of each skill', async () => {
+  await using scene = await Scene.open()
+  const { desk } = scene
+  const key = await scene.keys.sshKey('ada')
+  await scene.trust(key)
+  scene.demand()
+  await scene.commit(['one'], key)
+  await desk.start()
+
+  await desk.sync()
+
+  const signers = { commit: { scheme: 'ssh', principal: 'ada@example.com', fingerprint: key.fingerprint } }
+  expect(desk.status().served).toMatchObject({ signers })
+  const [skill] = desk.daemon.registry.catalog.listed
+  expect(entryOf(skill!)._meta).toEqual({ 'dev.skillsyncd/signers': signers })
+})
+
+test('a commit that nobody signed is not taken, and the signed one before it is served on, over a restart too', async () => {
+  await using scene = await Scene.open()
+  const { desk } = scene
+  const key = await scene.keys.sshKey('ada')
+  await scene.trust(key)
+  scene.demand()
+  const signed = await scene.commit(['one'], key)
+  await desk.start()
+  await desk.sync()
+  await scene.commit(['one', 'two'])
+
+  const outcome = await desk.sync()
+  await desk.start()
+
+  expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'revision-unverified' } })
+  expect([desk.served(), desk.names()]).toEqual([signed, ['one']])
+})
+
+test('S68: a key that is taken from the list takes what it signed out of service, and brings it back when it is back', async () => {
+  await using scene = await Scene.open()
+  const { desk } = scene
+  const [ada, bob] = [await scene.keys.sshKey('ada'), await scene.keys.sshKey('bob')]
+  await scene.trust(ada, bob)
+  scene.demand()
+  const commit = await scene.commit(['one'], ada)
+  await desk.start()
+  await desk.sync()
+
+  await scene.trust(bob)
+  const revoked = await desk.sync()
+  const without = desk.names()
+  await scene.trust(bob, ada)
+  const back = await desk.sync()
+
+  expect(revoked).toMatchObject({ kind: 'failed', withdraw: true, error: { code: 'revision-unverified' } })
+  expect(without).toEqual([])
+  expect(back).toMatchObject({ kind: 'updated', revision: { commit } })
+  expect(desk.names()).toEqual(['one'])
+})
+
+test('no rollback leads to what nobody signed', async () => {
+  await using scene = await Scene.open()
+  const { desk } = scene
+  const key = await scene.keys.sshKey('ada')
+  await scene.trust(key)
+  const plain = await scene.commit(['one'])
+  await desk.start()
+  await desk.sync()
+  scene.demand()
+  const signed = await scene.commit(['two'], key)
+  await desk.start()
+  await desk.sync()
+
+  await expect(desk.rollback(plain, true)).rejects.toMatchObject({ code: 'lock-mismatch' })
+
+  expect(desk.served()).toBe(signed)
+})
