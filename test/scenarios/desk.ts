@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../src/daemon/config.ts'
@@ -11,7 +12,7 @@ import type { SourceStatus } from '../../src/daemon/status.ts'
 import type { Outcome } from '../../src/sync/model/outcome.ts'
 import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
 import { Store } from '../../src/sync/store/store.ts'
-import type { Pulling } from '../../src/sync/take.ts'
+import { storedSkill, type Pulling } from '../../src/sync/take.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { GitServer } from '../support/git-server.ts'
 import { Repository } from '../support/repository.ts'
@@ -111,6 +112,18 @@ export class Desk implements AsyncDisposable {
   /** The names of the skills that are served. */
   names(): string[] {
     return this.daemon.registry.catalog.listed.map(({ name }) => name)
+  }
+
+  /** Which files on the disk hold a skill, and since when: a file that is written anew is another one. */
+  async placesOf(name: string): Promise<string[]> {
+    const store = await Store.open(this.state)
+    const skill = this.daemon.registry.catalog.listed.find((candidate) => candidate.name === name)
+    const folder = join(store.skills.folderOf(storedSkill(skill!.skill)))
+    const files = (await readdir(folder)).map(async (file) => {
+      const { ino, mtimeMs } = await stat(join(folder, file))
+      return `${file} ${ino} ${mtimeMs}`
+    })
+    return Promise.all(files)
   }
 
   /** The common oracle: whatever is listed can be read, with the digest and the size of the listing. */

@@ -2,6 +2,24 @@ import { expect, test } from 'vitest'
 import { ScriptedUpstream } from '../support/scripted-upstream.ts'
 import { Desk, skills } from './desk.ts'
 
+test('S1: a commit that changes one skill tells of that one alone, and leaves the others where they lie', async () => {
+  await using desk = await Desk.open()
+  await desk.repository.commit(skills('one', 'two'))
+  await desk.start()
+  await desk.sync()
+  const before = await desk.placesOf('two')
+  const told: string[] = []
+  using _listening = desk.daemon.registry.listen(({ added, changed, removed }) => {
+    told.push(...added, ...changed, ...removed)
+  })
+  await desk.repository.commit({ ...skills('one'), 'one/new.md': 'new' })
+
+  await desk.sync()
+
+  expect(told).toEqual(['skill://team/one/new.md'])
+  expect(await desk.placesOf('two')).toEqual(before)
+})
+
 test('S3: a branch that was rewritten is followed, and recorded with both commits', async () => {
   await using desk = await Desk.open()
   desk.upstream = new ScriptedUpstream(skills('one'))
