@@ -5,11 +5,13 @@ import { UNDECIDED } from '../sync/model/decisions.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { knownTrees, rulesOf } from '../sync/survey.ts'
 import { openUpstream, taken } from '../sync/take.ts'
-import type { Current, Pull } from '../sync/take.ts'
+import type { Current, Pull, Pulling } from '../sync/take.ts'
 import type { Relation, Upstream } from '../sync/upstream/upstream.ts'
+import { Approach } from './approach.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import type { Parts } from './daemon.ts'
-import type { Keyring } from './keyring.ts'
+import { hostOf, type Hosts } from './hosts.ts'
+import { Keyring } from './keyring.ts'
 import { cleanedError, pullingOf } from './reaching.ts'
 
 /** Where upstream is, and where what is served stands to it. */
@@ -27,10 +29,14 @@ export class Candidates {
   readonly #config: Config
   readonly #parts: Parts
   readonly #keyring: Keyring
+  readonly #hosts: Hosts
   readonly #places: PQueue
 
-  constructor(config: Config, parts: Parts, keyring: Keyring) {
-    this.#keyring = keyring
+  constructor(config: Config, parts: Parts, hosts: Hosts) {
+    const { environment, redactor, clock } = parts
+    // Of its own: a pull of the same source may be under way with what its helper gave.
+    this.#keyring = new Keyring({ environment, redactor, clock, fetchMs: config.limits.fetch.totalMs })
+    this.#hosts = hosts
     this.#config = config
     this.#parts = parts
     this.#places = new PQueue({ concurrency: config.limits.fetches.concurrency })
@@ -90,6 +96,14 @@ export class Candidates {
     }
   }
 
+  /** With the manners of a pull: a host that asked for a pause has it from those who only look, too. */
+  #pullingOf(configured: ConfiguredSource): Pulling {
+    const io = pullingOf(configured, this.#config, this.#parts, this.#keyring)
+    const host = hostOf(configured.source)
+    const manners = { source: configured.source.id, host, hosts: this.#hosts, fetching: async () => {} }
+    return { ...io, open: (source, reach) => new Approach(io.open(source, reach), manners) }
+  }
+
   async #looking<Seen>(
     configured: ConfiguredSource,
     current: Current | undefined,
@@ -99,16 +113,19 @@ export class Candidates {
     const { source } = configured
     if (this.#config.mode.offline)
       throw new SyncError('source-unreachable', `Cannot look at "${source.id}": --offline lets nobody be asked`)
-    const io = pullingOf(configured, this.#config, this.#parts, this.#keyring)
+    const io = this.#pullingOf(configured)
     const one: Pull = { source, current, orders: { decision: UNDECIDED, offline: false }, io, signal }
     return this.#places.add(
       async () => {
         await using scratch = await this.#parts.store.scratch()
         try {
-          return await look(one, scratch.path)
+          const seen = await look(one, scratch.path)
+          await this.#keyring.heard(configured, { kind: 'unchanged', revision: undefined }, signal)
+          return seen
         } catch (error) {
-          if (error instanceof SyncError) throw cleanedError(error, this.#parts.redactor)
-          throw error
+          if (!(error instanceof SyncError)) throw error
+          await this.#keyring.heard(configured, { kind: 'failed', error }, signal)
+          throw cleanedError(error, this.#parts.redactor)
         }
       },
       { signal },

@@ -12,7 +12,7 @@ import { Publisher } from '../sync/publisher.ts'
 import type { Store } from '../sync/store/store.ts'
 import { storedSkill, type Current, type Pulling } from '../sync/take.ts'
 import { ignoreAbort } from './abort-error.ts'
-import { admissionOf } from './admission.ts'
+import { admissionOf, refusalOf } from './admission.ts'
 import { Candidates, type Comparison } from './candidates.ts'
 import type { Clock } from './clock.ts'
 import type { Environment } from './config/environment.ts'
@@ -24,10 +24,11 @@ import { Keyring } from './keyring.ts'
 import { expectLock } from './lock-rules.ts'
 import type { Log } from './log.ts'
 import { Nudges } from './nudges.ts'
-import { hostOf, Puller, repositoryOf } from './puller.ts'
+import { hostOf } from './hosts.ts'
+import { Puller, repositoryOf } from './puller.ts'
 import { Report } from './report.ts'
 import type { Redactor } from './redactor.ts'
-import { fullCommit, heldAtCommit, heldInGeneration, notAdmitted } from './rollback.ts'
+import { fullCommit, heldAtCommit, heldInGeneration } from './rollback.ts'
 import type { RollbackTarget, RolledBack } from './rollback.ts'
 import { Poller } from './schedule.ts'
 import { servingOf } from './serving.ts'
@@ -71,7 +72,7 @@ export class Daemon implements AsyncDisposable {
     const { environment, redactor, clock } = parts
     const keyring = new Keyring({ environment, redactor, clock, fetchMs: config.limits.fetch.totalMs })
     this.#puller = new Puller({ ...parts, config, registry: this.registry, publisher, report, keyring })
-    this.#candidates = new Candidates(config, parts, keyring)
+    this.#candidates = new Candidates(config, parts, this.#puller.hosts)
     this.#nudges = new Nudges({
       clock: parts.clock,
       closedMs: (id) => this.#puller.hosts.closedMs(hostOf(this.#configured(id).source)),
@@ -154,6 +155,8 @@ export class Daemon implements AsyncDisposable {
 
   /** Writes down what a person decided about a source. The next pull goes by it. */
   async decide(id: SourceId, verb: Verb, commit: string | undefined): Promise<void> {
+    // A pull that is under way goes by what was decided before.
+    await this.#puller.stop(id)
     const { condition, revision } = this.#report.recordOf(id)
     const served = this.#puller.currentOf(id)?.snapshot.revision
     const situation = { source: id, served, waiting: isWaiting(condition?.code) ? revision : undefined, commit }
@@ -169,8 +172,11 @@ export class Daemon implements AsyncDisposable {
     const back = await this.#backAt(target, signal)
     if (back.size === 0)
       throw new ControlError('nothing-to-decide', 'There is nothing to go back to: that is what is served')
-    const admits = admissionOf(this.#config)
-    for (const [id, { snapshot }] of back) if (!(await admits(snapshot))) throw notAdmitted(id, snapshot.revision)
+    for (const { snapshot } of back.values()) {
+      const refusal = await refusalOf(this.#config, snapshot)
+      if (refusal !== undefined) throw refusal
+    }
+    signal.throwIfAborted()
     const done: RolledBack[] = []
     for (const [id, { snapshot }] of back) {
       // A pull that is under way would publish what is being left.
@@ -181,7 +187,7 @@ export class Daemon implements AsyncDisposable {
       done.push({ source: id, from, to, decision: await this.#parts.store.decisions.change(id, after) })
     }
     const source = target.kind === 'commit' ? { source: target.source } : {}
-    await this.#puller.publish(back, { action: 'rollback', trigger: 'command', ...source }, signal)
+    await this.#puller.publish(back, { action: 'rollback', trigger: 'command', ...source }, NEVER)
     return done
   }
 

@@ -40,12 +40,12 @@ export function decisionAfter(verb: Verb, before: Decision, situation: Situation
       }
     }
     case 'approve': {
-      const candidate = candidateOf(situation, 'approve')
+      const candidate = candidateOf(situation, frozen, 'approve')
       const rest = isAbout(skipped, candidate) ? omit(before, 'skipped') : before
       return { ...rest, approved: identityOf(candidate) }
     }
     case 'reject': {
-      const candidate = candidateOf(situation, 'reject')
+      const candidate = candidateOf(situation, frozen, 'reject')
       return { ...omit(before, 'approved'), skipped: { ...identityOf(candidate), by: 'reject' } }
     }
     default:
@@ -79,7 +79,11 @@ function commitToPin({ source, served, commit }: Situation): ObjectId {
 }
 
 /** What waits, which has to be what the person looked at. */
-function candidateOf({ source, waiting, commit }: Situation, verb: string): Revision {
+function candidateOf({ source, waiting, commit }: Situation, frozen: Decision['frozen'], verb: string): Revision {
+  if (frozen !== undefined) {
+    const way = frozen.by === 'pin' ? 'unpin' : 'release'
+    throw nothing(`"${source}" stays at ${frozen.commit}, whatever waits; skillsyncd ${way} ${source} lets it move`)
+  }
   if (waiting === undefined)
     throw nothing(`Nothing of "${source}" waits for a decision; skillsyncd status shows what does`)
   if (commit === undefined || waiting.commit.startsWith(commit)) return waiting

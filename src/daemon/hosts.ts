@@ -1,3 +1,4 @@
+import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import type { Clock } from './clock.ts'
@@ -32,3 +33,10 @@ export function leftAlone(source: SourceId, ms: number): SyncError {
 
 /** A host that asks for years is asked again after a day. */
 const LONGEST_CLOSED_MS = 86_400_000
+
+/** The host that a source's pulls are counted against. A repository on this disk has none, and is counted by itself. */
+export function hostOf(source: Source): string {
+  // `git@host:path` is no URL.
+  const host = URL.parse(source.url)?.host ?? /^(?:[^/@]+@)?([^/:]+):/.exec(source.url)?.[1]
+  return host === undefined || host === '' ? source.id : host
+}

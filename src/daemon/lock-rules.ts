@@ -1,10 +1,19 @@
-import { isLocked, mismatchesOf, mismatchesWith } from '../sync/model/lock.ts'
+import { mismatchesOf, mismatchesWith } from '../sync/model/lock.ts'
 import type { Lock, LockEntry, Mismatch } from '../sync/model/lock.ts'
 import type { Source } from '../sync/model/source.ts'
-import type { Snapshot } from '../sync/model/snapshot.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { readLock } from '../sync/store/lock-file.ts'
 import type { Config } from './config.ts'
+
+/**
+ * The lock does not have what it would have to have. That there is none to read is the plain `SyncError`: it may be in the middle
+ * of a merge, and what is served was in it when it was last read.
+ */
+export class NotLocked extends SyncError {
+  constructor(message: string) {
+    super('lock-mismatch', message)
+  }
+}
 
 /** Whether only what the lock names is served of a source. */
 export function followsLock({ mode }: Config, source: Source): boolean {
@@ -21,10 +30,7 @@ export async function lockedEntry(config: Config, source: Source): Promise<LockE
   const entry = lock.sources.get(source.id)
   const mismatches = mismatchesWith(entry, source)
   if (entry !== undefined && mismatches.length === 0) return entry
-  throw new SyncError(
-    'lock-mismatch',
-    `Cannot follow the lock "${config.lock}": ${mismatches.map(sentence).join('; ')}`,
-  )
+  throw unfit(config, mismatches)
 }
 
 /** For `--locked`: throws, with a line for each way in which lock and configuration differ. */
@@ -33,10 +39,11 @@ export async function expectLock(config: Config): Promise<void> {
   const sources = config.sources.map(({ source }) => source)
   const mismatches = mismatchesOf(await presentLock(config), sources)
   if (mismatches.length === 0) return
-  throw new SyncError(
-    'lock-mismatch',
-    `Cannot follow the lock "${config.lock}": ${mismatches.map(sentence).join('; ')}`,
-  )
+  throw unfit(config, mismatches)
+}
+
+function unfit({ lock }: Config, mismatches: readonly Mismatch[]): NotLocked {
+  return new NotLocked(`Cannot follow the lock "${lock}": ${mismatches.map(sentence).join('; ')}`)
 }
 
 export function sentence({ source, message }: Mismatch): string {
@@ -58,15 +65,4 @@ async function presentLock(config: Config): Promise<Lock> {
   if (lock === undefined)
     throw new SyncError('lock-mismatch', `Cannot follow the lock "${file}": there is none; skillsyncd lock makes one`)
   return lock
-}
-
-/** Whether the lock lets a stored snapshot be served. One that cannot be read lets nothing that has to follow it. */
-export async function lockAdmits(config: Config, source: Source, snapshot: Snapshot): Promise<boolean> {
-  try {
-    const entry = await lockedEntry(config, source)
-    return entry === undefined || isLocked(entry, snapshot)
-  } catch (error) {
-    if (error instanceof SyncError) return false
-    throw error
-  }
 }

@@ -1,10 +1,9 @@
 import type { Revision } from '../sync/model/revision.ts'
-import type { Snapshot } from '../sync/model/snapshot.ts'
-import { SyncError } from '../sync/model/sync-error.ts'
+import { NotSigned } from '../sync/model/sync-error.ts'
 import type { Proof } from '../sync/model/tree.ts'
 import type { Signers } from '../sync/model/trust.ts'
 import { prove } from '../sync/prove.ts'
-import { proofOf, type Pulling } from '../sync/take.ts'
+import type { Pulling } from '../sync/take.ts'
 import type { ConfiguredSource } from './config.ts'
 import { readTrust } from './trust.ts'
 
@@ -13,19 +12,7 @@ export function proverOf({ source, signed }: ConfiguredSource): Pulling['prove']
   if (signed === undefined) return undefined
   return async (proof: Proof, { commit, ref }: Revision): Promise<Signers> => {
     const proven = await prove({ ...proof, ref }, await readTrust(signed))
-    if (proven.kind === 'refused')
-      throw new SyncError('revision-unverified', `Cannot take commit ${commit} of "${source.id}": ${proven.why}`)
+    if (proven.kind === 'refused') throw new NotSigned(`Cannot take commit ${commit} of "${source.id}": ${proven.why}`)
     return { ...(proven.commit && { commit: proven.commit }), ...(proven.tag && { tag: proven.tag }) }
-  }
-}
-
-/** Why a stored snapshot may not be served: nobody who is trusted now signed it. Undefined where that is no reason. */
-export async function unprovedBy(configured: ConfiguredSource, snapshot: Snapshot): Promise<SyncError | undefined> {
-  try {
-    await proverOf(configured)?.(proofOf(snapshot), snapshot.revision)
-    return undefined
-  } catch (error) {
-    if (error instanceof SyncError) return error
-    throw error
   }
 }

@@ -6,7 +6,7 @@ import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError, type SyncErrorCode } from '../sync/model/sync-error.ts'
 import type { Changed, Publisher } from '../sync/publisher.ts'
-import { pull } from '../sync/pull.ts'
+import { pull, unproved } from '../sync/pull.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Current, Orders, Pulling } from '../sync/take.ts'
 import { openUpstream, refsOf } from '../sync/upstream/open.ts'
@@ -14,11 +14,12 @@ import { SharedListings, type RequestedListing } from '../sync/upstream/shared-l
 import { Approach } from './approach.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import type { Parts } from './daemon.ts'
-import { Hosts, leftAlone } from './hosts.ts'
+import { Hosts, hostOf, leftAlone } from './hosts.ts'
 import { keptByLock } from './kept.ts'
 import type { Keyring } from './keyring.ts'
 import { Lanes } from './lanes.ts'
-import { lockedEntry } from './lock-rules.ts'
+import { lockedEntry, NotLocked } from './lock-rules.ts'
+import { proverOf } from './proving.ts'
 import { cleaned, pullingOf } from './reaching.ts'
 import type { Report } from './report.ts'
 
@@ -144,7 +145,7 @@ export class Puller implements AsyncDisposable {
   async #pull(configured: ConfiguredSource, { trigger, signal }: Turn, open: Pulling['open']): Promise<Outcome> {
     const { source } = configured
     const current = this.#publisher.currentOf(source.id)
-    const orders = await this.#ordersOf(source)
+    const orders = await this.#ordersOf(configured, current)
     if ('kind' in orders) return this.#ended(source, orders, trigger, signal)
     const onResolved = (revision: Revision): void => this.#report.resolved(source, revision)
     const pulling = { ...pullingOf(configured, this.#config, this.#parts, this.#keyring), open, onResolved }
@@ -155,12 +156,11 @@ export class Puller implements AsyncDisposable {
   }
 
   /** What a pull goes by, or how it ends without one. */
-  async #ordersOf(source: Source): Promise<Orders | Outcome> {
+  async #ordersOf(configured: ConfiguredSource, current: Current | undefined): Promise<Orders | Outcome> {
+    const { source } = configured
     try {
       const decision = this.#parts.store.decisions.of(source.id)
-      if (decision.paused) {
-        return { kind: 'held', revision: undefined, reason: new SyncError('paused', `"${source.id}" is paused`) }
-      }
+      if (decision.paused) return await pausedAt(configured, current)
       const locked = await lockedEntry(this.#config, source)
       const { offline } = this.#config.mode
       const isDamaged = this.#damaged.has(source.id)
@@ -168,7 +168,7 @@ export class Puller implements AsyncDisposable {
       return { decision, offline, waiting, isDamaged, ...(locked !== undefined && { locked }) }
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
-      return { kind: 'failed', error, ...(error.code === 'lock-mismatch' && { withdraw: true }) }
+      return { kind: 'failed', error, ...(error instanceof NotLocked && { withdraw: true }) }
     }
   }
 
@@ -218,6 +218,14 @@ export class Puller implements AsyncDisposable {
   }
 }
 
+/** Nothing is looked at; what nobody who is trusted now signed does not stay for that. */
+async function pausedAt(configured: ConfiguredSource, current: Current | undefined): Promise<Outcome> {
+  const prove = proverOf(configured)
+  const error = current && prove && (await unproved(current.snapshot, { prove }))
+  if (error !== undefined) return { kind: 'failed', error, withdraw: true }
+  return { kind: 'held', revision: undefined, reason: new SyncError('paused', `"${configured.source.id}" is paused`) }
+}
+
 /** Holds that are known only once the candidate was fetched. */
 const TAKES_A_LOOK: ReadonlySet<SyncErrorCode> = new Set(['mass-deletion', 'awaiting-approval'])
 
@@ -232,13 +240,6 @@ const LANE_MARGIN_MS = 60_000
 
 /** How long pulls have to end when the daemon does. */
 const GRACE_MS = 5_000
-
-/** The host that a source's pulls are counted against. A repository on this disk has none, and is counted by itself. */
-export function hostOf(source: Source): string {
-  // `git@host:path` is no URL.
-  const host = URL.parse(source.url)?.host ?? /^(?:[^/@]+@)?([^/:]+):/.exec(source.url)?.[1]
-  return host === undefined || host === '' ? source.id : host
-}
 
 /** Equal for sources that are the same repository to the same reader. */
 export function repositoryOf({ source, access, ca, proxy }: ConfiguredSource): string {

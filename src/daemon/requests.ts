@@ -66,13 +66,21 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     async rollback(params, _, signal) {
       checked(params)
       const { generation, source, commit, hold } = parsed(ROLLBACK, params)
-      const target: RollbackTarget =
-        source === undefined
-          ? { kind: 'generation', number: generation ?? 0 }
-          : { kind: 'commit', source: idOf(source, config), commit: commit ?? '' }
-      return daemon.rollback(target, hold, signal)
+      return daemon.rollback(targetOf(generation, source, commit, config), hold, signal)
     },
   }
+}
+
+function targetOf(
+  generation: number | undefined,
+  source: string | undefined,
+  commit: string | undefined,
+  config: Config,
+): RollbackTarget {
+  if (source !== undefined && commit !== undefined && commit !== '')
+    return { kind: 'commit', source: idOf(source, config), commit }
+  if (generation !== undefined) return { kind: 'generation', number: generation }
+  throw new ControlError('bad-request', 'The request names neither a generation, nor a source and a commit')
 }
 
 function parsed<Value>(schema: z.ZodType<Value>, params: unknown): Value {
@@ -118,7 +126,7 @@ const ROLLBACK = z.object({
 export function sourcesOf(named: readonly string[] | undefined, config: Config): SourceId[] {
   const configured = idsOf(config)
   if (named === undefined || named.length === 0) return configured
-  return named.map((id) => {
+  return [...new Set(named)].map((id) => {
     if (isSourceId(id) && configured.includes(id)) return id
     throw new ControlError('unknown-source', `No source is called "${id}"; there are ${configured.join(', ')}`)
   })

@@ -2,7 +2,6 @@ import type { Decision } from '../sync/model/decisions.ts'
 import { isObjectId, type ObjectId, type Revision } from '../sync/model/revision.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
-import { SyncError } from '../sync/model/sync-error.ts'
 import type { Store } from '../sync/store/store.ts'
 import type { Current } from '../sync/take.ts'
 import { ControlError } from './control-client.ts'
@@ -63,9 +62,4 @@ export interface RolledBack {
   readonly to: Revision
   /** What stands from now on. */
   readonly decision: Decision
-}
-
-export function notAdmitted(source: SourceId, revision: Revision): SyncError {
-  const message = `Cannot go back to ${revision.commit} of "${source}": it is not in the lock, or nobody who is trusted signed it`
-  return new SyncError('lock-mismatch', message)
 }

@@ -38,11 +38,20 @@ export async function runProgram(call: ProgramCall, bounds: ProgramBounds): Prom
   bounds.signal.throwIfAborted()
   const { command, args, env, input } = call
   // A group of its own, so that what it starts itself can be ended with it.
-  const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'ignore'], detached: true })
+  const child = started(command, args, env)
   // One that does not care for its input is fine.
   child.stdin.on('error', () => {})
   child.stdin.end(input)
   return endOf(child, bounds)
+}
+
+/** Node throws at once what the system says of most faults, such as a want of memory; the others come as an event. */
+function started(command: string, args: readonly string[], env: Readonly<Record<string, string>>): Child {
+  try {
+    return spawn(command, args, { env, stdio: ['pipe', 'pipe', 'ignore'], detached: true })
+  } catch (cause) {
+    throw new ProgramFailure(`it cannot be started (${codeOf(cause) ?? 'no reason given'})`, { cause })
+  }
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, null>

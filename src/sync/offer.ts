@@ -2,7 +2,7 @@ import { isWanted } from './model/decisions.ts'
 import type { Outcome, Updated, Waiting } from './model/outcome.ts'
 import type { Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
-import type { Signers } from './model/trust.ts'
+import { isSameSigners, type Signers } from './model/trust.ts'
 import { proofOf } from './take.ts'
 import type { Pull } from './take.ts'
 
@@ -34,7 +34,7 @@ export async function resigned({ current, io, source }: Pull): Promise<Outcome |
   if (current === undefined) return undefined
   const { snapshot } = current
   const signers = await io.prove?.(proofOf(snapshot), snapshot.revision)
-  if (JSON.stringify(signers) === JSON.stringify(snapshot.proof.signers)) return undefined
+  if (isSameSigners(signers, snapshot.proof.signers)) return undefined
   const next = withSigners(snapshot, signers)
   const held = { source: source.id, snapshot: await io.store.snapshots.keep(next) }
   const { revision } = snapshot

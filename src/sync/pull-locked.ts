@@ -2,7 +2,7 @@ import { described } from './brakes.ts'
 import { isLocked, skillChanges, skillsToLock } from './model/lock.ts'
 import type { LockEntry } from './model/lock.ts'
 import type { Outcome } from './model/outcome.ts'
-import type { Revision } from './model/revision.ts'
+import { isSameRevision, type Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { Source } from './model/source.ts'
 import { SyncError } from './model/sync-error.ts'
@@ -54,13 +54,16 @@ async function fromStore(one: Pull, { snapshot }: Current): Promise<Outcome> {
 }
 
 /** The snapshot that the lock means, whichever generation brought it. Undefined where the store does not have it. */
-export async function findLocked(store: Store, source: Source, entry: LockEntry): Promise<Current | undefined> {
+async function findLocked(store: Store, source: Source, entry: LockEntry): Promise<Current | undefined> {
+  let found: Current | undefined
   for (const digest of await store.snapshots.digests()) {
     const snapshot = await store.snapshots.readWhole(digest)
-    if (snapshot?.source === source.id && isLocked(entry, snapshot))
-      return { held: { source: source.id, snapshot: digest }, snapshot }
+    if (snapshot?.source !== source.id || !isLocked(entry, snapshot)) continue
+    found = { held: { source: source.id, snapshot: digest }, snapshot }
+    // The same commit may have come by a branch too; the tag may be what has to be signed.
+    if (isSameRevision(snapshot.revision, entry.revision)) return found
   }
-  return undefined
+  return found
 }
 
 async function takeLocked(one: Pull, entry: LockEntry, upstream: Upstream): Promise<Snapshot> {

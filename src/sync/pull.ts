@@ -4,7 +4,7 @@ import type { Outcome } from './model/outcome.ts'
 import { isSameRevision, type Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { Source } from './model/source.ts'
-import { SyncError } from './model/sync-error.ts'
+import { NotSigned, SyncError } from './model/sync-error.ts'
 import { isApproved, offered, resigned } from './offer.ts'
 import { pullLocked } from './pull-locked.ts'
 import { rulesOf } from './survey.ts'
@@ -27,7 +27,8 @@ export async function pull(
   const { locked } = orders
   const one: Pull = { source, current, orders, io, signal }
   try {
-    return locked === undefined ? await follow(one) : await pullLocked(one, locked)
+    const outcome = locked === undefined ? await follow(one) : await pullLocked(one, locked)
+    return (await revokedIn(one, outcome)) ?? outcome
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
     // What the lock does not name any longer, or nobody trusts any longer, is not served on for want of something else.
@@ -36,25 +37,33 @@ export async function pull(
   }
 }
 
+/** Whatever keeps a source where it is: what nobody who is trusted now signed does not stay. */
+async function revokedIn({ current, io }: Pull, { kind }: Outcome): Promise<Outcome | undefined> {
+  if (current === undefined || kind === 'updated' || kind === 'failed') return undefined
+  const error = await unproved(current.snapshot, io)
+  return error && { kind: 'failed', error, withdraw: true }
+}
+
 async function mayStay({ orders, io }: Pull, snapshot: Snapshot): Promise<boolean> {
   if (orders.locked !== undefined && !isLocked(orders.locked, snapshot)) return false
   return (await unproved(snapshot, io)) === undefined
 }
 
-/** Why a stored snapshot may not be served by the signatures that are asked for now; undefined where it may. */
-async function unproved(snapshot: Snapshot, { prove }: Pulling): Promise<SyncError | undefined> {
+/** That nobody who is trusted now signed a stored snapshot; undefined where somebody did, and where that cannot be told. */
+export async function unproved(snapshot: Snapshot, { prove }: Pick<Pulling, 'prove'>): Promise<SyncError | undefined> {
   try {
     await prove?.(proofOf(snapshot), snapshot.revision)
     return undefined
   } catch (error) {
-    if (error instanceof SyncError) return error
+    if (error instanceof NotSigned) return error
+    if (error instanceof SyncError) return undefined
     throw error
   }
 }
 
 /** Goes where the ref goes, unless something is in the way. */
 async function follow(one: Pull): Promise<Outcome> {
-  const { source, current, orders, io, signal } = one
+  const { source, orders, io, signal } = one
   if (orders.offline) return offline(one)
   await using scratch = await io.store.scratch()
   const upstream = openUpstream(one, scratch.path)
@@ -62,7 +71,7 @@ async function follow(one: Pull): Promise<Outcome> {
   if (isHeld(one, revision)) return (await resigned(one)) ?? { kind: 'unchanged', revision }
   const relationOf = (from: Revision, to: Revision): Promise<Relation> =>
     upstream.relation(from.commit, to.commit, signal)
-  const hold = await holdOnMove(source, current?.snapshot.revision, revision, orders.decision, relationOf)
+  const hold = await holdOnMove(source, comparableIn(one), revision, orders.decision, relationOf)
   const mended = await mendedIn(one, hold ?? orders.waiting?.reason, upstream)
   if (mended !== undefined) return mended
   if (hold !== undefined) return { kind: 'held', revision, reason: hold }
@@ -70,6 +79,11 @@ async function follow(one: Pull): Promise<Outcome> {
   const isSeen = waiting?.revision !== undefined && isSameRevision(waiting.revision, revision)
   if (isSeen && !isApproved(one, revision)) return waiting
   return await takeAnew(one, revision, upstream)
+}
+
+/** What the ref can have moved from. Of another repository, which the operator named before, nothing moves. */
+function comparableIn({ source, current }: Pull): Revision | undefined {
+  return current?.snapshot.url === source.url ? current.snapshot.revision : undefined
 }
 
 /** A damaged source that may not move is taken anew where it stands. */

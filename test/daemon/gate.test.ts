@@ -264,7 +264,10 @@ test.each([
     'auth: { token: { env: A } }, url: http://x.example',
     'gate.auth: would cross the network in clear over http:; use https',
   ],
-  ['auth: { helper: { command: x } }, url: https://x.example', 'gate.auth.helper: is not in this version yet'],
+  [
+    'auth: { token: { env: A }, zzzz: x }, url: https://x.example',
+    'gate.auth: holds a key that is not known; known are `token`, `username`, `basic`, `header`',
+  ],
   ['timeout: 1s', 'gate: needs exactly one of `command`, `url`'],
 ])('{ %s } is refused', (entry, problem) => {
   const config = parseConfig(`${SOURCES}gate: { ${entry} }`, '/etc/skillsyncd.yaml', environmentOf({}, '/home/ada'))

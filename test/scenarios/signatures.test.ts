@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { entryOf } from '../../src/serve/mcp/skills.ts'
@@ -142,7 +142,63 @@ test('no rollback leads to what nobody signed', async () => {
   await desk.start()
   await desk.sync()
 
-  await expect(desk.rollback(plain, true)).rejects.toMatchObject({ code: 'lock-mismatch' })
+  await expect(desk.rollback(plain, true)).rejects.toMatchObject({ code: 'revision-unverified' })
 
   expect(desk.served()).toBe(signed)
+})
+
+test('a signed source that did not move is unchanged over a restart, and is no new generation', async () => {
+  await using scene = await Scene.open()
+  const { desk } = scene
+  const key = await scene.keys.sshKey('ada')
+  await scene.trust(key)
+  scene.demand()
+  await scene.commit(['one'], key)
+  await desk.start()
+  await desk.sync()
+  await desk.start()
+
+  const outcome = await desk.sync()
+
+  expect(outcome.kind).toBe('unchanged')
+  expect(await desk.history()).toHaveLength(1)
+})
+
+test.each(['pin', 'pause'] as const)(
+  'S68: a key that is taken from the list holds for what a %s keeps, too',
+  async (verb) => {
+    await using scene = await Scene.open()
+    const { desk } = scene
+    const [ada, bob] = [await scene.keys.sshKey('ada'), await scene.keys.sshKey('bob')]
+    await scene.trust(ada, bob)
+    scene.demand()
+    await scene.commit(['one'], ada)
+    await desk.start()
+    await desk.sync()
+    await desk.decide(verb)
+    await scene.commit(['one', 'two'], bob)
+
+    await scene.trust(bob)
+    const outcome = await desk.sync()
+
+    expect(outcome).toMatchObject({ kind: 'failed', withdraw: true, error: { code: 'revision-unverified' } })
+    expect(desk.names()).toEqual([])
+  },
+)
+
+test('a list of signers that is gone for a moment takes nothing away that was proved', async () => {
+  await using scene = await Scene.open()
+  const { desk } = scene
+  const key = await scene.keys.sshKey('ada')
+  await scene.trust(key)
+  scene.demand()
+  await scene.commit(['one'], key)
+  await desk.start()
+  await desk.sync()
+
+  await rm(join(scene.keys.folder, 'signers'))
+  const outcome = await desk.sync()
+
+  expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'revision-unverified' } })
+  expect(desk.names()).toEqual(['one'])
 })

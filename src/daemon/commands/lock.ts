@@ -60,7 +60,7 @@ async function entryFor(source: Source, looking: Looking): Promise<End> {
   const { id } = source
   try {
     // Nothing of a source that follows the lock is served before it is locked.
-    const snapshot = source.update === 'locked' ? await candidateOf(looking, id) : await served(id, looking)
+    const snapshot = source.update === 'locked' ? await candidateOf(looking, id) : await served(source, looking)
     if (typeof snapshot === 'string') return { id, entry: undefined, why: snapshot }
     return { id, entry: entryOf(source, snapshot) }
   } catch (error) {
@@ -68,12 +68,15 @@ async function entryFor(source: Source, looking: Looking): Promise<End> {
   }
 }
 
-async function served(id: SourceId, { ask, store }: Looking): Promise<Snapshot | string> {
+async function served(source: Source, { ask, store }: Looking): Promise<Snapshot | string> {
+  const { id } = source
   let end: SyncEnd | undefined
   await ask('sync', { sources: [id] }, (event) => (end = SYNC_END.parse(event)))
-  const held = (await store.generations.current())?.sources.find(({ source }) => source === id)
-  if (held !== undefined && end?.outcome !== 'failed') return store.snapshots.read(held.snapshot)
-  return end?.message ?? 'nothing of it is served'
+  const held = (await store.generations.current())?.sources.find((candidate) => candidate.source === id)
+  if (held === undefined || end?.outcome === 'failed') return end?.message ?? 'nothing of it is served'
+  const snapshot = await store.snapshots.read(held.snapshot)
+  // What is held back may be of another address than the configuration names by now.
+  return snapshot.url === source.url ? snapshot : `what is served is of ${snapshot.url}; ${end?.message ?? ''}`
 }
 
 /** Somebody may have written meanwhile: what is there now stays. */

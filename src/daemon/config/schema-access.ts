@@ -104,6 +104,22 @@ export const PROXY_AUTH = z
   })
   .refine(...oneOf('basic', 'header'))
 
+/** What a gate is sent: it is no git host. */
+export const GATE_AUTH = z
+  .strictObject({
+    token: SECRET.optional().describe(
+      'Where an access token is read from. It is sent as a bearer token, without `username`.',
+    ),
+    username: username().optional().describe('With `token`: sent as a user name and a password instead.'),
+    basic: BASIC.optional().describe('A user name and a password.'),
+    header: HEADER.optional().describe('A header of your own, such as X-Api-Key.'),
+  })
+  .refine(...oneOf('token', 'basic', 'header'))
+  .refine((value) => value.username === undefined || value.token !== undefined, {
+    error: 'goes with `token` alone',
+    path: ['username'],
+  })
+
 const FORMS = ['token', 'basic', 'ssh', 'github_app', 'helper', 'header'] as const
 
 /** How we prove to the other side who we are. It goes to the host of the address alone, and follows no redirect to another. */

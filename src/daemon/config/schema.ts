@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AUTH, oneOf, PROGRAM } from './schema-access.ts'
+import { GATE_AUTH, oneOf, PROGRAM } from './schema-access.ts'
 import { KEPT, LIMITS } from './schema-limits.ts'
 import { SERVE } from './schema-serve.ts'
 import { SHARED, SOURCE } from './schema-source.ts'
@@ -33,7 +33,7 @@ const GATE = z
     ...PROGRAM,
     command: PROGRAM.command.optional(),
     url: webUrl().optional().describe('The address to post the candidate to.'),
-    auth: AUTH.optional().describe('How we prove to it who we are.'),
+    auth: GATE_AUTH.optional().describe('How we prove to it who we are.'),
     timeout: duration().optional().describe('How long it may take. Default: 10s.'),
     on_failure: z
       .enum(['refuse', 'publish'])

@@ -100,7 +100,7 @@ export interface Mismatch {
   readonly message: string
 }
 
-/** All ways in which the lock does not fit these sources. `all`: an entry too many counts, and so does one that is missing. */
+/** All ways in which the lock does not fit these sources: an entry too many is one, and so is one that is missing. */
 export function mismatchesOf(lock: Lock, sources: readonly Source[]): Mismatch[] {
   const extra = [...lock.sources.keys()].filter((id) => !sources.some((source) => source.id === id))
   return [

@@ -56,6 +56,13 @@ export class CredentialRefused extends SyncError {
   }
 }
 
+/** Nobody who is trusted now signed it. That a list of signers cannot be read is the plain `SyncError`, and proves nothing. */
+export class NotSigned extends SyncError {
+  constructor(message: string) {
+    super('revision-unverified', message)
+  }
+}
+
 /** What a person can try next, one sentence per code. Shown by status and by the command line under the error. */
 export function mendOf(code: SyncErrorCode): string {
   return MENDS[code]

@@ -16,6 +16,14 @@ export interface Signers {
   readonly tag?: Signer
 }
 
+export function isSameSigners(a: Signers | undefined, b: Signers | undefined): boolean {
+  return isSameSigner(a?.commit, b?.commit) && isSameSigner(a?.tag, b?.tag)
+}
+
+function isSameSigner(a: Signer | undefined, b: Signer | undefined): boolean {
+  return a?.scheme === b?.scheme && a?.principal === b?.principal && a?.fingerprint === b?.fingerprint
+}
+
 /** What has to be signed. */
 export type Requirement = 'commit' | 'tag' | 'both'
 

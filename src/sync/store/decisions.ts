@@ -81,7 +81,12 @@ function isDecision(value: unknown): value is Decision {
   if (!isObject(value)) return false
   const { paused, frozen, skipped, approved } = value
   if (paused !== undefined && paused !== true) return false
+  if (!isBy(frozen, 'pin', 'rollback') || !isBy(skipped, 'rollback', 'reject')) return false
   return [frozen, skipped, approved].every((part) => part === undefined || isAboutCommit(part))
+}
+
+function isBy(part: unknown, ...who: readonly string[]): boolean {
+  return part === undefined || (isObject(part) && typeof part['by'] === 'string' && who.includes(part['by']))
 }
 
 function isAboutCommit(value: unknown): boolean {
