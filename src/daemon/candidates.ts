@@ -83,6 +83,11 @@ export class Candidates {
     })
   }
 
+  /** What the gate says against serving a candidate. */
+  async vetoOf(configured: ConfiguredSource, candidate: Current, current: Current | undefined, signal: AbortSignal) {
+    return this.#pullingOf(configured).gate?.(candidate.snapshot, current?.snapshot, signal)
+  }
+
   /** Nothing but the commit is fetched: its trees are known. */
   async #isGone({ source, signal }: Pull, { snapshot }: Current, upstream: Upstream): Promise<boolean> {
     const { asked, commit } = snapshot.revision

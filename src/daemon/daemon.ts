@@ -84,7 +84,7 @@ export class Daemon implements AsyncDisposable {
   static async start(config: Config, parts: Parts): Promise<Daemon> {
     await expectLock(config)
     const ids = idsOf(config)
-    await parts.store.decisions.read()
+    await readDecisions(parts)
     const { publisher, catalog, refused } = await Publisher.open(parts.store, ids, admissionOf(config))
     const report = await Report.open(parts.store.records, ids, parts.clock, parts.log)
     const daemon = new Daemon(config, parts, publisher, report)
@@ -224,9 +224,22 @@ export class Daemon implements AsyncDisposable {
     }
     const { source, commit } = target
     if (currentOf(source)?.snapshot.revision.commit === commit) return new Map()
-    const held =
-      (await heldAtCommit(store, source, commit)) ?? (await this.candidate(source, fullCommit(source, commit), signal))
+    const held = (await heldAtCommit(store, source, commit)) ?? (await this.#vetted(source, commit, signal))
     return held.held.snapshot === currentOf(source)?.held.snapshot ? new Map() : new Map([[source, held]])
+  }
+
+  /** What was never served is shown to the gate first, whoever asks for it. */
+  async #vetted(source: SourceId, commit: string, signal: AbortSignal): Promise<Current> {
+    const candidate = await this.candidate(source, fullCommit(source, commit), signal)
+    const veto = await this.#candidates.vetoOf(
+      this.#configured(source),
+      candidate,
+      this.#puller.currentOf(source),
+      signal,
+    )
+    // What the gate would have a person decide, a person is deciding.
+    if (veto !== undefined && veto.code !== 'awaiting-approval') throw veto
+    return candidate
   }
 
   /** That a webhook works again is told here and not at each request: this comes no oftener than pulls do. */
@@ -256,6 +269,16 @@ export class Daemon implements AsyncDisposable {
       // Who asked for the file is not kept waiting; the outcome is reported like any other.
       void this.#puller.request(this.#configured(source), 'schedule').catch(ignoreAbort)
     }
+  }
+}
+
+/** Where they cannot be read, what is stored is served on, and nothing moves: each pull says why. */
+async function readDecisions({ store, log }: Parts): Promise<void> {
+  try {
+    await store.decisions.read()
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    log.error('decisions-not-read', { code: error.code, message: error.message })
   }
 }
 

@@ -15,6 +15,7 @@ import type { Clock } from './clock.ts'
 import { idsOf } from './config.ts'
 import type { Config } from './config.ts'
 import { codeOf } from './error-code.ts'
+import { followsLock } from './lock-rules.ts'
 import type { Log } from './log.ts'
 import { servingOf } from './serving.ts'
 
@@ -102,8 +103,11 @@ export class Follower implements AsyncDisposable {
   }
 
   async #serveNewest(): Promise<void> {
-    const mark = await markOf(join(this.#config.state, 'current'))
-    if (mark === undefined || mark === this.#seen) return
+    const current = await markOf(join(this.#config.state, 'current'))
+    if (current === undefined) return
+    // What may be served of the same generation changes with them.
+    const mark = [current, ...(await Promise.all(rulesIn(this.#config).map(markOf)))].join('|')
+    if (mark === this.#seen) return
     this.registry.publish(await currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config)))
     this.#seen = mark
     this.#first.abort()
@@ -118,6 +122,14 @@ export class Follower implements AsyncDisposable {
       if (!signal.aborted) await this.look()
     }
   }
+}
+
+/** The files that say what may be served: the lock where it is followed, and the lists of signers. */
+function rulesIn(config: Config): string[] {
+  const { lock, sources } = config
+  const isFollowed = sources.some(({ source }) => followsLock(config, source))
+  const signers = sources.flatMap(({ signed }) => [signed?.allowedSigners, signed?.keyring])
+  return [isFollowed ? lock : undefined, ...signers].filter((file) => file !== undefined)
 }
 
 /** Undefined where the system has no watch left to give. Looking now and then goes on without it, and when it breaks. */

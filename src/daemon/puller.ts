@@ -4,13 +4,14 @@ import type { Outcome, Updated, Waiting } from '../sync/model/outcome.ts'
 import type { Revision } from '../sync/model/revision.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
-import { SyncError, type SyncErrorCode } from '../sync/model/sync-error.ts'
+import { NotSigned, SyncError, type SyncErrorCode } from '../sync/model/sync-error.ts'
 import type { Changed, Publisher } from '../sync/publisher.ts'
-import { pull, unproved } from '../sync/pull.ts'
+import { pull } from '../sync/pull.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Current, Orders, Pulling } from '../sync/take.ts'
 import { openUpstream, refsOf } from '../sync/upstream/open.ts'
 import { SharedListings, type RequestedListing } from '../sync/upstream/shared-listing.ts'
+import { refusalOf } from './admission.ts'
 import { Approach } from './approach.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import type { Parts } from './daemon.ts'
@@ -19,7 +20,6 @@ import { keptByLock } from './kept.ts'
 import type { Keyring } from './keyring.ts'
 import { Lanes } from './lanes.ts'
 import { lockedEntry, NotLocked } from './lock-rules.ts'
-import { proverOf } from './proving.ts'
 import { cleaned, pullingOf } from './reaching.ts'
 import type { Report } from './report.ts'
 
@@ -160,16 +160,24 @@ export class Puller implements AsyncDisposable {
     const { source } = configured
     try {
       const decision = this.#parts.store.decisions.of(source.id)
-      if (decision.paused) return await pausedAt(configured, current)
       const locked = await lockedEntry(this.#config, source)
+      if (decision.paused) return await this.#pausedAt(configured, current)
       const { offline } = this.#config.mode
       const isDamaged = this.#damaged.has(source.id)
       const waiting = this.#waiting.get(source.id)
-      return { decision, offline, waiting, isDamaged, ...(locked !== undefined && { locked }) }
+      const { followed } = this.#report.recordOf(source.id)
+      return { decision, offline, waiting, followed, isDamaged, ...(locked !== undefined && { locked }) }
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
       return { kind: 'failed', error, ...(error instanceof NotLocked && { withdraw: true }) }
     }
+  }
+
+  /** Nothing is looked at; what the lock or the signatures take back does not stay for that. */
+  async #pausedAt({ source }: ConfiguredSource, current: Current | undefined): Promise<Outcome> {
+    const error = current && (await refusalOf(this.#config, current.snapshot))
+    if (error instanceof NotLocked || error instanceof NotSigned) return { kind: 'failed', error, withdraw: true }
+    return { kind: 'held', revision: undefined, reason: new SyncError('paused', `"${source.id}" is paused`) }
   }
 
   /** What follows from the end of a pull for what is served. */
@@ -188,6 +196,9 @@ export class Puller implements AsyncDisposable {
 
   async #serve({ id }: Source, updated: Updated, trigger: Trigger, signal: AbortSignal): Promise<void> {
     const { held, snapshot, from, rewritten } = updated
+    // A gate can take long, and lock and signers are those of this moment.
+    const refusal = await refusalOf(this.#config, snapshot)
+    if (refusal !== undefined) throw refusal
     const cause: Cause = { action: 'update', trigger, source: id, ...(rewritten && { rewritten }) }
     await this.publish(new Map([[id, { held, snapshot }]]), cause, signal)
     this.#damaged.delete(id)
@@ -216,14 +227,6 @@ export class Puller implements AsyncDisposable {
       log.failure('warn', 'collection-failed', { source: '', code: error.code, message: error.message })
     }
   }
-}
-
-/** Nothing is looked at; what nobody who is trusted now signed does not stay for that. */
-async function pausedAt(configured: ConfiguredSource, current: Current | undefined): Promise<Outcome> {
-  const prove = proverOf(configured)
-  const error = current && prove && (await unproved(current.snapshot, { prove }))
-  if (error !== undefined) return { kind: 'failed', error, withdraw: true }
-  return { kind: 'held', revision: undefined, reason: new SyncError('paused', `"${configured.source.id}" is paused`) }
 }
 
 /** Holds that are known only once the candidate was fetched. */

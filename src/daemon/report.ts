@@ -1,5 +1,6 @@
+import { followedIn } from '../sync/brakes.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
-import type { Revision } from '../sync/model/revision.ts'
+import { isObjectId, type Revision } from '../sync/model/revision.ts'
 import { tallyOf } from '../sync/model/snapshot.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
@@ -132,7 +133,14 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
       if (outcome.revision === undefined) return { ...previous, condition: undefined }
       return { ...looked, lastSuccess: now, condition: conditionOf(outcome.drift), revision: outcome.revision }
     case 'updated':
-      return { ...looked, lastSuccess: now, condition: conditionOf(outcome.drift), revision: outcome.revision }
+      return {
+        ...looked,
+        lastSuccess: now,
+        condition: conditionOf(outcome.drift),
+        revision: outcome.revision,
+        // A commit by its id was pinned, or rolled back to: no ref led there.
+        ...(!isObjectId(outcome.revision.ref) && { followed: followedIn(outcome.snapshot) }),
+      }
     default:
       return outcome satisfies never
   }

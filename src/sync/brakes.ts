@@ -1,11 +1,18 @@
 import { isAbout, isWanted, type Decision } from './model/decisions.ts'
-import { askedText, isSameAsked, isSameRevision, type Revision } from './model/revision.ts'
+import { askedText, isObjectId, isSameAsked, isSameRevision, type Revision } from './model/revision.ts'
 import type { Skill } from './model/skill.ts'
+import type { Followed } from './model/followed.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { Source } from './model/source.ts'
 import { SyncError } from './model/sync-error.ts'
 import { isOlder } from './model/tag-range.ts'
 import type { Relation } from './upstream/upstream.ts'
+
+/** What there was before a move: what is served, and where the ref led when it was followed last. */
+export interface Before {
+  readonly served: Revision | undefined
+  readonly followed: Revision | undefined
+}
 
 /** Asked only where the answer decides. */
 export type RelationOf = (from: Revision, to: Revision) => Promise<Relation>
@@ -16,12 +23,12 @@ export type RelationOf = (from: Revision, to: Revision) => Promise<Relation>
  */
 export async function holdOnMove(
   source: Source,
-  held: Revision | undefined,
+  { served, followed: held }: Before,
   found: Revision,
   decision: Decision,
   relationOf: RelationOf,
 ): Promise<SyncError | undefined> {
-  const standing = standingHold(source, held, found, decision)
+  const standing = standingHold(source, served, found, decision)
   if (standing !== undefined) return standing
   if (held === undefined || isSameRevision(held, found) || isWanted(decision, found)) return undefined
   const tag = source.brakes.movedTag === 'hold' ? movedTag(source, held, found) : undefined
@@ -34,7 +41,7 @@ export async function holdOnMove(
 /** What a person decided earlier stands, wherever the ref goes. */
 function standingHold(
   { id }: Source,
-  held: Revision | undefined,
+  served: Revision | undefined,
   found: Revision,
   { frozen, skipped }: Decision,
 ): SyncError | undefined {
@@ -42,7 +49,7 @@ function standingHold(
     const [code, how] = frozen.by === 'pin' ? (['pinned', 'pinned'] as const) : (['rolled-back', 'held'] as const)
     return new SyncError(code, `"${id}" is ${how} at ${frozen.commit}; upstream is at ${described(found)}`)
   }
-  if (!isAbout(skipped, found) || (held !== undefined && isSameRevision(held, found))) return undefined
+  if (!isAbout(skipped, found) || (served !== undefined && isSameRevision(served, found))) return undefined
   const [code, how] =
     skipped?.by === 'reject' ? (['rejected', 'rejected'] as const) : (['rolled-back', 'rolled back from'] as const)
   return new SyncError(code, `"${id}" was ${how} ${described(found)}; the next commit is taken`)
@@ -50,15 +57,18 @@ function standingHold(
 
 /** A tag means one commit for ever. In a range, the highest version does not go down by itself either. */
 function movedTag(source: Source, held: Revision, found: Revision): SyncError | undefined {
-  if (!isSameAsked(held.asked, found.asked) || !held.ref.startsWith(TAGS)) return undefined
+  if (!held.ref.startsWith(TAGS)) return undefined
   const name = held.ref.slice(TAGS.length)
+  // However it is asked for: to write the name in full is no yes to where it points now.
   if (held.ref === found.ref) {
     const moved = `tag "${name}" of "${source.id}" was at ${described(held)} and is at ${described(found)} now`
     return new SyncError('tag-moved', `Cannot follow: ${moved}`)
   }
-  if (typeof found.asked !== 'object' || !isOlder(found.ref.slice(TAGS.length), name, found.asked)) return undefined
+  if (!isSameAsked(held.asked, found.asked)) return undefined
+  const isNewer = typeof found.asked === 'object' && !isOlder(found.ref.slice(TAGS.length), name, found.asked)
+  if (isNewer) return undefined
   const gone = `tag "${name}" of "${source.id}" (${described(held)}) is gone`
-  const message = `Cannot follow: ${gone}, and the highest in ${askedText(found.asked)} is ${found.ref} (${described(found)})`
+  const message = `Cannot follow: ${gone}, and ${askedText(found.asked)} is ${found.ref} (${described(found)}) now`
   return new SyncError('tag-moved', message)
 }
 
@@ -73,7 +83,7 @@ async function movedDefaultBranch(
 ): Promise<SyncError | undefined> {
   if (source.ref !== undefined || held.asked !== undefined || held.ref === found.ref) return undefined
   // What was pinned or rolled back to by its id was no branch.
-  if (!held.ref.startsWith('refs/heads/')) return undefined
+  if (isObjectId(held.ref)) return undefined
   if (held.commit === found.commit || (await relationOf(held, found)) === 'descends') return undefined
   const message = `Cannot follow: the default branch of "${source.id}" was ${held.ref} (${described(held)}) and is ${found.ref} (${described(found)}) now`
   return new SyncError('default-branch-moved', message)
@@ -93,15 +103,20 @@ async function awaitingReview(
 }
 
 /** A commit that takes away most of what there was is more often a mistake than meant. */
-export function massDeletion(source: Source, earlier: Snapshot | undefined, next: Snapshot): SyncError | undefined {
+export function massDeletion(source: Source, earlier: Followed | undefined, next: Snapshot): SyncError | undefined {
   if (source.brakes.massDeletion === 'follow' || earlier === undefined) return undefined
   // The same commit under other rules: the operator left skills out.
   if (earlier.revision.commit === next.revision.commit) return undefined
-  const [before, after] = [offered(earlier.skills), offered(next.skills)]
+  const [before, after] = [earlier.skills, offered(next.skills)]
   const isMass = before > 0 && (after === 0 || (after * 2 < before && before - after > SMALL_CHANGE))
   if (!isMass) return undefined
   const message = `Cannot follow: of the ${before} skills of "${source.id}" at ${described(earlier.revision)} ${described(next.revision)} has ${after}`
   return new SyncError('mass-deletion', message)
+}
+
+/** What the brakes need of a snapshot that was followed to. */
+export function followedIn({ url, revision, skills }: Snapshot): Followed {
+  return { url, revision, skills: offered(skills) }
 }
 
 /** So many skills may go without a word, however few there are. */

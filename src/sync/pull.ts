@@ -1,7 +1,8 @@
-import { holdOnMove, massDeletion } from './brakes.ts'
+import { followedIn, holdOnMove, massDeletion } from './brakes.ts'
+import type { Followed } from './model/followed.ts'
 import { isLocked } from './model/lock.ts'
 import type { Outcome } from './model/outcome.ts'
-import { isSameRevision, type Revision } from './model/revision.ts'
+import { isObjectId, isSameRevision, type Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { Source } from './model/source.ts'
 import { NotSigned, SyncError } from './model/sync-error.ts'
@@ -71,7 +72,8 @@ async function follow(one: Pull): Promise<Outcome> {
   if (isHeld(one, revision)) return (await resigned(one)) ?? { kind: 'unchanged', revision }
   const relationOf = (from: Revision, to: Revision): Promise<Relation> =>
     upstream.relation(from.commit, to.commit, signal)
-  const hold = await holdOnMove(source, comparableIn(one), revision, orders.decision, relationOf)
+  const before = { served: one.current?.snapshot.revision, followed: followedBefore(one)?.revision }
+  const hold = await holdOnMove(source, before, revision, orders.decision, relationOf)
   const mended = await mendedIn(one, hold ?? orders.waiting?.reason, upstream)
   if (mended !== undefined) return mended
   if (hold !== undefined) return { kind: 'held', revision, reason: hold }
@@ -82,15 +84,30 @@ async function follow(one: Pull): Promise<Outcome> {
 }
 
 /** What the ref can have moved from. Of another repository, which the operator named before, nothing moves. */
-function comparableIn({ source, current }: Pull): Revision | undefined {
-  return current?.snapshot.url === source.url ? current.snapshot.revision : undefined
+function followedBefore({ source, current, orders }: Pull): Followed | undefined {
+  const served = current === undefined || isObjectId(current.snapshot.revision.ref) ? undefined : current.snapshot
+  const followed = served === undefined ? orders.followed : followedIn(served)
+  return followed?.url === source.url ? followed : undefined
 }
 
-/** A damaged source that may not move is taken anew where it stands. */
+/**
+ * A source that may not move is taken anew where it stands: where something of it is damaged or gone, and where the rules were
+ * edited, since leaving a skill out is what an operator does first.
+ */
 async function mendedIn(one: Pull, hold: SyncError | undefined, upstream: Upstream): Promise<Outcome | undefined> {
-  const { current, orders } = one
-  if (hold === undefined || current === undefined || orders.isDamaged !== true) return undefined
-  return takeAnew(one, current.snapshot.revision, upstream)
+  const { source, current, orders, io } = one
+  if (hold === undefined) return undefined
+  const stands = current?.snapshot.url === source.url ? current.snapshot.revision : followedBefore(one)?.revision
+  const isWhole = current !== undefined && orders.isDamaged !== true
+  const isUpToRules = current?.snapshot.rules === rulesOf({ selection: source, limits: io.limits })
+  if (stands === undefined || (isWhole && isUpToRules)) return undefined
+  try {
+    return await takeAnew(one, stands, upstream)
+  } catch (error) {
+    // Upstream may not have it any more: what waits is told then, and what is served stays.
+    if (error instanceof SyncError) return undefined
+    throw error
+  }
 }
 
 /** What the ref points to; what a person froze the source at, where that is not what is served. */
@@ -108,10 +125,10 @@ function offline({ source, current }: Pull): Outcome {
 }
 
 async function takeAnew(one: Pull, revision: Revision, upstream: Upstream): Promise<Outcome> {
-  const { source, current, io } = one
+  const { source, io } = one
   io.onResolved?.(revision)
   const snapshot = await taken(one, revision, upstream)
-  const hold = isApproved(one, revision) ? undefined : massDeletion(source, current?.snapshot, snapshot)
+  const hold = isApproved(one, revision) ? undefined : massDeletion(source, followedBefore(one), snapshot)
   if (hold !== undefined) return { kind: 'held', revision, reason: hold }
   const rewritten = await isRewritten(one, snapshot, upstream)
   return offered(one, snapshot, rewritten)

@@ -1,4 +1,5 @@
 import type { Decision } from './model/decisions.ts'
+import type { Followed } from './model/followed.ts'
 import type { Held } from './model/generation.ts'
 import type { LockEntry } from './model/lock.ts'
 import type { Waiting } from './model/outcome.ts'
@@ -45,6 +46,8 @@ export interface Orders {
   readonly offline: boolean
   /** Something of what is stored is damaged: what is served is taken anew, although it is known. */
   readonly isDamaged?: boolean
+  /** Where the ref led when it was followed last. */
+  readonly followed?: Followed | undefined
   /** What the last pull held after a look into it: that look is not taken again. */
   readonly waiting?: Waiting | undefined
 }

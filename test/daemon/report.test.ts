@@ -28,7 +28,7 @@ test('a success is remembered with its time and what it saw, also by the next pr
 
   await desk.report.outcome(TEAM, updated(), 12.4)
 
-  const record = { lastAttempt: NOON, lastSuccess: NOON, revision: updated().revision }
+  const record = { lastAttempt: NOON, lastSuccess: NOON, revision: updated().revision, followed: FOLLOWED }
   expect(desk.record()).toEqual(record)
   expect(plain(await desk.written())).toEqual(record)
   expect(plain((await desk.reopened()).recordOf(TEAM.id))).toEqual(record)
@@ -45,7 +45,12 @@ test('a failure keeps the last success, and says what is wrong until the next on
   await desk.report.outcome(TEAM, unchanged(), 1)
 
   expect(during).toMatchObject({ lastAttempt: LATER, lastSuccess: NOON, condition: { code: 'dns-failed' } })
-  expect(desk.record()).toEqual({ lastAttempt: LATER, lastSuccess: LATER, revision: updated().revision })
+  expect(desk.record()).toEqual({
+    lastAttempt: LATER,
+    lastSuccess: LATER,
+    revision: updated().revision,
+    followed: FOLLOWED,
+  })
   expect(plain(await desk.written())).toEqual(desk.record())
 })
 
@@ -134,6 +139,13 @@ const TEAM: Source = {
   strict: false,
   lfs: 'withhold',
   hiddenUnicode: 'note',
+}
+
+const FOLLOWED = { ...updatedTo(), skills: 1 }
+
+function updatedTo() {
+  const { url, revision } = updated().snapshot
+  return { url, revision }
 }
 
 function updated(): Extract<Outcome, { kind: 'updated' }> {

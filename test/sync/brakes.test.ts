@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { holdOnMove, massDeletion } from '../../src/sync/brakes.ts'
+import { holdOnMove, massDeletion, followedIn } from '../../src/sync/brakes.ts'
 import type { Decision } from '../../src/sync/model/decisions.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../../src/sync/model/revision.ts'
 import type { Snapshot } from '../../src/sync/model/snapshot.ts'
@@ -40,7 +40,7 @@ async function codeOf(
   found: Revision,
   { decision = {}, relation = 'unknown' }: { decision?: Decision; relation?: Relation } = {},
 ): Promise<string | undefined> {
-  return (await holdOnMove(of, held, found, decision, async () => relation))?.code
+  return (await holdOnMove(of, { served: held, followed: held }, found, decision, async () => relation))?.code
 }
 
 const MAIN = 'refs/heads/main'
@@ -104,7 +104,7 @@ test.each([
   { before: 200, after: 1, held: true },
   { before: 200, after: 100, held: false },
 ])('of $before skills $after are left: held is $held', ({ before, after, held }) => {
-  const hold = massDeletion(source('main'), snapshot(A, before), snapshot(B, after))
+  const hold = massDeletion(source('main'), followedIn(snapshot(A, before)), snapshot(B, after))
 
   expect(hold?.code).toBe(held ? 'mass-deletion' : undefined)
 })
@@ -112,9 +112,9 @@ test.each([
 test('fewer skills of the same commit, of the first one, or where it is followed are no mass deletion', () => {
   const follows = source('main', { brakes: { movedTag: 'hold', massDeletion: 'follow' } })
 
-  expect(massDeletion(source('main'), snapshot(A, 20), snapshot(A, 0))).toBeUndefined()
+  expect(massDeletion(source('main'), followedIn(snapshot(A, 20)), snapshot(A, 0))).toBeUndefined()
   expect(massDeletion(source('main'), undefined, snapshot(B, 0))).toBeUndefined()
-  expect(massDeletion(follows, snapshot(A, 20), snapshot(B, 0))).toBeUndefined()
+  expect(massDeletion(follows, followedIn(snapshot(A, 20)), snapshot(B, 0))).toBeUndefined()
 })
 
 function snapshot(commit: ObjectId, count: number): Snapshot {

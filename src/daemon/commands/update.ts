@@ -112,6 +112,8 @@ async function written(
   looks: readonly Look[],
 ): Promise<{ readonly isWritten: boolean; readonly moves: ReadonlyMap<SourceId, Move> }> {
   const moves = new Map<SourceId, Move>()
+  // Where nothing was found to write, no empty lock is made either.
+  if (looks.every((look) => 'failure' in look)) return { isWritten: false, moves }
   const change = (lock: Lock): Lock => {
     const sources = new Map(lock.sources)
     for (const look of looks) {

@@ -157,6 +157,7 @@ export function skillsToLock(snapshot: Snapshot): ReadonlyMap<string, LockedSkil
 
 /** Whether the snapshot is what was locked: the commit, and every skill by its digest. */
 export function isLocked(entry: LockEntry, snapshot: Snapshot): boolean {
-  if (snapshot.url !== entry.url || snapshot.revision.commit !== entry.revision.commit) return false
+  if (snapshot.url !== entry.url || snapshot.tree !== entry.tree) return false
+  if (snapshot.revision.commit !== entry.revision.commit) return false
   return setDigestOf(skillsToLock(snapshot)) === entry.digest
 }

@@ -14,6 +14,7 @@ import type { StateFolder } from './state-folder.ts'
 export class DecisionStore {
   readonly #file: string
   #known: Decisions = new Map()
+  #failure: SyncError | undefined
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(state: StateFolder) {
@@ -25,14 +26,21 @@ export class DecisionStore {
     return this.#known
   }
 
+  /** Throws where they could not be read: a hold must not be forgotten. */
   of(source: SourceId): Decision {
+    if (this.#failure !== undefined) throw this.#failure
     return this.#known.get(source) ?? UNDECIDED
   }
 
   /** Reads the file. For the writer once, before anything else. */
   async read(): Promise<Decisions> {
-    this.#known = await this.#read()
-    return this.#known
+    try {
+      this.#known = await this.#read()
+      return this.#known
+    } catch (error) {
+      if (error instanceof SyncError) this.#failure = error
+      throw error
+    }
   }
 
   async #read(): Promise<Decisions> {
@@ -47,6 +55,7 @@ export class DecisionStore {
   /** Writes what becomes of a decision; it is on the disk when this returns. Only for the one writer. */
   async change(source: SourceId, change: (decision: Decision) => Decision): Promise<Decision> {
     const turn = this.#last.then(async () => {
+      if (this.#failure !== undefined) throw this.#failure
       const before = this.#known
       const decision = change(before.get(source) ?? UNDECIDED)
       const after = new Map(before).set(source, decision)

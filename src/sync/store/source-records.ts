@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import type { Followed } from '../model/followed.ts'
 import { isObjectId, type AskedRef, type Revision } from '../model/revision.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { isSyncErrorCode, type SyncErrorCode } from '../model/sync-error.ts'
@@ -15,6 +16,8 @@ export interface SourceRecord {
   readonly condition: { readonly code: SyncErrorCode; readonly message: string } | undefined
   /** What was seen when the source last answered, taken or not. */
   readonly revision: Revision | undefined
+  /** What it was followed to last. */
+  readonly followed?: Followed | undefined
 }
 
 /** One record per source, `sources/<id>.json`. */
@@ -47,10 +50,10 @@ export class SourceRecords {
 function parseRecord(text: string): SourceRecord | undefined {
   const value = parseJson(text)
   if (!isObject(value)) return undefined
-  const { lastAttempt, lastSuccess, condition, revision } = value
+  const { lastAttempt, lastSuccess, condition, revision, followed } = value
   if (!isAbsentOr(isTime)(lastAttempt) || !isAbsentOr(isTime)(lastSuccess)) return undefined
   if (!isAbsentOr(isCondition)(condition) || !isAbsentOr(isRevision)(revision)) return undefined
-  return { lastAttempt, lastSuccess, condition, revision }
+  return { lastAttempt, lastSuccess, condition, revision, ...(isFollowed(followed) && { followed }) }
 }
 
 function isAbsentOr<Kind>(is: (value: unknown) => value is Kind): (value: unknown) => value is Kind | undefined {
@@ -61,6 +64,11 @@ function isCondition(value: unknown): value is NonNullable<SourceRecord['conditi
   if (!isObject(value)) return false
   const { code, message } = value
   return typeof code === 'string' && isSyncErrorCode(code) && typeof message === 'string'
+}
+
+function isFollowed(value: unknown): value is Followed {
+  if (!isObject(value)) return false
+  return typeof value['url'] === 'string' && typeof value['skills'] === 'number' && isRevision(value['revision'])
 }
 
 function isRevision(value: unknown): value is Revision {

@@ -1,0 +1,126 @@
+import { readdir, appendFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { Desk, skills } from './desk.ts'
+
+/** A daemon that serves a tag of its repository. */
+async function atTag(): Promise<{ desk: Desk; first: string } & AsyncDisposable> {
+  const desk = await Desk.open(['ref: v1'])
+  const first = await desk.repository.commit(skills('one'))
+  await desk.repository.git('tag', 'v1', first)
+  await desk.start()
+  await desk.sync()
+  return { desk, first, [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose]() }
+}
+
+async function moveTag({ repository }: Desk): Promise<string> {
+  const evil = await repository.commit(skills('evil'), { orphan: true })
+  await repository.git('tag', '--force', 'v1', evil)
+  return evil
+}
+
+test('a tag that moved while a damaged snapshot was all that is known of it is held, and the old commit is brought back', async () => {
+  await using scene = await atTag()
+  const { desk, first } = scene
+  await moveTag(desk)
+  const folder = join(desk.state, 'snapshots')
+  for (const name of await readdir(folder)) await appendFile(join(folder, name), 'x')
+  await desk.start()
+
+  await desk.sync()
+  const again = await desk.sync()
+
+  expect(again).toMatchObject({ kind: 'held', reason: { code: 'tag-moved' } })
+  expect([desk.served(), desk.names()]).toEqual([first, ['one']])
+})
+
+test('a tag that becomes a branch of the same name is held', async () => {
+  await using scene = await atTag()
+  const { desk, first } = scene
+  const evil = await desk.repository.commit(skills('evil'), { orphan: true })
+  await desk.repository.git('tag', '--delete', 'v1')
+  await desk.repository.git('update-ref', 'refs/heads/v1', evil)
+
+  const outcome = await desk.sync()
+
+  expect(outcome).toMatchObject({ kind: 'held', reason: { code: 'tag-moved' } })
+  expect(desk.served()).toBe(first)
+})
+
+test('to write the full name of a tag is no yes to where it moved', async () => {
+  await using scene = await atTag()
+  const { desk, first } = scene
+  await moveTag(desk)
+  desk.source = ['ref: refs/tags/v1']
+  await desk.start()
+
+  const outcome = await desk.sync()
+
+  expect(outcome).toMatchObject({ kind: 'held', reason: { code: 'tag-moved' } })
+  expect(desk.served()).toBe(first)
+})
+
+test('a tag that moved while the source was pinned elsewhere is held when it is unpinned', async () => {
+  await using scene = await atTag()
+  const { desk } = scene
+  const elsewhere = await desk.repository.commit(skills('elsewhere'))
+  await desk.decide('pin', elsewhere)
+  await desk.sync()
+  const pinned = desk.served()
+  await moveTag(desk)
+  await desk.decide('unpin')
+
+  const outcome = await desk.sync()
+
+  expect(pinned).toBe(elsewhere)
+  expect(outcome).toMatchObject({ kind: 'held', reason: { code: 'tag-moved' } })
+  expect(desk.served()).toBe(elsewhere)
+})
+
+test('a skill that is left out by the configuration leaves service also while the source is held', async () => {
+  await using desk = await Desk.open(['ref: v1'])
+  const first = await desk.repository.commit(skills('good', 'bad'))
+  await desk.repository.git('tag', 'v1', first)
+  await desk.start()
+  await desk.sync()
+  await moveTag(desk)
+  desk.source = ['ref: v1', "exclude: ['bad']"]
+  await desk.start()
+
+  await desk.sync()
+  const again = await desk.sync()
+
+  expect(again).toMatchObject({ kind: 'held', reason: { code: 'tag-moved' } })
+  expect([desk.served(), desk.names()]).toEqual([first, ['good']])
+})
+
+test('a rollback to a commit that was never served asks the gate', async () => {
+  await using desk = await Desk.open()
+  const first = await desk.repository.commit(skills('bad'))
+  await desk.repository.commit(skills('good'), { orphan: true })
+  await desk.start()
+  await desk.sync()
+  desk.rest = ['gate: { command: /bin/false }']
+  await desk.start()
+
+  await expect(desk.rollback(first, true)).rejects.toMatchObject({ code: 'content-refused' })
+
+  expect(desk.names()).toEqual(['good'])
+})
+
+test('decisions that cannot be read stop every move and take nothing away', async () => {
+  await using desk = await Desk.open()
+  const first = await desk.repository.commit(skills('one'))
+  await desk.start()
+  await desk.sync()
+  await writeFile(join(desk.state, 'decisions.json'), '{')
+  await desk.repository.commit(skills('two'))
+  await desk.start()
+
+  const outcome = await desk.sync()
+
+  expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'store-failed' } })
+  expect(desk.status().condition?.message).toContain('decisions.json')
+  expect([desk.served(), desk.names()]).toEqual([first, ['one']])
+  await rm(join(desk.state, 'decisions.json'))
+})
