@@ -1,12 +1,14 @@
 import { chmod, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/daemon/clock.ts'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../src/daemon/config.ts'
+import { parseConfig, type Config } from '../../src/daemon/config.ts'
 import { Follower } from '../../src/daemon/follower.ts'
 import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
+import { entryOf, type Lock } from '../../src/sync/model/lock.ts'
+import { changeLock } from '../../src/sync/store/lock-file.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { temporaryFolder } from '../support/temporary.ts'
@@ -68,6 +70,24 @@ test('who waits for a generation and is stopped waits no longer', async () => {
   stop.abort()
 
   await expect(waiting).resolves.toBeUndefined()
+})
+
+test('P3: a follower that follows the lock looks at it again, although the generation is the same', async () => {
+  await using desk = await Desk.open()
+  await desk.publish(1)
+  await desk.lock()
+  await using follower = await desk.follow('update: locked')
+  const locked = uris(follower)
+  const text = await readFile(desk.lockFile, 'utf8')
+
+  await writeFile(desk.lockFile, '{"sources":{},"version":1}\n')
+  await follower.look()
+  const without = uris(follower)
+  await writeFile(desk.lockFile, text)
+  await follower.look()
+
+  expect([locked, without]).toEqual([['skill://team/skill-1/SKILL.md'], []])
+  expect(uris(follower)).toEqual(locked)
 })
 
 test('a source that is not in the configuration is not served', async () => {
@@ -162,10 +182,29 @@ class Desk implements AsyncDisposable {
       .map((line) => JSON.parse(line))
   }
 
-  async follow(): Promise<Follower> {
-    const yaml = `sources:\n  - id: ${this.#source}\n    url: https://git.example.com/skills.git\nstate: ${this.store.folder.path}\n`
+  get lockFile(): string {
+    return join(dirname(this.store.folder.path), 'skills.lock')
+  }
+
+  /** Locks what is served. */
+  async lock(): Promise<void> {
+    const [held] = (await this.store.generations.current())!.sources
+    const snapshot = await this.store.snapshots.read(held!.snapshot)
+    const { source } = this.#config().sources[0]!
+    const change = (lock: Lock): Lock => ({ ...lock, sources: new Map([[source.id, entryOf(source, snapshot)]]) })
+    await changeLock(this.lockFile, change, Date.now)
+  }
+
+  #config(...more: readonly string[]): Config {
+    const source = [`- id: ${this.#source}`, 'url: https://git.example.com/skills.git', ...more].join('\n    ')
+    const yaml = `sources:\n  ${source}\nstate: ${this.store.folder.path}\nlock: ${this.lockFile}\n`
     const config = parseConfig(yaml, 'skillsyncd.yaml', environmentOf({}, '/home/me'))
     if (Array.isArray(config)) throw new Error(JSON.stringify(config))
+    return config
+  }
+
+  async follow(...more: readonly string[]): Promise<Follower> {
+    const config = this.#config(...more)
     const redactor = new Redactor()
     const stream = { write: (text: string) => (this.#logged += text) }
     const log = createLog({ level: 'info', stream, format: 'json', journal: false, clock: new FakeClock(), redactor })

@@ -76,7 +76,7 @@ test('damage to snapshots, generations and decisions is found, each by its code'
   const newest = await verified(world)
 
   expect([plain.status, codes(plain)]).toEqual([3, ['decisions-damaged']])
-  expect([deep.status, codes(deep)]).toEqual([3, ['decisions-damaged', 'snapshot-damaged', 'upstream-not-asked']])
+  expect([deep.status, codes(deep)]).toEqual([3, ['decisions-damaged', 'snapshot-damaged']])
   expect(codes(newest)).toContain('generation-damaged')
 })
 
