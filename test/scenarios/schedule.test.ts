@@ -216,10 +216,9 @@ test.each(['ls-refs', 'fetch'] as const)(
 
 test('S22: hosts that drip, more than there are places of any kind, keep no other from being looked at', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
-  await using drips = new AsyncDisposableStack()
-  const urls = await dripping(world, 20, drips)
-  await using hub = await Hub.start({ team: [world.url('team'), 'every: 5m'], ...urls })
-  const hanging = new Set(Object.keys(urls))
+  await using drips = await dripping(world, 20)
+  await using hub = await Hub.start({ team: [world.url('team'), 'every: 5m'], ...drips.sources })
+  const hanging = new Set(Object.keys(drips.sources))
   await hub.daemon.sync([idOf('team')])
   hub.daemon.poll()
   await hub.pass(MINUTE, hanging)
@@ -309,14 +308,22 @@ test('S45: a machine that slept for a night polls once when it wakes, whatever i
 })
 
 /** Sources, each of a host of its own that begins to answer a fetch and then says no more. */
-async function dripping(world: World, count: number, drips: AsyncDisposableStack): Promise<Record<string, string[]>> {
-  const sources: Record<string, string[]> = {}
-  for (let index = 0; index < count; index += 1) {
-    const git = drips.use(await GitServer.start())
+async function dripping(
+  world: World,
+  count: number,
+): Promise<AsyncDisposable & { readonly sources: Record<string, string[]> }> {
+  const servers = await Promise.all(Array.from({ length: count }, () => GitServer.start()))
+  const entries = servers.map((git, index): [string, string[]] => {
     git.fault = { kind: 'hang', at: 4, on: 'fetch' }
-    sources[`drip-${index}`] = [`url: ${git.serve('drip', world.repositories['team']!)}`, 'every: 5m']
+    return [`drip-${index}`, [`url: ${git.serve('drip', world.repositories['team']!)}`, 'every: 5m']]
+  })
+  return {
+    sources: Object.fromEntries(entries),
+    // Node 22 has no stack of disposables.
+    [Symbol.asyncDispose]: async () => {
+      for (const git of servers) await git[Symbol.asyncDispose]()
+    },
   }
-  return sources
 }
 
 /** A git server with its repositories. */
