@@ -1,9 +1,8 @@
-import { constants, open } from 'node:fs/promises'
 import { utf8 } from '../sync/model/frontmatter.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { TRUST_LIMITS } from '../sync/model/trust.ts'
 import type { Requirement, Trust } from '../sync/model/trust.ts'
-import { codeOf } from './error-code.ts'
+import { readBounded, whyNotOpened } from './plain-file.ts'
 
 /** What of a source has to be signed, and the files that say by whom; one of them at least. */
 export interface SignedBy {
@@ -29,34 +28,13 @@ export async function readTrust({ require, allowedSigners, keyring }: SignedBy):
 async function readText(what: string, path: string | undefined, maximum: number): Promise<string | undefined> {
   if (path === undefined) return undefined
   const bytes = await readBounded(path, maximum).catch((cause: unknown) => {
-    throw unverified(`Cannot read ${what} "${path}": ${reasonOf(cause)}`, cause)
+    throw unverified(`Cannot read ${what} "${path}": ${whyNotOpened(cause)}`, cause)
   })
   if (bytes === undefined) throw unverified(`Cannot read ${what} "${path}": it is not a plain file`)
   if (bytes.length > maximum) throw unverified(`Cannot use ${what} "${path}": it is over ${maximum} bytes`)
   const text = utf8(bytes)
   if (text === undefined) throw unverified(`Cannot use ${what} "${path}": it is not valid UTF-8`)
   return text
-}
-
-/** The bytes of a plain file, one more than the bound at most. Undefined for what is none: a pipe would block for ever. */
-async function readBounded(path: string, maximum: number): Promise<Uint8Array | undefined> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  try {
-    const status = await file.stat()
-    if (!status.isFile()) return undefined
-    if (status.size > maximum) return new Uint8Array(maximum + 1)
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(maximum + 1), 0, maximum + 1, 0)
-    return buffer.subarray(0, bytesRead)
-  } finally {
-    await file.close()
-  }
-}
-
-function reasonOf(cause: unknown): string {
-  const code = codeOf(cause)
-  if (code === 'ENOENT') return 'no such file'
-  if (code === 'EACCES') return 'permission denied'
-  return code ?? 'it cannot be opened'
 }
 
 function unverified(message: string, cause?: unknown): SyncError {
