@@ -1,4 +1,4 @@
-import { isAbout, settled } from '../sync/model/decisions.ts'
+import { isAbout, settled, unapproved } from '../sync/model/decisions.ts'
 import type { Cause, Trigger } from '../sync/model/generation.ts'
 import type { Outcome, Updated, Waiting } from '../sync/model/outcome.ts'
 import type { Revision } from '../sync/model/revision.ts'
@@ -202,8 +202,9 @@ export class Puller implements AsyncDisposable {
     const cause: Cause = { action: 'update', trigger, source: id, ...(rewritten && { rewritten }) }
     await this.publish(new Map([[id, { held, snapshot }]]), cause, signal)
     this.#damaged.delete(id)
-    // What was said of a candidate is done with once the source has moved on.
-    if (!isAbout(from, snapshot.revision)) await this.#parts.store.decisions.change(id, settled)
+    // What was said of a candidate is done with once the source has moved on. One that was brought back has not moved.
+    if (from === undefined) await this.#parts.store.decisions.change(id, unapproved)
+    else if (!isAbout(from, snapshot.revision)) await this.#parts.store.decisions.change(id, settled)
   }
 
   async #withdraw({ id }: Source, trigger: Trigger, signal: AbortSignal): Promise<void> {

@@ -34,6 +34,27 @@ test('a tag that moved while a damaged snapshot was all that is known of it is h
   expect([desk.served(), desk.names()]).toEqual([first, ['one']])
 })
 
+test('a commit that was rejected stays so although the snapshot that was served is damaged', async () => {
+  await using desk = await Desk.open(['update: review'])
+  const first = await desk.repository.commit(skills('one'))
+  await desk.start()
+  await desk.sync()
+  const second = await desk.repository.commit(skills('two'))
+  await desk.sync()
+  await desk.decide('reject', second)
+  desk.source = []
+  const folder = join(desk.state, 'snapshots')
+  for (const name of await readdir(folder)) await appendFile(join(folder, name), 'x')
+  await desk.start()
+
+  const mended = await desk.sync()
+  const again = await desk.sync()
+
+  expect(mended).toMatchObject({ kind: 'updated', revision: { commit: first } })
+  expect(again).toMatchObject({ kind: 'held', reason: { code: 'rejected' } })
+  expect(desk.served()).toBe(first)
+})
+
 test('a tag that becomes a branch of the same name is held', async () => {
   await using scene = await atTag()
   const { desk, first } = scene

@@ -33,6 +33,11 @@ export function isWanted({ approved, frozen }: Decision, revision: Revision): bo
   return isAbout(approved, revision) || frozen?.commit === revision.commit
 }
 
+/** What is left of it once what was approved is served, where nothing was served before. */
+export function unapproved({ approved: _served, ...rest }: Decision): Decision {
+  return rest
+}
+
 /** What is left of it once the revision is served: what was said of a candidate is done with. */
 export function settled({ paused, frozen }: Decision): Decision {
   return { ...(paused !== undefined && { paused }), ...(frozen !== undefined && { frozen }) }
