@@ -31,6 +31,17 @@ class Scene implements AsyncDisposable {
     this.desk.source = [`signed: { require: ${require}, allowed_signers: ${this.#list} }`]
   }
 
+  /** One signed skill, served, by the only key that is trusted. */
+  async serveSigned(): Promise<{ readonly key: SshKeyFile; readonly commit: string }> {
+    const key = await this.keys.sshKey('ada')
+    await this.trust(key)
+    this.demand()
+    const commit = await this.commit(['one'], key)
+    await this.desk.start()
+    await this.desk.sync()
+    return { key, commit }
+  }
+
   /** A commit on the branch, signed where a key is given. */
   async commit(names: readonly string[], key?: SshKeyFile): Promise<string> {
     const { repository } = this.desk
@@ -75,13 +86,8 @@ test('S69: what nobody signed leaves service when signatures are demanded, at th
 test('what a trusted key signed is served, and who it was is in the status and the _meta of each skill', async () => {
   await using scene = await Scene.open()
   const { desk } = scene
-  const key = await scene.keys.sshKey('ada')
-  await scene.trust(key)
-  scene.demand()
-  await scene.commit(['one'], key)
-  await desk.start()
 
-  await desk.sync()
+  const { key } = await scene.serveSigned()
 
   const signers = { commit: { scheme: 'ssh', principal: 'ada@example.com', fingerprint: key.fingerprint } }
   expect(desk.status().served).toMatchObject({ signers })
@@ -92,12 +98,7 @@ test('what a trusted key signed is served, and who it was is in the status and t
 test('a commit that nobody signed is not taken, and the signed one before it is served on, over a restart too', async () => {
   await using scene = await Scene.open()
   const { desk } = scene
-  const key = await scene.keys.sshKey('ada')
-  await scene.trust(key)
-  scene.demand()
-  const signed = await scene.commit(['one'], key)
-  await desk.start()
-  await desk.sync()
+  const { commit: signed } = await scene.serveSigned()
   await scene.commit(['one', 'two'])
 
   const outcome = await desk.sync()
@@ -150,12 +151,7 @@ test('no rollback leads to what nobody signed', async () => {
 test('a signed source that did not move is unchanged over a restart, and is no new generation', async () => {
   await using scene = await Scene.open()
   const { desk } = scene
-  const key = await scene.keys.sshKey('ada')
-  await scene.trust(key)
-  scene.demand()
-  await scene.commit(['one'], key)
-  await desk.start()
-  await desk.sync()
+  await scene.serveSigned()
   await desk.start()
 
   const outcome = await desk.sync()
@@ -189,16 +185,27 @@ test.each(['pin', 'pause'] as const)(
 test('a list of signers that is gone for a moment takes nothing away that was proved', async () => {
   await using scene = await Scene.open()
   const { desk } = scene
-  const key = await scene.keys.sshKey('ada')
-  await scene.trust(key)
-  scene.demand()
-  await scene.commit(['one'], key)
-  await desk.start()
-  await desk.sync()
+  await scene.serveSigned()
 
   await rm(join(scene.keys.folder, 'signers'))
   const outcome = await desk.sync()
 
   expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'revision-unverified' } })
   expect(desk.names()).toEqual(['one'])
+})
+
+test('a key that is taken from the list while the gate is asked counts no more when it has answered', async () => {
+  await using scene = await Scene.open()
+  const { desk } = scene
+  const { key, commit } = await scene.serveSigned()
+  const gate = join(scene.keys.folder, 'gate.sh')
+  await writeFile(gate, `#!/bin/sh\ncat > /dev/null\n: > ${join(scene.keys.folder, 'signers')}\n`, { mode: 0o755 })
+  desk.rest = [`gate: { command: ${gate} }`]
+  await desk.start()
+  await scene.commit(['one', 'two'], key)
+
+  const outcome = await desk.sync()
+
+  expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'revision-unverified' } })
+  expect(desk.served()).toBe(commit)
 })
