@@ -5,7 +5,6 @@ import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { Source } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
-import type { Signers } from '../../sync/model/trust.ts'
 import { changeLock, readLock } from '../../sync/store/lock-file.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
@@ -14,6 +13,7 @@ import { isWaiting } from '../decide.ts'
 import { followsLock, lockFileOf } from '../lock-rules.ts'
 import { printable } from '../log-line.ts'
 import { sourcesOf } from '../requests.ts'
+import { signersTexts } from '../signer-text.ts'
 import { SYNC_END } from '../sync-end.ts'
 import type { SyncEnd } from '../sync-end.ts'
 import type { AskWriter } from './asking.ts'
@@ -191,7 +191,7 @@ function linesOf(end: End): string[] {
   const { id, before, after, sync } = end
   return [
     `${id}: ${moveText(before, after)}`,
-    ...signerLines(after.signers),
+    ...signersTexts(after.signers).map((text) => `  signed: ${printable(text)}`),
     ...changesOf(before, after).map(({ path, change }) => `  ${change.padEnd(7)} ${printable(path) || 'the root'}`),
     ...linesOfPull(sync),
   ]
@@ -202,10 +202,4 @@ function moveText(before: LockEntry | undefined, { revision: { ref, commit }, sk
   if (before === undefined) return `locked ${at}, ${skills.size} skills`
   if (before.revision.commit === commit) return `unmoved, ${at}`
   return `moved from ${printable(before.revision.ref)} at ${before.revision.commit} to ${at}`
-}
-
-function signerLines(signers: Signers | undefined): string[] {
-  return Object.entries(signers ?? {}).map(
-    ([what, signer]) => `  ${what} signed by ${printable(signer.principal)} (${printable(signer.fingerprint)})`,
-  )
 }
