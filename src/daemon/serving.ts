@@ -6,5 +6,8 @@ import type { Config } from './config.ts'
 /** What the answers to clients are made from. */
 export function servingOf({ serve, limits }: Config, registry: Registry, read: ReadFile): Serving {
   const { instructions } = serve
-  return { registry, read, pages: limits.listing, ...(instructions !== undefined && { instructions }) }
+  return { registry, read, pages: limits.listing, cache: CACHE, ...(instructions !== undefined && { instructions }) }
 }
+
+/** A minute. Whoever can ask at all is answered alike. */
+const CACHE = { ttlMs: 60_000, cacheScope: 'public' } as const

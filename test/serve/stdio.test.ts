@@ -108,7 +108,12 @@ async function open(era: 'legacy' | 'modern', read: ReadFile = async () => undef
   const [input, stop] = [new PassThrough(), new AbortController()]
   // Room for thousands of answers at once: each that waits for room would be a listener of its own.
   const output = new PassThrough({ highWaterMark: 2 ** 24 })
-  const served = serveStream({ registry, read, pages: { entries: 100, bytes: 100_000 } }, input, output, stop.signal)
+  const served = serveStream(
+    { registry, read, cache: { ttlMs: 0, cacheScope: 'public' }, pages: { entries: 100, bytes: 100_000 } },
+    input,
+    output,
+    stop.signal,
+  )
   const heard = hear(messagesOf(output), async () => {})
   const send = (message: object): void => void input.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
   const call = async (id: string | number, method: string, params: object): Promise<Message> => {

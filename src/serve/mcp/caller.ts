@@ -1,9 +1,19 @@
+import type { Principal } from '../principal.ts'
+
 /** The two protocol eras: up to 2025-11-25 (`initialize`, sessions), and 2026-07-28 (stateless). */
 export type Era = 'legacy' | 'modern'
+
+/** How long a client may go without asking again, where it hears of no change, and whether others may be given its answer. */
+export interface CacheHint {
+  readonly ttlMs: number
+  readonly cacheScope: 'public' | 'private'
+}
 
 /** Who asks, as far as an answer may depend on it. */
 export interface Caller {
   readonly era: Era
+  /** Undefined where everybody who can connect may ask everything: over stdio, and on loopback without tokens. */
+  readonly principal?: Principal
   /** What this caller is subscribed to. A 2025-era session has one; a 2026-era request has none, it listens on a stream. */
   readonly subscriptions?: Subscriptions
 }

@@ -2,7 +2,7 @@ import { Server } from '@modelcontextprotocol/server'
 import type { ServerContext, ServerOptions } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { VERSION } from '../version.ts'
-import type { Caller, Era } from './caller.ts'
+import type { CacheHint, Caller, Era } from './caller.ts'
 import { methodsOf } from './methods.ts'
 import type { Method, MethodName, Serving } from './methods.ts'
 
@@ -12,18 +12,18 @@ const SKILLS_EXTENSION = 'io.modelcontextprotocol/skills'
 /** The revision of the modern era. The SDK's own list of supported versions has the legacy ones only. */
 export const MODERN_REVISION = '2026-07-28'
 
-/** How long a client may go without asking again, where it hears of no change: a minute. */
-const CACHE = { ttlMs: 60_000, cacheScope: 'public' } as const
-
 /** Methods for which the SDK knows no cache hint: the answer carries it (SEP-2640, R7), on the modern era only. */
 const HINTED_BY_US: ReadonlySet<string> = new Set<MethodName>(['skills/list', 'skills/get', 'resources/directory/read'])
 
-const CACHE_HINTS = {
-  'server/discover': CACHE,
-  'resources/list': CACHE,
-  'resources/templates/list': CACHE,
-  'resources/read': CACHE,
-} as const
+/** Those for which it does. */
+const HINTED_BY_SDK = [
+  'server/discover',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'tools/list',
+  'prompts/list',
+] as const
 
 /**
  * One server of the SDK for one era, answering from our table of methods. Params are taken as they come: the SDK would
@@ -34,7 +34,7 @@ export function buildServer(serving: Serving, era: Era, callerOf: (context: Serv
   for (const [name, method] of Object.entries(methodsOf(serving))) {
     if (era === 'modern' && LEGACY_ONLY.has(name)) continue
     server.setRequestHandler(name, { params: ANY_PARAMS }, (params, context) =>
-      answer(name, method, params, callerOf(context)),
+      answer(name, method, params, callerOf(context), serving.cache),
     )
   }
   return server
@@ -49,16 +49,23 @@ function optionsOf(serving: Serving, era: Era): ServerOptions {
     capabilities: {
       resources: { subscribe: true, listChanged: true },
       extensions: { [SKILLS_EXTENSION]: { directoryRead: true } },
+      ...Object.assign({}, ...(serving.surfaces ?? []).map(({ capabilities }) => capabilities)),
     },
-    cacheHints: CACHE_HINTS,
+    cacheHints: Object.fromEntries(HINTED_BY_SDK.map((name) => [name, serving.cache])),
     ...(serving.instructions !== undefined && { instructions: serving.instructions }),
     ...(era === 'modern' && { supportedProtocolVersions: [MODERN_REVISION] }),
   }
 }
 
-async function answer(name: string, method: Method, params: Record<string, unknown>, caller: Caller): Promise<Answer> {
+async function answer(
+  name: string,
+  method: Method,
+  params: Record<string, unknown>,
+  caller: Caller,
+  cache: CacheHint,
+): Promise<Answer> {
   const result = await method(params, caller)
-  return { ...result, ...(caller.era === 'modern' && HINTED_BY_US.has(name) && CACHE) }
+  return { ...result, ...(caller.era === 'modern' && HINTED_BY_US.has(name) && cache) }
 }
 
 type Answer = Record<string, unknown>

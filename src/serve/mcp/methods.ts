@@ -1,6 +1,7 @@
+import type { ServerCapabilities } from '@modelcontextprotocol/server'
 import type { ReadFile } from '../content.ts'
 import type { Registry } from '../registry.ts'
-import type { Caller } from './caller.ts'
+import type { CacheHint, Caller } from './caller.ts'
 import type { PageLimits } from './page.ts'
 import { requiredUri } from './params.ts'
 import type { Params } from './params.ts'
@@ -12,15 +13,35 @@ export interface Serving {
   readonly registry: Registry
   readonly read: ReadFile
   readonly pages: PageLimits
+  /** How long, and by whom, an answer may be kept (2026-07-28). */
+  readonly cache: CacheHint
+  /** What can be asked besides skills and resources. */
+  readonly surfaces?: readonly Surface[]
   /** Text for the client's model about this server; may name skills by URI. */
   readonly instructions?: string
 }
 
+/** A group of methods that is offered as a whole, with what the server declares for it. */
+export interface Surface {
+  readonly capabilities: ServerCapabilities
+  /** All methods, given those that there are without it: it may answer for what one of them does not know. */
+  readonly methods: (known: Methods) => Methods
+}
+
+export type Methods = Readonly<Record<string, Method>>
+
 /** One method of the protocol. Refusals are `RpcError`s; the answer is what goes out, but for what the era adds. */
 export type Method = (params: Params, caller: Caller) => object | Promise<object>
 
-/** Everything that a client can ask, in both eras. Each answer is made from one catalog. */
-export function methodsOf({ registry, read, pages }: Serving) {
+/** Everything that a client can ask, in both eras. */
+export function methodsOf(serving: Serving): Methods {
+  let known: Methods = skillMethodsOf(serving)
+  for (const { methods } of serving.surfaces ?? []) known = methods(known)
+  return known
+}
+
+/** What can be asked of skills, and of resources. Each answer is made from one catalog. */
+function skillMethodsOf({ registry, read, pages }: Serving) {
   return {
     'skills/list': (params) => listSkills(registry.catalog, params, pages),
     'skills/get': (params) => getSkill(registry.catalog, params),
@@ -33,5 +54,5 @@ export function methodsOf({ registry, read, pages }: Serving) {
   } as const satisfies Readonly<Record<string, Method>>
 }
 
-/** The name of a method, as it is on the wire. */
-export type MethodName = keyof ReturnType<typeof methodsOf>
+/** The name of a method of ours, as it is on the wire. */
+export type MethodName = keyof ReturnType<typeof skillMethodsOf>

@@ -1,0 +1,16 @@
+/** What a token may open, each by itself. `skills` is what every MCP client needs. */
+export const SCOPES = ['skills', 'tools', 'prompts', 'contract', 'page', 'well-known'] as const
+export type Scope = (typeof SCOPES)[number]
+
+/** Who is behind a request, as its token proves. */
+export interface Principal {
+  /** For the log and for limits. No secret, and nothing that a client made up. */
+  readonly id: string
+  readonly scopes: ReadonlySet<Scope>
+}
+
+/**
+ * Whom a bearer token stands for; undefined for one that is unknown, expired, revoked or meant for somebody else. Which of
+ * those it was is nothing that its bearer is told.
+ */
+export type Authenticate = (token: string) => Promise<Principal | undefined>
