@@ -3,10 +3,11 @@ import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { MAX_SUBSCRIPTIONS } from '../mcp/caller.ts'
 import type { Hub, Subscriber } from '../mcp/hub.ts'
 import { listenResult } from '../mcp/listen-result.ts'
 import { servedAmong } from '../mcp/lookup.ts'
-import { invalidParams } from '../mcp/rpc-error.ts'
+import { invalidParams, noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
 import { EventStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 
@@ -37,6 +38,8 @@ export function listen(
   const parsed = PARAMS.safeParse(request.params)
   if (!parsed.success) throw invalidParams('`notifications` is required, and is a filter of notifications')
   const wanted = servedAmong(catalog, parsed.data.notifications.resourceSubscriptions ?? [])
+  if (wanted.size > MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
+  if (wanted.size > 0 && hub.isFull) throw noRoomForSubscriptions()
   const honoured: Honoured = {
     ...(wanted.size > 0 && { resourceSubscriptions: [...wanted.keys()] }),
     ...(parsed.data.notifications.resourcesListChanged === true && { resourcesListChanged: true }),

@@ -12,16 +12,23 @@ export class Hub {
   /** Canonical URI to subscribers, and the spellings each of them used. */
   readonly #byUri = new Map<string, Map<Subscriber, Set<string>>>()
   readonly #forLists = new Set<Subscriber>()
+  #bytes = 0
 
   /** How many URIs are subscribed to by anyone. */
   get size(): number {
     return this.#byUri.size
   }
 
+  /** Whether all subscriptions together cost what they may: whoever wants another one is to be refused. */
+  get isFull(): boolean {
+    return this.#bytes >= MAX_BYTES
+  }
+
   subscribe(subscriber: Subscriber, asked: string, canonical: string): void {
     const subscribers = this.#byUri.get(canonical) ?? new Map<Subscriber, Set<string>>()
     this.#byUri.set(canonical, subscribers)
     const spellings = subscribers.get(subscriber) ?? new Set<string>()
+    if (!spellings.has(asked)) this.#bytes += bytesOf(asked)
     subscribers.set(subscriber, spellings.add(asked))
   }
 
@@ -29,7 +36,7 @@ export class Hub {
     const subscribers = this.#byUri.get(canonical)
     const spellings = subscribers?.get(subscriber)
     if (subscribers === undefined || spellings === undefined) return
-    spellings.delete(asked)
+    if (spellings.delete(asked)) this.#bytes -= bytesOf(asked)
     if (spellings.size === 0) subscribers.delete(subscriber)
     if (subscribers.size === 0) this.#byUri.delete(canonical)
   }
@@ -51,4 +58,12 @@ export class Hub {
     }
     if (events.listChanged) for (const subscriber of this.#forLists) subscriber.listChanged()
   }
+}
+
+/** What all clients together may subscribe to: a million URIs of usual length. */
+const MAX_BYTES = 2 ** 28
+
+/** What a subscription costs, as far as it is worth counting. */
+function bytesOf(asked: string): number {
+  return asked.length + 200
 }

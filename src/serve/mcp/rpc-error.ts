@@ -33,6 +33,11 @@ export function tooManySubscriptions(): RpcError {
   )
 }
 
+/** What is refused while the subscriptions of all clients cost what they may. */
+export function noRoomForSubscriptions(): RpcError {
+  return new RpcError(INTERNAL_ERROR, 'The server holds as many subscriptions as it can; try again later')
+}
+
 /** An unknown resource of `resources/read` and `resources/subscribe`: the two eras have a code each. */
 export function resourceNotFound(era: Era, uri: string, why: string): RpcError {
   return new RpcError(era === 'legacy' ? RESOURCE_NOT_FOUND : INVALID_PARAMS, `Resource not found: ${why}`, { uri })
