@@ -32,6 +32,7 @@ import { fullCommit, heldAtCommit, heldInGeneration } from './rollback.ts'
 import type { RollbackTarget, RolledBack } from './rollback.ts'
 import { Poller } from './schedule.ts'
 import { servingOf } from './serving.ts'
+import { SessionJournal } from './session-journal.ts'
 import { statusOf } from './status.ts'
 import type { HttpStatus, Status } from './status.ts'
 import { webhooksOf } from './webhooks.ts'
@@ -101,6 +102,11 @@ export class Daemon implements AsyncDisposable {
   /** What hosts may tell of their sources. */
   get webhooks(): Webhooks {
     return webhooksOf(this.#config, { ...this.#parts, nudge: (id) => this.#nudges.nudge(id) })
+  }
+
+  /** Where the sessions of its clients outlive this process. */
+  openSessions(): SessionJournal {
+    return new SessionJournal(this.#parts)
   }
 
   /** Pulls each source on its schedule from now on. */

@@ -6,10 +6,14 @@ import type { Changes } from '../sync/model/changes.ts'
 /** Hears of every change of the catalog, after it is served. */
 export type Listener = (changes: Changes, catalog: Catalog) => void
 
+/** Hears of every catalog that is served, also of one in which nothing moved, when all listeners know. */
+export type Watcher = (before: Catalog, catalog: Catalog) => void
+
 /** The catalog being served. The only mutable cell between sync and serve. */
 export class Registry {
   #catalog: Catalog = EMPTY_CATALOG
   readonly #listeners = new Set<Listener>()
+  readonly #watchers = new Set<Watcher>()
 
   get catalog(): Catalog {
     return this.#catalog
@@ -17,9 +21,11 @@ export class Registry {
 
   /** Swaps the catalog in whole, then tells the listeners what moved. */
   publish(next: Catalog): Changes {
-    const changes = diff(this.#catalog, next)
+    const before = this.#catalog
+    const changes = diff(before, next)
     this.#catalog = next
     if (!isEmpty(changes)) for (const listener of this.#listeners) listener(changes, next)
+    for (const watcher of this.#watchers) watcher(before, next)
     return changes
   }
 
@@ -27,5 +33,11 @@ export class Registry {
   listen(listener: Listener): Disposable {
     this.#listeners.add(listener)
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) }
+  }
+
+  /** Calls back on each catalog until what is returned is disposed. */
+  watch(watcher: Watcher): Disposable {
+    this.#watchers.add(watcher)
+    return { [Symbol.dispose]: () => void this.#watchers.delete(watcher) }
   }
 }

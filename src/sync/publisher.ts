@@ -88,6 +88,20 @@ export async function currentCatalog(store: Store, sources: readonly SourceId[],
   return catalogOf(await load(store, sources, admits))
 }
 
+/** The catalog that a generation was published as; undefined where that is not whole any more. */
+export async function pastCatalog(store: Store, number: number): Promise<Catalog | undefined> {
+  if (number === 0) return EMPTY_CATALOG
+  const generation = await store.generations.read(number)
+  if (generation === undefined) return undefined
+  const snapshots: Snapshot[] = []
+  for (const { snapshot: digest } of generation.sources) {
+    const snapshot = await store.snapshots.readWhole(digest)
+    if (snapshot === undefined) return undefined
+    snapshots.push(snapshot)
+  }
+  return buildCatalog(generation, snapshots)
+}
+
 function catalogOf(loaded: Loaded | undefined): Catalog {
   if (loaded === undefined) return EMPTY_CATALOG
   return buildCatalog(

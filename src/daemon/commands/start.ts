@@ -32,10 +32,12 @@ export const start: Command = {
     const edge = { limits, onError: (error: unknown) => logFailed(log, error) }
     const webhooks = new WebhookEndpoint(daemon.webhooks, limits.bodyBytes, () => systemClock.now())
     await using operations = await operationsOf(config, webhooks, edge)
+    await using sessionLog = daemon.openSessions()
     await using http = await serveHttp(daemon.serving, {
       ...listen,
       ...edge,
       now: () => systemClock.monotonicMs(),
+      sessionLog,
       ...(operations === undefined && { webhooks }),
     }).catch((error: unknown) => {
       throw listenError(listen, error, 'try --port 0')

@@ -12,6 +12,9 @@ import type { Listener, ListenerLimits, ListenerOptions, Routes } from './listen
 import { McpEndpoint } from './mcp.ts'
 import { LegacyEdge } from './mcp-legacy.ts'
 import { ModernEdge } from './mcp-modern.ts'
+import { Past } from './past.ts'
+import { NO_SESSION_LOG } from './session-log.ts'
+import type { SessionLog } from './session-log.ts'
 import { Sessions } from './sessions.ts'
 import type { SessionLimits } from './sessions.ts'
 import type { WebhookEndpoint } from './webhook.ts'
@@ -21,6 +24,8 @@ export interface HttpOptions extends ListenerOptions {
   readonly limits: HttpLimits
   /** Milliseconds that only ever go up. */
   readonly now: () => number
+  /** Where sessions outlive the process; without it they end with it. */
+  readonly sessionLog?: SessionLog
   /** Answered here too, where they have no address of their own. */
   readonly webhooks?: WebhookEndpoint
 }
@@ -42,7 +47,9 @@ export interface HttpServer extends Listener {
 export async function serveHttp(serving: Serving, options: HttpOptions): Promise<HttpServer> {
   const hub = new Hub()
   const streams = new EventStreams(options.limits)
-  const sessions = new Sessions(hub, options.limits.sessions, options.now)
+  const { limits, now, sessionLog: log = NO_SESSION_LOG } = options
+  const past = new Past(serving.registry, (mark) => log.catalogOf(mark))
+  const sessions = new Sessions({ hub, limits: limits.sessions, now, log, past })
   const [modern, legacy] = await Promise.all([coreFor(serving, 'modern'), coreFor(serving, 'legacy')])
   const endpoint = new McpEndpoint(
     new ModernEdge(modern, serving.registry, hub, streams),
@@ -54,13 +61,24 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     ...(options.webhooks !== undefined && hookRoutes(options.webhooks)),
   }
 
-  const listener = await openListener({ refusalOf, routes, nothingHere: NOTHING_HERE }, options)
-  const telling = serving.registry.listen((changes) => hub.tell(eventsOf(changes)))
+  // Before there is a session: what is published while they are brought back must reach those that are.
+  const telling = [
+    serving.registry.listen((changes) => hub.tell(eventsOf(changes))),
+    serving.registry.watch((before, catalog) => sessions.told(before, catalog)),
+    every(SWEEP_MS, () => sessions.sweep()),
+  ]
+  await sessions.restore()
+  const listener = await openListener({ refusalOf, routes, nothingHere: NOTHING_HERE }, options).catch(
+    (error: unknown) => {
+      for (const one of telling) one[Symbol.dispose]()
+      throw error
+    },
+  )
   return {
     url: listener.url,
     counts: () => ({ sessions: sessions.size, streams: streams.size, subscribedUris: hub.size }),
     async [Symbol.asyncDispose]() {
-      telling[Symbol.dispose]()
+      for (const one of telling) one[Symbol.dispose]()
       streams[Symbol.dispose]()
       await listener[Symbol.asyncDispose]()
     },
@@ -76,6 +94,14 @@ export async function serveOperations(webhooks: WebhookEndpoint, options: Listen
 function hookRoutes(webhooks: WebhookEndpoint): Routes {
   return { '/hooks/': (request, response, source) => webhooks.answer(source, request, response) }
 }
+
+/** Calls until what is returned is disposed. Keeps no process alive. */
+function every(ms: number, call: () => void): Disposable {
+  const timer = setInterval(call, ms).unref()
+  return { [Symbol.dispose]: () => clearInterval(timer) }
+}
+
+const SWEEP_MS = 60_000
 
 const NOTHING_HERE = 'Nothing is served at this path; MCP is at /mcp'
 

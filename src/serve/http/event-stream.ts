@@ -34,6 +34,11 @@ export class EventStream implements Disposable {
     else this.#response.write(frameOf(json))
   }
 
+  /** Whether all that was to be sent is on its way. */
+  get isClear(): boolean {
+    return this.#pending.size === 0
+  }
+
   /** What a client that did not read was not sent. */
   get unsent(): Iterable<string> {
     return this.#pending

@@ -8,7 +8,8 @@ import { disconnected } from './disconnected.ts'
 import { EventStream, refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 import { sendError, sendJson, sendJsonText, sendStatus } from './send.ts'
-import type { Session, Sessions } from './sessions.ts'
+import type { Session } from './session.ts'
+import type { Sessions } from './sessions.ts'
 
 const SESSION_HEADER = 'mcp-session-id'
 
@@ -40,8 +41,9 @@ export class LegacyEdge {
     if (first === undefined) return sendStatus(response, 202)
     const signal = disconnected(response)
     const serve = async (message: JSONRPCRequest): Promise<Response> => this.#serve(message, session, signal)
-    if (Array.isArray(body)) return sendJsonText(response, 200, await answerBatch(requests, serve))
-    sendJson(response, 200, await serve(first))
+    const answer = Array.isArray(body) ? await answerBatch(requests, serve) : JSON.stringify(await serve(first))
+    await session.written
+    sendJsonText(response, 200, answer)
   }
 
   /** GET: the stream of a session's notifications. */
@@ -54,17 +56,18 @@ export class LegacyEdge {
     if (session.isListening) return sendError(response, 409, -32000, 'The session has a stream already')
     if (this.#streams.isFull)
       return sendError(response, 503, -32000, 'Too many open streams', { headers: { 'retry-after': '30' } })
-    const stream = new EventStream(response, { [SESSION_HEADER]: session.id })
+    const stream = new EventStream(response, { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) })
     this.#streams.add(stream, () => {})
     session.listenOn(stream)
     stream.onClose(() => this.#sessions.use(session))
   }
 
   /** DELETE: the client says that it is done. */
-  endSession(request: IncomingMessage, response: ServerResponse): void {
+  async endSession(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const session = this.#sessionOf(request, response)
     if (session === undefined) return
     this.#sessions.close(session)
+    await session.written
     sendStatus(response, 200)
   }
 
@@ -73,15 +76,19 @@ export class LegacyEdge {
       const why = '`initialize` names a protocolVersion, capabilities and clientInfo'
       return sendError(response, 400, INVALID_PARAMS, why, { id: message.id })
     }
-    const session = this.#sessions.open()
-    if (session === undefined) {
+    const opened = this.#sessions.open()
+    if (opened === undefined) {
       return sendError(response, 503, -32000, 'Too many sessions', { id: message.id, headers: { 'retry-after': '30' } })
     }
+    const { id, session } = opened
+    const signal = disconnected(response)
     let isOpen = false
     try {
-      const answer = await this.#serve(message, session, disconnected(response))
-      isOpen = 'result' in answer
-      sendJson(response, 200, answer, isOpen ? { [SESSION_HEADER]: session.id } : {})
+      const answer = await this.#serve(message, session, signal)
+      if ('result' in answer) session.keep()
+      await session.written
+      isOpen = 'result' in answer && !signal.aborted
+      sendJson(response, 200, answer, isOpen ? { [SESSION_HEADER]: id } : {})
     } finally {
       // A client that was refused, or that left meanwhile, never learns the id.
       if (!isOpen) this.#sessions.close(session)

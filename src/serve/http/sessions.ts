@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto'
-import { MAX_SUBSCRIPTIONS } from '../mcp/caller.ts'
-import type { Subscriptions } from '../mcp/caller.ts'
-import type { Hub, Subscriber } from '../mcp/hub.ts'
-import { tooManySubscriptions } from '../mcp/rpc-error.ts'
-import type { EventStream } from './event-stream.ts'
+import { hash, randomBytes } from 'node:crypto'
+import type { Hub } from '../mcp/hub.ts'
+import type { Past } from './past.ts'
+import type { Mark, SessionLog, SessionRecord } from './session-log.ts'
+import { Session } from './session.ts'
 
 /** How many sessions there may be, and for how long. */
 export interface SessionLimits {
@@ -12,104 +11,68 @@ export interface SessionLimits {
   readonly idleMs: number
 }
 
-/** One client of the 2025 era: what it subscribed to, and the stream that it listens on. */
-export class Session implements Subscriber, Subscriptions {
+/** What sessions are made with. */
+export interface SessionParts {
+  readonly hub: Hub
+  readonly limits: SessionLimits
+  /** Milliseconds that only ever go up. */
+  readonly now: () => number
+  readonly log: SessionLog
+  readonly past: Past
+}
+
+/** A session that was just opened, with the id that its client is to be given. */
+export interface Opened {
   readonly id: string
-  readonly #hub: Hub
-  readonly #subscribed = new Map<string, string>()
-  /** What happened while no stream was open: sent when one is. No longer than the list of subscriptions. */
-  readonly #missed = new Set<string>()
-  #stream: EventStream | undefined
-
-  constructor(id: string, hub: Hub) {
-    this.id = id
-    this.#hub = hub
-    hub.subscribeToLists(this)
-  }
-
-  get isListening(): boolean {
-    return this.#stream !== undefined
-  }
-
-  /** From here on messages go to this stream. A session has one at a time. */
-  listenOn(stream: EventStream): void {
-    this.#stream = stream
-    stream.onClose(() => {
-      if (this.#stream !== stream) return
-      this.#stream = undefined
-      for (const json of stream.unsent) this.#missed.add(json)
-    })
-    for (const json of this.#missed) stream.send(json)
-    this.#missed.clear()
-  }
-
-  subscribe(asked: string, canonical: string): void {
-    if (!this.#subscribed.has(asked) && this.#subscribed.size >= MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
-    this.#subscribed.set(asked, canonical)
-    this.#hub.subscribe(this, asked, canonical)
-  }
-
-  unsubscribe(asked: string): void {
-    const canonical = this.#subscribed.get(asked)
-    if (canonical === undefined) return
-    this.#subscribed.delete(asked)
-    this.#hub.unsubscribe(this, asked, canonical)
-  }
-
-  updated(uri: string): void {
-    this.#send(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } }))
-  }
-
-  listChanged(): void {
-    this.#send('{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}')
-  }
-
-  end(): void {
-    this.#hub.unsubscribeFromLists(this)
-    for (const asked of this.#subscribed.keys()) this.unsubscribe(asked)
-    this.#stream?.end()
-  }
-
-  #send(json: string): void {
-    if (this.#stream === undefined) this.#missed.add(json)
-    else this.#stream.send(json)
-  }
+  readonly session: Session
 }
 
 interface Used {
   readonly session: Session
   readonly usedAt: number
+  /** The last use that the log knows of. */
+  readonly loggedAt: number
 }
 
 /** All sessions of the server, the least recently used first. */
 export class Sessions {
-  readonly #byId = new Map<string, Used>()
-  readonly #hub: Hub
-  readonly #limits: SessionLimits
-  readonly #now: () => number
+  readonly #byKey = new Map<string, Used>()
+  readonly #parts: SessionParts
 
-  constructor(hub: Hub, limits: SessionLimits, now: () => number) {
-    this.#hub = hub
-    this.#limits = limits
-    this.#now = now
+  constructor(parts: SessionParts) {
+    this.#parts = parts
   }
 
   get size(): number {
-    return this.#byId.size
+    return this.#byKey.size
+  }
+
+  /** Goes on with the sessions that there were when the process before this one ended. To be called once, before all else. */
+  async restore(): Promise<void> {
+    const { log, limits, now } = this.#parts
+    const kept = await log.load(() => this.#records())
+    for (const one of kept.filter(({ idleMs }) => idleMs <= limits.idleMs).slice(-limits.sessions)) {
+      const usedAt = now() - one.idleMs
+      const session = this.#session(one.key, one.principal)
+      session.restore(one)
+      this.#byKey.set(one.key, { session, usedAt, loggedAt: usedAt })
+    }
   }
 
   /** Opens a session. Idle ones make room; undefined when all of them are in use. */
-  open(): Session | undefined {
-    this.#evict()
-    if (this.#byId.size >= this.#limits.sessions) return undefined
-    const session = new Session(randomBytes(24).toString('base64url'), this.#hub)
-    this.#byId.set(session.id, { session, usedAt: this.#now() })
-    return session
+  open(principal?: string): Opened | undefined {
+    this.#evict(() => this.#isFull)
+    if (this.#isFull) return undefined
+    const id = randomBytes(24).toString('base64url')
+    const session = this.#session(keyOf(id), principal)
+    const now = this.#parts.now()
+    this.#byKey.set(session.key, { session, usedAt: now, loggedAt: now })
+    return { id, session }
   }
 
   /** The session of an id, which is used by that. One that was idle for too long is over, though nothing had ended it. */
   find(id: string): Session | undefined {
-    const entry = this.#byId.get(id)
+    const entry = this.#byKey.get(keyOf(id))
     if (entry === undefined) return undefined
     const { session } = entry
     if (this.#isOld(entry) && !session.isListening) {
@@ -122,24 +85,78 @@ export class Sessions {
 
   /** Makes a session the one used last. A stream that ends is a use: the client may come back for another. */
   use(session: Session): void {
-    if (this.#byId.delete(session.id)) this.#byId.set(session.id, { session, usedAt: this.#now() })
+    const entry = this.#byKey.get(session.key)
+    if (entry === undefined) return
+    const now = this.#parts.now()
+    const isToLog = now - entry.loggedAt >= this.#logEveryMs
+    this.#byKey.delete(session.key)
+    this.#byKey.set(session.key, { session, usedAt: now, loggedAt: isToLog ? now : entry.loggedAt })
+    if (isToLog) session.logUse()
   }
 
   close(session: Session): void {
-    this.#byId.delete(session.id)
+    this.#byKey.delete(session.key)
     session.end()
   }
 
-  /** Ends what is idle for too long and, when full, the one that was unused for longest. Those with a stream are in use. */
-  #evict(): void {
-    for (const entry of this.#byId.values()) {
-      const isFull = this.#byId.size >= this.#limits.sessions
-      if (!isFull && !this.#isOld(entry)) return
-      if (!entry.session.isListening) this.close(entry.session)
+  /** What is to be done now and then: nobody has to come for the idle ones to be over. */
+  sweep(): void {
+    const listening = [...this.#byKey.values()].filter(({ session }) => session.isListening)
+    for (const { session } of listening) this.use(session)
+    this.#evict(() => this.#parts.hub.isFull)
+  }
+
+  /** Another catalog is served, and all that can be reached were told. */
+  told(before: Mark, now: Mark): void {
+    for (const { session } of this.#byKey.values()) session.logMissed(before)
+    // Nobody waits for that: a session that hears of something twice has lost nothing.
+    void this.#parts.log.append({ kind: 'told', mark: markOf(now) })
+    for (const { session } of this.#byKey.values()) session.logCaughtUp()
+  }
+
+  #session(key: string, principal: string | undefined): Session {
+    const { hub, log, past } = this.#parts
+    return new Session({ key, principal, hub, log, past, makeRoom: (asking) => this.#evict(() => hub.isFull, asking) })
+  }
+
+  get #isFull(): boolean {
+    return this.size >= this.#parts.limits.sessions
+  }
+
+  /**
+   * Ends what is idle for too long and, as long as there is no room for more, the one that was unused for longest. Those
+   * with a stream are in use, and so is the one that asks for room.
+   */
+  #evict(isFull: () => boolean, asking?: Session): void {
+    for (const entry of this.#byKey.values()) {
+      if (!isFull() && !this.#isOld(entry)) return
+      if (!entry.session.isListening && entry.session !== asking) this.close(entry.session)
     }
   }
 
   #isOld({ usedAt }: Used): boolean {
-    return this.#now() - usedAt > this.#limits.idleMs
+    return this.#parts.now() - usedAt > this.#parts.limits.idleMs
   }
+
+  /** Often enough that a restart makes a session hardly older than it is, and seldom enough to let disks rest. */
+  get #logEveryMs(): number {
+    return Math.min(this.#parts.limits.idleMs / 10, 86_400_000)
+  }
+
+  *#records(): Iterable<SessionRecord> {
+    yield { kind: 'told', mark: markOf(this.#parts.past.now) }
+    const now = this.#parts.now()
+    for (const { session, usedAt } of this.#byKey.values()) {
+      if (session.isKept) yield session.record(session.isListening ? 0 : now - usedAt)
+    }
+  }
+}
+
+function markOf({ generation, digest }: Mark): Mark {
+  return { generation, digest }
+}
+
+/** An id has too many random bits to be guessed from its hash. */
+function keyOf(id: string): string {
+  return hash('sha256', id, 'base64url')
 }

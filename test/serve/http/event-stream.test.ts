@@ -7,8 +7,7 @@ import { text } from 'node:stream/consumers'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { EventStream, EventStreams } from '../../../src/serve/http/event-stream.ts'
-import { Session } from '../../../src/serve/http/sessions.ts'
-import { Hub } from '../../../src/serve/mcp/hub.ts'
+import { openSessions } from './opened.ts'
 
 const MIB = 2 ** 20
 
@@ -92,8 +91,8 @@ test('a client that reads gets every message of a burst, however large', async (
 test('what a session was not sent when its stream was dropped is sent on its next one', async () => {
   await using dropped = await openPair()
   await using next = await openPair()
-  const hub = new Hub()
-  const session = new Session('session', hub)
+  const { hub, sessions } = await openSessions()
+  const { session } = sessions.open()!
   session.subscribe('skill://fx/alpha', 'skill://fx/alpha')
   session.listenOn(dropped.stream)
   await fill(dropped)

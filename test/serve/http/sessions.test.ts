@@ -1,38 +1,36 @@
 import { expect, test } from 'vitest'
-import { Session, Sessions } from '../../../src/serve/http/sessions.ts'
 import { MAX_SUBSCRIPTIONS } from '../../../src/serve/mcp/caller.ts'
-import { Hub } from '../../../src/serve/mcp/hub.ts'
+import { openSessions } from './opened.ts'
 
 const IDLE_MS = 1_000
 
-test('a session that was idle for too long is not found, and leaves nothing behind', () => {
-  const hub = new Hub()
+test('a session that was idle for too long is not found, and leaves nothing behind', async () => {
   let now = 0
-  const sessions = new Sessions(hub, { sessions: 10, idleMs: IDLE_MS }, () => now)
-  const session = sessions.open()!
+  const { hub, sessions } = await openSessions({ limits: { idleMs: IDLE_MS }, now: () => now })
+  const { id, session } = sessions.open()!
   session.subscribe('skill://fx/a', 'skill://fx/a')
 
   now = IDLE_MS + 1
-  const found = sessions.find(session.id)
+  const found = sessions.find(id)
 
   expect(found).toBeUndefined()
   expect([sessions.size, hub.size]).toEqual([0, 0])
 })
 
-test('a session that is used is found as long as the time between two uses is not too long', () => {
+test('a session that is used is found as long as the time between two uses is not too long', async () => {
   let now = 0
-  const sessions = new Sessions(new Hub(), { sessions: 10, idleMs: IDLE_MS }, () => now)
-  const session = sessions.open()!
+  const { sessions } = await openSessions({ limits: { idleMs: IDLE_MS }, now: () => now })
+  const { id, session } = sessions.open()!
 
   const found: unknown[] = []
-  for (; now < 5 * IDLE_MS; now += IDLE_MS) found.push(sessions.find(session.id))
+  for (; now < 5 * IDLE_MS; now += IDLE_MS) found.push(sessions.find(id))
 
   expect(found).toEqual(Array(5).fill(session))
 })
 
-test('using a session that was closed does not open it again', () => {
-  const sessions = new Sessions(new Hub(), { sessions: 10, idleMs: IDLE_MS }, () => 0)
-  const session = sessions.open()!
+test('using a session that was closed does not open it again', async () => {
+  const { sessions } = await openSessions()
+  const { session } = sessions.open()!
 
   sessions.close(session)
   sessions.use(session)
@@ -40,8 +38,9 @@ test('using a session that was closed does not open it again', () => {
   expect(sessions.size).toBe(0)
 })
 
-test('a session that has as many subscriptions as there may be is refused another, until it gives one up', () => {
-  const session = new Session('session', new Hub())
+test('a session that has as many subscriptions as there may be is refused another, until it gives one up', async () => {
+  const { sessions } = await openSessions()
+  const { session } = sessions.open()!
   const uriOf = (index: number): string => `skill://fx/${index}`
   for (let index = 0; index < MAX_SUBSCRIPTIONS; index += 1) session.subscribe(uriOf(index), uriOf(index))
 
@@ -50,4 +49,71 @@ test('a session that has as many subscriptions as there may be is refused anothe
   expect(another).toThrow(/^A session can subscribe to 10000 resources;/)
   session.unsubscribe(uriOf(0))
   expect(another).not.toThrow()
+})
+
+test('five thousand sessions that were abandoned are over when their time is, though nobody comes', async () => {
+  let now = 0
+  const { hub, sessions } = await openSessions({ limits: { sessions: 10_000, idleMs: IDLE_MS }, now: () => now })
+  const ids: string[] = []
+  for (let index = 0; index < 5_000; index += 1) {
+    const { id, session } = sessions.open()!
+    session.subscribe(`skill://fx/${index}`, `skill://fx/${index}`)
+    ids.push(id)
+  }
+  now = IDLE_MS
+  sessions.sweep()
+  const before = [sessions.size, hub.size]
+  sessions.find(ids[0]!)
+
+  now += 1
+  sessions.sweep()
+
+  expect(before).toEqual([5_000, 5_000])
+  expect([sessions.size, hub.size]).toEqual([1, 1])
+  expect(sessions.find(ids[0]!)).toBeDefined()
+})
+
+test('above the limit each session that is opened ends the one that was unused for longest', async () => {
+  const { hub, sessions } = await openSessions({ limits: { sessions: 100 } })
+  const ids: string[] = []
+  for (let index = 0; index < 5_000; index += 1) {
+    // The first one goes on being used.
+    sessions.find(ids[0] ?? '')
+    const { id, session } = sessions.open()!
+    session.subscribe(`skill://fx/${index}`, `skill://fx/${index}`)
+    ids.push(id)
+  }
+
+  expect([sessions.size, hub.size]).toEqual([100, 100])
+  expect(ids.filter((id) => sessions.find(id) !== undefined)).toEqual([ids[0], ...ids.slice(-99)])
+})
+
+test('when all subscriptions together are too many, the session unused for longest makes room', async () => {
+  const { hub, sessions } = await openSessions({ limits: { sessions: 1_000 } })
+  const long = 'x'.repeat(8_000)
+  const first = sessions.open()!
+  first.session.subscribe('skill://fx/a', 'skill://fx/a')
+  while (!hub.isFull) {
+    const { session } = sessions.open()!
+    for (let index = 0; index < MAX_SUBSCRIPTIONS && !hub.isFull; index += 1) {
+      session.subscribe(`skill://fx/${index}${long}`, `skill://fx/${index}`)
+    }
+  }
+  const { id, session } = sessions.open()!
+
+  session.subscribe('skill://fx/b', 'skill://fx/b')
+
+  expect(sessions.find(first.id)).toBeUndefined()
+  expect(sessions.find(id)).toBe(session)
+  expect(hub.isFull).toBe(false)
+})
+
+test('what a session subscribes to after it was ended is held for nobody', async () => {
+  const { hub, sessions } = await openSessions()
+  const { session } = sessions.open()!
+  sessions.close(session)
+
+  session.subscribe('skill://fx/a', 'skill://fx/a')
+
+  expect(hub.size).toBe(0)
 })

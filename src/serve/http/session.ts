@@ -1,0 +1,217 @@
+import { MAX_SUBSCRIPTIONS } from '../mcp/caller.ts'
+import type { Subscriptions } from '../mcp/caller.ts'
+import type { Hub, Subscriber } from '../mcp/hub.ts'
+import { noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
+import type { EventStream } from './event-stream.ts'
+import type { Past } from './past.ts'
+import type { KeptSession, Mark, SessionLog, SessionRecord } from './session-log.ts'
+
+export interface SessionOptions {
+  /** What its id hashes to. */
+  readonly key: string
+  readonly principal: string | undefined
+  readonly hub: Hub
+  readonly log: SessionLog
+  readonly past: Past
+  /** Called when there is no room for another subscription, to make some. */
+  readonly makeRoom: (asking: Session) => void
+}
+
+/** One client of the 2025 era: what it subscribed to, and the stream that it listens on. */
+export class Session implements Subscriber, Subscriptions {
+  readonly #options: SessionOptions
+  readonly #subscribed = new Map<string, string>()
+  /** What happened while no stream was open: told when one is. No longer than the list of subscriptions. */
+  readonly #missed = new Set<string>()
+  #hasMissedList = false
+  /** What was served when it was last told, in an earlier life of the server. What it missed since is not looked up yet. */
+  #since: Mark | undefined
+  /** As the log has it: what was served before the first thing that it missed. */
+  #told: Mark | undefined
+  #stream: EventStream | undefined
+  #isKept = false
+  #isOver = false
+  #writing: Promise<void> | undefined
+
+  constructor(options: SessionOptions) {
+    this.#options = options
+    options.hub.subscribeToLists(this)
+  }
+
+  get key(): string {
+    return this.#options.key
+  }
+
+  get isListening(): boolean {
+    return this.#stream !== undefined
+  }
+
+  /** Whether the log knows of it. */
+  get isKept(): boolean {
+    return this.#isKept
+  }
+
+  /** Resolves when a restart would not undo what was asked of it so far. Undefined where that is so already. */
+  get written(): Promise<void> | undefined {
+    return this.#writing
+  }
+
+  /** From here on it outlives the process. */
+  keep(): void {
+    this.#isKept = true
+    this.#append(this.record(0))
+  }
+
+  /** Goes on where it was. */
+  restore({ subscriptions, told }: KeptSession): void {
+    this.#isKept = true
+    for (const [asked, canonical] of subscriptions) {
+      this.#subscribed.set(asked, canonical)
+      this.#options.hub.subscribe(this, asked, canonical)
+    }
+    if (told.digest === this.#options.past.now.digest) return
+    this.#told = told
+    this.#since = told
+  }
+
+  /** From here on messages go to this stream. A session has one at a time. */
+  listenOn(stream: EventStream): void {
+    this.#stream = stream
+    stream.onClose(() => {
+      if (this.#stream !== stream) return
+      this.#stream = undefined
+      for (const json of stream.unsent) this.#miss(json)
+    })
+    if (this.#since === undefined) this.#catchUp(stream)
+    else void this.#lookBack(stream, this.#since)
+  }
+
+  subscribe(asked: string, canonical: string): void {
+    // A batch goes on for a while after the session was ended: what it asks for then, nobody would take back.
+    if (this.#subscribed.has(asked) || this.#isOver) return
+    if (this.#subscribed.size >= MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
+    const { hub } = this.#options
+    if (hub.isFull) this.#options.makeRoom(this)
+    if (hub.isFull) throw noRoomForSubscriptions()
+    this.#subscribed.set(asked, canonical)
+    hub.subscribe(this, asked, canonical)
+    this.#append({ kind: 'subscribed', key: this.key, asked, canonical })
+  }
+
+  unsubscribe(asked: string): void {
+    if (this.#forget(asked)) this.#append({ kind: 'unsubscribed', key: this.key, asked })
+  }
+
+  updated(uri: string): void {
+    if (this.#isReached) this.#stream?.send(updateOf(uri))
+    else this.#missed.add(uri)
+  }
+
+  listChanged(): void {
+    if (this.#isReached) this.#stream?.send(LIST_CHANGED)
+    else this.#hasMissedList = true
+  }
+
+  end(): void {
+    this.#isOver = true
+    this.#options.hub.unsubscribeFromLists(this)
+    for (const asked of this.#subscribed.keys()) this.#forget(asked)
+    this.#append({ kind: 'ended', key: this.key })
+    this.#isKept = false
+    this.#stream?.end()
+  }
+
+  /** All that the log is to know of it. */
+  record(idleMs: number): SessionRecord {
+    const { key, principal } = this.#options
+    return {
+      kind: 'opened',
+      key,
+      idleMs,
+      subscriptions: this.#subscribed,
+      ...(principal !== undefined && { principal }),
+      ...(this.#told !== undefined && { told: this.#told }),
+    }
+  }
+
+  logUse(): void {
+    this.#append({ kind: 'used', key: this.key, idleMs: 0 })
+  }
+
+  /** `told` was served before the last change. */
+  logMissed(told: Mark): void {
+    if (this.#told !== undefined || this.#isUpToDate) return
+    this.#told = { generation: told.generation, digest: told.digest }
+    this.#append({ kind: 'missed', key: this.key, told: this.#told })
+  }
+
+  logCaughtUp(): void {
+    if (this.#told === undefined || !this.#isUpToDate) return
+    this.#told = undefined
+    this.#append({ kind: 'caught-up', key: this.key })
+  }
+
+  get #isReached(): boolean {
+    return this.#stream !== undefined && this.#since === undefined
+  }
+
+  get #isUpToDate(): boolean {
+    const isToBeTold = this.#since !== undefined || this.#missed.size > 0 || this.#hasMissedList
+    return !isToBeTold && (this.#stream?.isClear ?? true)
+  }
+
+  /** What it missed before the server was started is what changed between two catalogs, and the older one is on the disk. */
+  async #lookBack(stream: EventStream, since: Mark): Promise<void> {
+    const events = await this.#options.past.eventsSince(since)
+    if (this.#stream !== stream) return
+    this.#since = undefined
+    for (const [asked, canonical] of this.#subscribed) {
+      if (events === undefined || events.updated.has(canonical)) this.#missed.add(asked)
+    }
+    if (events === undefined || events.listChanged) this.#hasMissedList = true
+    this.#catchUp(stream)
+  }
+
+  #catchUp(stream: EventStream): void {
+    for (const asked of this.#missed) stream.send(updateOf(asked))
+    if (this.#hasMissedList) stream.send(LIST_CHANGED)
+    this.#missed.clear()
+    this.#hasMissedList = false
+    this.logCaughtUp()
+  }
+
+  #miss(json: string): void {
+    if (json === LIST_CHANGED) this.#hasMissedList = true
+    else if (this.#subscribed.has(uriOf(json))) this.#missed.add(uriOf(json))
+  }
+
+  #forget(asked: string): boolean {
+    const canonical = this.#subscribed.get(asked)
+    if (canonical === undefined) return false
+    this.#subscribed.delete(asked)
+    this.#missed.delete(asked)
+    this.#options.hub.unsubscribe(this, asked, canonical)
+    return true
+  }
+
+  #append(record: SessionRecord): void {
+    if (!this.#isKept) return
+    const writing = this.#options.log.append(record).finally(() => {
+      if (this.#writing === writing) this.#writing = undefined
+    })
+    this.#writing = writing
+  }
+}
+
+function updateOf(uri: string): string {
+  return JSON.stringify({ jsonrpc: '2.0', method: UPDATED, params: { uri } })
+}
+
+/** Of an update that is told already, the URI. */
+function uriOf(update: string): string {
+  const { params }: { params: { uri: string } } = JSON.parse(update)
+  return params.uri
+}
+
+const UPDATED = 'notifications/resources/updated'
+const LIST_CHANGED = '{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}'
