@@ -43,6 +43,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
         exclude: [],
         unlisted: [],
         names: 'remap',
+        nested: 'as-skills',
         strict: false,
         lfs: 'withhold',
         hiddenUnicode: 'note',
@@ -68,7 +69,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
     .replaceAll(/^# (?=(?:state|lock|retention|programs|limits|gate|defaults):)/gm, '')
     .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
-      /^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|signed|instructions|username|passphrase): )/gm,
+      /^( +)# (?=(?:unlisted|update|names|nested|strict|lfs|policy|signed|instructions|username|passphrase): )/gm,
       '$1',
     )
     .replaceAll(/^( +)# (?=(?:webhook|operations):$|  (?:provider|secret|host|port): )/gm, '$1')
@@ -82,6 +83,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.retention).toEqual(parse(text).retention)
   expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
   expect(config.programs).toEqual(parse(text).programs)
+  expect(config.sources[0]?.source.nested).toBe('as-skills')
   expect(config.serve.instructions).toMatch(/^The skills of our team/)
   expect(config.sources[0]?.webhook?.provider).toBe('github')
   expect(config.serve.operations).toEqual({ host: '127.0.0.1', port: 8742 })
