@@ -41,7 +41,6 @@ export const LATER: readonly Later[] = [
   { key: 'serve.http.tls' },
   { key: 'serve.public' },
   { key: 'serve.oauth' },
-  { key: 'serve.ttl' },
   { key: 'serve.resources' },
   { key: 'serve.index' },
   { key: 'serve.templates' },

@@ -35,6 +35,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     serve: {
       http: { host: file.serve.http.host, port: file.serve.http.port },
       operations: file.serve.operations,
+      ttlMs: file.serve.ttl,
       instructions: file.serve.instructions,
     },
     state: file.state === undefined ? environment.state : absolute(file.state),
