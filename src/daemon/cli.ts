@@ -6,6 +6,7 @@ import { UsageError } from './commands/command.ts'
 import type { Command, Context, ExitStatus, Streams } from './commands/command.ts'
 import { diff } from './commands/diff.ts'
 import { approve, pause, pin, reject, release, resume, unpin } from './commands/decisions.ts'
+import { disable, enable } from './commands/disabling.ts'
 import { list } from './commands/list.ts'
 import { lock } from './commands/lock.ts'
 import { log } from './commands/log.ts'
@@ -50,6 +51,8 @@ const COMMANDS: readonly Command[] = [
   resume,
   approve,
   reject,
+  disable,
+  enable,
 ]
 
 /** Runs one command line. Results go to stdout, everything else to stderr. */

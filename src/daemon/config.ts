@@ -73,6 +73,8 @@ export interface ServeConfig {
   readonly http: ListenAddress
   /** Where webhooks are taken, if not there. */
   readonly operations: ListenAddress | undefined
+  /** How long clients may take an answer for fresh without asking. */
+  readonly ttlMs: number
   /** What clients are told about this server when they connect. */
   readonly instructions: string | undefined
 }

@@ -171,6 +171,18 @@ export class Daemon implements AsyncDisposable {
   }
 
   /**
+   * Takes a skill out of service at once, or brings it back; it need not be there. Says whether that is new. On the disk first:
+   * whoever was told that it is gone does not find it again after a kill.
+   */
+  async disable(id: SourceId, path: string, disabled: boolean): Promise<boolean> {
+    const isNew = await this.#parts.store.decisions.disable(id, path, disabled)
+    if (!isNew) return false
+    this.#puller.serve()
+    this.#parts.log.info(disabled ? 'skill-disabled' : 'skill-enabled', { source: id, skill: path })
+    return true
+  }
+
+  /**
    * Serves again what was served before. `hold`: until it is released; else what was left is passed over, and the commit
    * after it is taken.
    */
@@ -203,6 +215,7 @@ export class Daemon implements AsyncDisposable {
       catalog: this.registry.catalog,
       recordOf: (id) => this.#report.recordOf(id),
       decisions: this.#parts.store.decisions.known,
+      disabled: this.#parts.store.decisions.disabled,
       nextPolls: this.#poller?.nextPolls() ?? new Map(),
       startedAt: this.#startedAt,
       http: this.#http?.(),

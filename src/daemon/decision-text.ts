@@ -12,3 +12,14 @@ export function decisionTexts({ paused, frozen, skipped, approved }: Decision, s
   if (approved !== undefined) texts.push(`approved ${approved.commit}, which the next pull takes`)
   return texts
 }
+
+/** What a person decided about a skill, with the command that takes it back. */
+export function disabledText(source: string, path: string): string {
+  return `disabled: in no list, and clients do not find it, until skillsyncd enable ${skillOperand(source, path)}`
+}
+
+/** A skill as it can be written on a command line. */
+export function skillOperand(source: string, path: string): string {
+  const operand = `${source}/${path}`
+  return /^[\w./:@%+,=-]+$/.test(operand) ? operand : `'${operand.replaceAll("'", `'\\''`)}'`
+}

@@ -22,6 +22,9 @@ import { servingOf } from './serving.ts'
 /** How often the pointer is looked at where watching tells nothing (network disks, exhausted watches). */
 const LOOK_MS = 2_000
 
+/** What says which generation is served, and which skills of it are disabled. */
+const LOOKED_AT: ReadonlySet<string | null> = new Set(['current', 'decisions.json'])
+
 /** A reader of a state folder that somebody else writes: it serves the current generation, and notices a new one by itself. */
 export class Follower implements AsyncDisposable {
   readonly registry = new Registry()
@@ -46,7 +49,7 @@ export class Follower implements AsyncDisposable {
     this.#log = log
     this.#clock = clock
     // A look rejects only in a way that is to end the process.
-    this.#watcher = watched(config.state, (name) => void (name === 'current' && this.look()))
+    this.#watcher = watched(config.state, (name) => void (LOOKED_AT.has(name) && this.look()))
     this.#watching = this.#lookNowAndThen()
   }
 
@@ -66,7 +69,7 @@ export class Follower implements AsyncDisposable {
     return { [Symbol.dispose]: () => void (this.#read = this.#readStored) }
   }
 
-  /** Looks at the pointer now, and once more if it is being looked at already. */
+  /** Looks at the pointer and at what is disabled now, and once more if it is being looked at already. */
   async look(): Promise<void> {
     this.#lookAgain = true
     this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
@@ -106,11 +109,24 @@ export class Follower implements AsyncDisposable {
     const current = await markOf(join(this.#config.state, 'current'))
     if (current === undefined) return
     // What may be served of the same generation changes with them.
-    const mark = [current, ...(await Promise.all(rulesIn(this.#config).map(markOf)))].join('|')
+    const rules = [this.#store.decisions.file, ...rulesIn(this.#config)]
+    const mark = [current, ...(await Promise.all(rules.map(markOf)))].join('|')
     if (mark === this.#seen) return
+    await this.#readDecisions()
     this.registry.publish(await currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config)))
     this.#seen = mark
     this.#first.abort()
+  }
+
+  /** Where they cannot be read, what was disabled before still is, and no failure takes anything out of service. */
+  async #readDecisions(): Promise<void> {
+    try {
+      await this.#store.decisions.read()
+      this.#log.recovery('decisions-not-read', '')
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error
+      this.#log.failure('error', 'decisions-not-read', { source: '', code: error.code, message: error.message })
+    }
   }
 
   async #lookNowAndThen(): Promise<void> {

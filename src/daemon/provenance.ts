@@ -27,6 +27,8 @@ export interface Provenance {
   readonly rule: SelectedBy
   readonly update: Source['update']
   readonly decision: Decision
+  /** A person took the skill out of service. */
+  readonly disabled: boolean
   readonly lock: LockedAs
   readonly signers: Signers | undefined
   /** The oldest of the generations that follow on each other with this digest. Undefined where it is not served. */
@@ -64,6 +66,7 @@ export interface Asked {
   readonly snapshot: Snapshot
   readonly skill: Skill
   readonly uri: string | undefined
+  readonly disabled: boolean
 }
 
 /** The lock's side. `entry`: undefined where the lock has none of the source. */
@@ -75,7 +78,7 @@ export interface LockSide {
 
 /** Puts together what is known of one skill. */
 export async function provenanceOf(asked: Asked, lock: LockSide, store: Store): Promise<Provenance> {
-  const { source, snapshot, skill, uri } = asked
+  const { source, snapshot, skill, uri, disabled } = asked
   const { revision, proof } = snapshot
   const { path, name, standing, digest, findings } = skill
   return {
@@ -90,9 +93,10 @@ export async function provenanceOf(asked: Asked, lock: LockSide, store: Store): 
     rule: selectedBy(source, skill),
     update: source.update,
     decision: (await store.decisions.read()).get(source.id) ?? UNDECIDED,
+    disabled,
     lock: lockedAs(skill, lock),
     signers: proof.signers,
-    since: standing === 'withheld' ? undefined : await sinceWhen(asked, store),
+    since: standing === 'withheld' || disabled ? undefined : await sinceWhen(asked, store),
     findings,
   }
 }

@@ -214,7 +214,14 @@ export class Puller implements AsyncDisposable {
 
   /** Makes a generation of what changed, and serves it. */
   async publish(changed: Changed, cause: Cause, signal: AbortSignal): Promise<void> {
-    this.#registry.publish(await this.#publisher.publish(changed, cause, this.#parts.clock.now(), signal))
+    await this.#publisher.publish(changed, cause, this.#parts.clock.now(), signal)
+    this.serve()
+  }
+
+  /** Serves the newest generation, without what is disabled now. */
+  serve(): void {
+    // Never a catalog that was built before a wait: somebody may have disabled a skill of it meanwhile.
+    this.#registry.publish(this.#publisher.catalog)
   }
 
   /** What cannot be removed now is removed after the next update: nothing that is served depends on it. */

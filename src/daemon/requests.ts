@@ -48,6 +48,11 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       await daemon.decide(idOf(source, config), verb, commit)
       return null
     },
+    async disable(params) {
+      checked(params)
+      const { source, path, disabled } = parsed(DISABLE, params)
+      return { isNew: await daemon.disable(idOf(source, config), path, disabled) }
+    },
     async revision(params, _, signal) {
       checked(params)
       return daemon.revision(idOf(parsed(CANDIDATE, params).source, config), signal)
@@ -114,6 +119,7 @@ const REQUEST = z.object({ config: z.string(), mode: MODE.optional(), sources: z
 type Request = z.infer<typeof REQUEST>
 
 const DECIDE = z.object({ source: z.string(), verb: z.enum(VERBS), commit: z.string().optional() })
+const DISABLE = z.object({ source: z.string(), path: z.string(), disabled: z.boolean() })
 const CANDIDATE = z.object({ source: z.string(), commit: z.string().optional() })
 const ROLLBACK = z.object({
   generation: z.number().optional(),

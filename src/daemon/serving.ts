@@ -5,9 +5,10 @@ import type { Config } from './config.ts'
 
 /** What the answers to clients are made from. */
 export function servingOf({ serve, limits }: Config, registry: Registry, read: ReadFile): Serving {
-  const { instructions } = serve
-  return { registry, read, pages: limits.listing, cache: CACHE, ...(instructions !== undefined && { instructions }) }
+  const { instructions, ttlMs } = serve
+  const cache = { ttlMs, ...CACHE }
+  return { registry, read, pages: limits.listing, cache, ...(instructions !== undefined && { instructions }) }
 }
 
-/** A minute. Whoever can ask at all is answered alike. */
-const CACHE = { ttlMs: 60_000, cacheScope: 'public' } as const
+/** Whoever can ask at all is answered alike. */
+const CACHE = { cacheScope: 'public' } as const

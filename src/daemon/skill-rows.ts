@@ -1,5 +1,6 @@
 import type { Catalog } from '../sync/model/catalog.ts'
 import type { Finding } from '../sync/model/finding.ts'
+import type { Disabled } from '../sync/model/disabled.ts'
 import { uriOf } from '../sync/model/skill-uri.ts'
 import type { Skill, Standing } from '../sync/model/skill.ts'
 import { currentCatalog } from '../sync/publisher.ts'
@@ -7,15 +8,16 @@ import { Store } from '../sync/store/store.ts'
 import { admissionOf } from './admission.ts'
 import { idsOf } from './config.ts'
 import type { Config } from './config.ts'
-import { ControlError } from './control-client.ts'
 
 /** One skill for people and for `--json`: what became of it, and from where it is. */
 export interface SkillRow {
   readonly source: string
   /** The true folder, relative to the source's root. */
   readonly path: string
-  /** Of its SKILL.md; only where it is served. */
+  /** Of its SKILL.md; only where it is served, or would be if nobody had disabled it. */
   readonly uri: string | undefined
+  /** A person took it out of service. */
+  readonly disabled: boolean
   readonly name: string | undefined
   readonly description: string | undefined
   readonly standing: Standing
@@ -39,23 +41,31 @@ export interface SkillRow {
  */
 export async function readRows(config: Config): Promise<SkillRow[]> {
   const store = await Store.openExisting(config.state)
-  return store === undefined ? [] : rowsOf(await currentCatalog(store, idsOf(config), admissionOf(config)))
+  if (store === undefined) return []
+  await store.decisions.read()
+  return rowsOf(await currentCatalog(store, idsOf(config), admissionOf(config)), store.decisions.disabled)
 }
 
 /** In the order of sources and paths. */
-function rowsOf(catalog: Catalog): SkillRow[] {
+function rowsOf(catalog: Catalog, disabled: Disabled): SkillRow[] {
   return catalog.snapshots.flatMap(({ source, revision, skills }) =>
-    skills.map((skill) => rowOf(skill, source, revision)),
+    skills.map((skill) => rowOf(skill, source, revision, disabled.get(source)?.has(skill.path) === true)),
   )
 }
 
-function rowOf(skill: Skill, source: string, revision: { readonly commit: string; readonly ref: string }): SkillRow {
+function rowOf(
+  skill: Skill,
+  source: string,
+  revision: { readonly commit: string; readonly ref: string },
+  disabled: boolean,
+): SkillRow {
   const { path, name, description, standing, digest, size, findings, servedPath } = skill
   const isServed = (standing === 'served' || standing === 'unlisted') && servedPath !== undefined
   return {
     source,
     path,
     uri: isServed ? uriOf(source, `${servedPath}/SKILL.md`) : undefined,
+    disabled,
     name,
     description,
     standing,
@@ -71,23 +81,4 @@ function rowOf(skill: Skill, source: string, revision: { readonly commit: string
     })),
     findings,
   }
-}
-
-/** The one that a person means: by URI, by `source/path`, by path or by name. Which of several is for the person to say. */
-export function theOnly(all: readonly SkillRow[], asked: string): SkillRow {
-  const rows = matching(all, asked)
-  const [row, ...others] = rows
-  if (row === undefined)
-    throw new ControlError('unknown-skill', `No skill is called "${asked}"; skillsyncd list shows them`)
-  if (others.length === 0) return row
-  const candidates = rows.map(({ source, path }) => `${source}/${path}`).join(', ')
-  throw new ControlError('ambiguous-skill', `"${asked}" can mean ${rows.length} skills: ${candidates}`)
-}
-
-function matching(rows: readonly SkillRow[], asked: string): SkillRow[] {
-  const exact = rows.filter(
-    ({ uri, source, path }) => uri === asked || uri === `${asked}/SKILL.md` || `${source}/${path}` === asked,
-  )
-  if (exact.length > 0) return exact
-  return rows.filter(({ path, name }) => path === asked || name === asked)
 }

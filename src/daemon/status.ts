@@ -1,6 +1,7 @@
 import type { Catalog } from '../sync/model/catalog.ts'
 import type { Finding } from '../sync/model/finding.ts'
 import { UNDECIDED, type Decision, type Decisions } from '../sync/model/decisions.ts'
+import type { Disabled } from '../sync/model/disabled.ts'
 import { askedText } from '../sync/model/revision.ts'
 import { tallyOf } from '../sync/model/snapshot.ts'
 import type { Snapshot, Tally } from '../sync/model/snapshot.ts'
@@ -44,6 +45,8 @@ export interface SourceStatus {
   readonly update: 'auto' | 'locked' | 'review'
   /** What a person decided about it; empty where nothing. */
   readonly decision: Decision
+  /** The skills that a person disabled, there or not: how many, and the folders of the first of them. */
+  readonly disabled: { readonly count: number; readonly paths: readonly string[] }
   /** What is served, and from which commit. */
   readonly served: { readonly commit: string; readonly ref: string; readonly signers?: Signers } | undefined
   /** The commit that the upstream's ref pointed to when it last answered. Equal to the served one: up to date. */
@@ -76,6 +79,7 @@ export interface StatusInput {
   readonly catalog: Catalog
   readonly recordOf: (id: SourceId) => SourceRecord | undefined
   readonly decisions: Decisions
+  readonly disabled: Disabled
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   /** Undefined where no daemon runs. */
   readonly startedAt: Date | undefined
@@ -100,22 +104,27 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
   const snapshot = input.catalog.snapshots.find((candidate) => candidate.source === source.id)
   const record = input.recordOf(source.id)
   const { revision, lastSuccess } = record ?? {}
+  const disabled = input.disabled.get(source.id) ?? new Set<string>()
   return {
     id: source.id,
     url: source.url,
     ref: typeof source.ref === 'object' ? askedText(source.ref) : source.ref,
     update: source.update,
     decision: input.decisions.get(source.id) ?? UNDECIDED,
+    disabled: { count: disabled.size, paths: [...disabled].slice(0, MOST_DISABLED) },
     served: snapshot && servedOf(snapshot),
     upstream: revision && lastSuccess !== undefined ? { commit: revision.commit, at: lastSuccess } : undefined,
     lastAttempt: record?.lastAttempt,
     lastSuccess,
     nextPoll: input.nextPolls.get(source.id)?.toISOString(),
     condition: record?.condition && conditionOf(record.condition, configured),
-    tally: tallyOf(snapshot?.skills ?? []),
+    tally: tallyOf(snapshot?.skills ?? [], disabled),
     findings: snapshot === undefined ? [] : findingsOf(snapshot),
   }
 }
+
+/** A status fits into a line of the socket, however many there are: skillsyncd list shows all. */
+const MOST_DISABLED = 20
 
 function servedOf({ revision, proof }: Snapshot): NonNullable<SourceStatus['served']> {
   const { commit, ref } = revision

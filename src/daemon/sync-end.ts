@@ -35,7 +35,8 @@ export function syncEndOf(source: string, outcome: Outcome): SyncEnd {
     case 'unchanged':
       return { source, outcome: 'unchanged', ...placeOf(outcome.revision), ...toldOf(outcome.drift) }
     case 'updated': {
-      const skills = tallyOf(outcome.snapshot.skills)
+      // What a pull found; what people disabled of it is the status's to tell.
+      const { disabled: _none, ...skills } = tallyOf(outcome.snapshot.skills)
       return { source, outcome: 'updated', ...placeOf(outcome.revision), skills, ...toldOf(outcome.drift) }
     }
     default:

@@ -1,9 +1,9 @@
 import { EMPTY_CATALOG, buildCatalog } from './model/catalog.ts'
 import type { Catalog } from './model/catalog.ts'
+import type { Disabled } from './model/disabled.ts'
 import type { Cause, Generation } from './model/generation.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { SourceId } from './model/source-id.ts'
-
 import type { Store } from './store/store.ts'
 import type { Current } from './take.ts'
 
@@ -18,12 +18,15 @@ export class Publisher {
   readonly #store: Store
   readonly #order: readonly SourceId[]
   #current: ReadonlyMap<SourceId, Current>
+  #generation: Generation | undefined
+  #built: { readonly disabled: Disabled; readonly catalog: Catalog } | undefined
   #last: Promise<unknown> = Promise.resolve()
 
-  private constructor(store: Store, order: readonly SourceId[], current: ReadonlyMap<SourceId, Current>) {
+  private constructor(store: Store, order: readonly SourceId[], loaded: Loaded | undefined) {
     this.#store = store
     this.#order = order
-    this.#current = current
+    this.#current = new Map(loaded?.held.map((entry) => [entry.held.source, entry]))
+    this.#generation = loaded?.generation
   }
 
   /**
@@ -36,9 +39,17 @@ export class Publisher {
     admits: Admission,
   ): Promise<{ publisher: Publisher; catalog: Catalog; refused: readonly SourceId[] }> {
     const loaded = await load(store, order, admits)
-    const current = new Map(loaded?.held.map((entry) => [entry.held.source, entry]))
-    const publisher = new Publisher(store, order, current)
-    return { publisher, catalog: catalogOf(loaded), refused: loaded?.refused ?? [] }
+    const publisher = new Publisher(store, order, loaded)
+    return { publisher, catalog: publisher.catalog, refused: loaded?.refused ?? [] }
+  }
+
+  /** What is to be served: the newest generation, without what is disabled at this moment. */
+  get catalog(): Catalog {
+    const { disabled } = this.#store.decisions
+    if (this.#built?.disabled === disabled) return this.#built.catalog
+    const catalog = catalogOf(this.#generation, this.#inOrder(this.#current), disabled)
+    this.#built = { disabled, catalog }
+    return catalog
   }
 
   currentOf(source: SourceId): Current | undefined {
@@ -72,23 +83,31 @@ export class Publisher {
       if (current === undefined) next.delete(source)
       else next.set(source, current)
     }
-    const inOrder = this.#order.flatMap((source) => next.get(source) ?? [])
-    const held = inOrder.map((entry) => entry.held)
-    const generation = await this.#store.generations.publish(held, now, cause)
+    const held = this.#inOrder(next).map((entry) => entry.held)
+    this.#generation = await this.#store.generations.publish(held, now, cause)
     this.#current = next
-    return buildCatalog(
-      generation,
-      inOrder.map((entry) => entry.snapshot),
-    )
+    this.#built = undefined
+    return this.catalog
+  }
+
+  #inOrder(current: ReadonlyMap<SourceId, Current>): Current[] {
+    return this.#order.flatMap((source) => current.get(source) ?? [])
   }
 }
 
-/** The catalog of what the store has of these sources now: what a process that only reads it serves. */
+/**
+ * The catalog of what the store has of these sources now: what a process that only reads it serves. What is disabled is what
+ * this process last read of it.
+ */
 export async function currentCatalog(store: Store, sources: readonly SourceId[], admits: Admission): Promise<Catalog> {
-  return catalogOf(await load(store, sources, admits))
+  const loaded = await load(store, sources, admits)
+  return catalogOf(loaded?.generation, loaded?.held ?? [], store.decisions.disabled)
 }
 
-/** The catalog that a generation was published as; undefined where that is not whole any more. */
+/**
+ * The catalog of an earlier generation; undefined where that is not whole any more. Without what is disabled now: of what was
+ * disabled then nothing is known.
+ */
 export async function pastCatalog(store: Store, number: number): Promise<Catalog | undefined> {
   if (number === 0) return EMPTY_CATALOG
   const generation = await store.generations.read(number)
@@ -99,14 +118,15 @@ export async function pastCatalog(store: Store, number: number): Promise<Catalog
     if (snapshot === undefined) return undefined
     snapshots.push(snapshot)
   }
-  return buildCatalog(generation, snapshots)
+  return buildCatalog(generation, snapshots, store.decisions.disabled)
 }
 
-function catalogOf(loaded: Loaded | undefined): Catalog {
-  if (loaded === undefined) return EMPTY_CATALOG
+function catalogOf(generation: Generation | undefined, held: readonly Current[], disabled: Disabled): Catalog {
+  if (generation === undefined) return EMPTY_CATALOG
   return buildCatalog(
-    loaded.generation,
-    loaded.held.map(({ snapshot }) => snapshot),
+    generation,
+    held.map(({ snapshot }) => snapshot),
+    disabled,
   )
 }
 

@@ -45,10 +45,10 @@ export interface Rules {
 /** Digest of everything besides the tree that a survey depends on. */
 export function rulesOf({ selection, limits }: Rules): string {
   // `strict` changes no finding, but whether the commit is taken at all: a source that turns it on is looked at anew.
-  const { root, include, exclude, unlisted, names, lfs, hiddenUnicode, strict } = selection
+  const { root, include, exclude, unlisted, names, nested, lfs, hiddenUnicode, strict } = selection
   const { skill, frontmatter, fetch } = limits
   const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth, fetch.segmentBytes]
-  const choices = [names, lfs, hiddenUnicode, strict]
+  const choices = [names, nested, lfs, hiddenUnicode, strict]
   const rules = JSON.stringify([SURVEY_VERSION, root, include, exclude, unlisted, choices, figures])
   return createHash('sha256').update(rules).digest('hex')
 }
@@ -103,7 +103,8 @@ class Surveyor {
     await this.#take(resolved.flatMap(blobsOf))
     const fresh = await this.#readAll(resolved)
     const isUnlisted = matcher(this.#selection.unlisted)
-    const skills = place([...found.kept.skills, ...fresh], { names: this.#selection.names, isUnlisted })
+    const { names, nested } = this.#selection
+    const skills = place([...found.kept.skills, ...fresh], { names, nested, isUnlisted })
     const unusable = found.unusable.map((path) => unusableFinding(path, 'A folder that is not looked into'))
     const findings = inPathOrder([...found.kept.findings, ...found.submodules.map(submoduleFinding), ...unusable])
     const folders = decidedByTheirId(found.folders, leaningOnLinks(found, linked), decidedByNeighbours(skills))

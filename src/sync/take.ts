@@ -166,7 +166,10 @@ export function storedSkill(skill: Skill): StoredSkill {
 
 /** `strict: true`: a commit that holds an invalid skill is refused whole, the last good one stays. */
 function refuseInvalid(skills: readonly Skill[]): void {
-  const invalid = skills.filter(({ standing }) => standing === 'withheld' || standing === 'tools')
+  const invalid = skills.filter(
+    ({ standing, findings }) =>
+      (standing === 'withheld' || standing === 'tools') && !findings.some(({ rule }) => rule === 'nested-skill'),
+  )
   const [first] = invalid
   if (first === undefined) return
   const why = first.findings.map(({ message }) => message).join('; ')

@@ -1,6 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Peer } from '../support/peer.ts'
-import { KINDS, digestOf, itemsOf, openScene, walkPages } from './peers.ts'
+import { Desk, skills } from '../scenarios/desk.ts'
+import { serve } from '../support/served.ts'
+import {
+  EXACT,
+  KINDS,
+  contentOf,
+  digestOf,
+  everyPeer,
+  expectInvalidParams,
+  findingsAt,
+  itemsOf,
+  openScene,
+  walkPages,
+} from './peers.ts'
 import type { Entry, Scene } from './peers.ts'
 
 let scene: Scene
@@ -29,6 +42,48 @@ test.each(KINDS)(
     expect(entries.has(scene.uri('outer/broken'))).toBe(false)
   },
 )
+
+// Before any case that commits: the fixture knows what its first commit holds.
+test('C088: with nested: as-files the inner skill is files of the outer one alone, which is as it was', async () => {
+  const { fixture } = scene
+  await using served = await serve(fixture.repository, { source: [...EXACT, 'nested: as-files'] })
+  await using peers = await everyPeer(served)
+  const own = fixture.listed.filter((skill) => skill !== 'outer/inner').map((skill) => scene.uri(skill))
+
+  for (const peer of peers.all) {
+    const entries = await entriesOf(peer)
+    const inner = await peer.call('skills/get', { uri: scene.uri('outer/inner') })
+
+    expect([...entries.keys()].toSorted()).toEqual(own.toSorted())
+    expect(entries.get(scene.uri('outer'))).toEqual(scene.entry('outer'))
+    expectInvalidParams(inner)
+    for (const [path, bytes] of fixture.filesOf('outer'))
+      expect(contentOf(await peer.call('resources/read', { uri: scene.uri('outer', path) })).bytes).toEqual(bytes)
+  }
+  expect(findingsAt(served, 'outer/inner')).toMatchObject([
+    { rule: 'nested-skill', message: expect.stringContaining('"outer"') },
+  ])
+})
+
+test('C088: an edit of nested takes effect at the next pull, both ways, and every file can be read after it', async () => {
+  await using desk = await Desk.open()
+  await desk.repository.commit({
+    ...skills('outer', 'beside'),
+    'outer/in/SKILL.md': skills('in')['in/SKILL.md']!,
+    'outer/in/data.md': 'data\n',
+  })
+  const seen: string[][] = []
+  for (const source of [[], ['nested: as-files'], ['nested: as-files', 'strict: true'], []]) {
+    desk.source = source
+    await desk.start()
+    await desk.sync()
+    seen.push(desk.names())
+  }
+
+  const all = ['beside', 'outer', 'in']
+  const withoutInner = ['beside', 'outer']
+  expect(seen).toEqual([all, withoutInner, withoutInner, all])
+})
 
 test.each(KINDS)(
   'C086: a change in an inner skill changes its set and the outer one, and no other (%s)',

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { KINDS, contentOf, openScene, resultOf } from './peers.ts'
+import { Repository } from '../support/repository.ts'
+import { serve } from '../support/served.ts'
+import { KINDS, contentOf, everyPeer, openScene, resultOf } from './peers.ts'
 import type { Scene } from './peers.ts'
 
 const READ = 'resources/read'
@@ -38,6 +40,29 @@ test.each(KINDS)('C090: the content of a file carries caching hints on the moder
   const { ttlMs, cacheScope } = result
   const hints = { ttlMs: expect.any(Number), cacheScope: expect.stringMatching(/^(public|private)$/) }
   expect({ ttlMs, cacheScope }).toEqual(peer.era === 'modern' ? hints : {})
+})
+
+test('C090: how long every answer may be kept is what serve.ttl says', async () => {
+  await using repository = await Repository.create()
+  await repository.commit({ 'a/SKILL.md': '---\nname: a\ndescription: A\n---\n' })
+  await using served = await serve(repository, { config: ['serve: { ttl: 5s }'] })
+  await using peers = await everyPeer(served)
+  const [root, uri] = ['skill://fx/a', 'skill://fx/a/SKILL.md']
+  const asked = [
+    ['skills/list', {}],
+    ['skills/get', { uri }],
+    ['resources/list', {}],
+    ['resources/templates/list', {}],
+    [READ, { uri }],
+    ['resources/directory/read', { uri: root }],
+  ] as const
+
+  for (const peer of peers.all) {
+    const replies = await Promise.all(asked.map(([method, params]) => peer.call(method, params)))
+
+    const kept = [peer.opening, ...replies].map((reply) => resultOf(reply).ttlMs)
+    expect(kept).toEqual(kept.map(() => (peer.era === 'modern' ? 5_000 : undefined)))
+  }
 })
 
 test.each(KINDS)('C091: a directory cannot be read as a file (%s)', async (kind) => {

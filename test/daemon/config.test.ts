@@ -43,6 +43,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
         exclude: [],
         unlisted: [],
         names: 'remap',
+        nested: 'as-skills',
         strict: false,
         lfs: 'withhold',
         hiddenUnicode: 'note',
@@ -54,7 +55,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
       proxy: { kind: 'variables' },
     },
   ])
-  expect(config.serve).toEqual({ http: { host: '127.0.0.1', port: 8741 }, instructions: undefined })
+  expect(config.serve).toEqual({ http: { host: '127.0.0.1', port: 8741 }, ttlMs: 60_000, instructions: undefined })
   expect(config.state).toBe('/home/ada/.local/state/skillsyncd')
   expect(config.retention).toEqual({ generations: 3, youngerThanMs: 86_400_000, bytes: 2 ** 33 })
   expect(config.limits.fetches).toEqual({ concurrency: 4, perHost: 2 })
@@ -68,7 +69,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
     .replaceAll(/^# (?=(?:state|lock|retention|programs|limits|gate|defaults):)/gm, '')
     .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
-      /^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|signed|instructions|username|passphrase): )/gm,
+      /^( +)# (?=(?:unlisted|update|names|nested|strict|lfs|policy|signed|ttl|instructions|username|passphrase): )/gm,
       '$1',
     )
     .replaceAll(/^( +)# (?=(?:webhook|operations):$|  (?:provider|secret|host|port): )/gm, '$1')
@@ -82,6 +83,8 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.retention).toEqual(parse(text).retention)
   expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
   expect(config.programs).toEqual(parse(text).programs)
+  expect(config.sources[0]?.source.nested).toBe('as-skills')
+  expect(config.serve.ttlMs).toBe(60_000)
   expect(config.serve.instructions).toMatch(/^The skills of our team/)
   expect(config.sources[0]?.webhook?.provider).toBe('github')
   expect(config.serve.operations).toEqual({ host: '127.0.0.1', port: 8742 })

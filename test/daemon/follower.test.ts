@@ -90,6 +90,31 @@ test('P3: a follower that follows the lock looks at it again, although the gener
   expect(uris(follower)).toEqual(locked)
 })
 
+test('a skill that is disabled is noticed by itself, and stays so where the decisions are damaged', async () => {
+  await using desk = await Desk.open()
+  await desk.publish(1, 2)
+  await using follower = await desk.follow()
+  const { decisions } = desk.store
+  const [source] = follower.registry.catalog.snapshots
+  const [first] = source!.skills
+  const changed = nextChange(follower)
+
+  await decisions.disable(source!.source, first!.path, true)
+  await changed
+  const without = uris(follower)
+  await writeFile(decisions.file, '{')
+  await desk.publish(1, 2, 3)
+  await follower.look()
+  const damaged = uris(follower)
+  await writeFile(decisions.file, '{"sources":{}}')
+  await follower.look()
+
+  expect(without).toEqual(['skill://team/skill-2/SKILL.md'])
+  expect(damaged).toEqual(['skill://team/skill-2/SKILL.md', 'skill://team/skill-3/SKILL.md'])
+  expect(desk.lines()).toMatchObject([{ event: 'decisions-not-read' }, { event: 'recovered' }])
+  expect(uris(follower)).toHaveLength(3)
+})
+
 test('a source that is not in the configuration is not served', async () => {
   await using desk = await Desk.open('other')
   await desk.publish(1)

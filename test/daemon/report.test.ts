@@ -136,6 +136,7 @@ const TEAM: Source = {
   exclude: [],
   unlisted: [],
   names: 'remap',
+  nested: 'as-skills',
   strict: false,
   lfs: 'withhold',
   hiddenUnicode: 'note',

@@ -30,7 +30,8 @@ test('before anything was pulled a source has neither a commit nor a time', () =
         ref: 'main',
         update: 'auto',
         decision: {},
-        tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0 },
+        disabled: { count: 0, paths: [] },
+        tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, disabled: 0 },
         findings: [],
       },
     ],
@@ -73,13 +74,31 @@ test('the parts of a tally add up, and findings of withheld skills come first', 
 
   const [source] = statusOf(input({ catalog })).sources
 
-  expect(source?.tally).toEqual({ seen: 5, clean: 1, noted: 2, tools: 1, withheld: 1 })
+  expect(source?.tally).toEqual({ seen: 5, clean: 1, noted: 2, tools: 1, withheld: 1, disabled: 0 })
   expect(source?.findings.map(({ standing, message }) => [standing, message])).toEqual([
     ['withheld', 'withheld'],
     ['tools', 'tools'],
     ['served', 'noted'],
     ['unlisted', 'unlisted'],
   ])
+})
+
+test('a skill that is disabled counts as nothing else, and its folder is named, there or not', () => {
+  const served = skill('served', [])
+  const disabled = new Map([[TEAM, new Set([served.path, 'gone'])]])
+
+  const [source] = statusOf(input({ catalog: catalogOf(served, skill('served', [])), disabled })).sources
+
+  expect(source?.tally).toEqual({ seen: 2, clean: 1, noted: 0, tools: 0, withheld: 0, disabled: 1 })
+  expect(source?.disabled).toEqual({ count: 2, paths: [served.path, 'gone'] })
+})
+
+test('however many skills are disabled, a status stays a line', () => {
+  const paths = Array.from({ length: 10_000 }, (_, index) => `folder-${index}`)
+
+  const [source] = statusOf(input({ disabled: new Map([[TEAM, new Set(paths)]]) })).sources
+
+  expect(source?.disabled).toEqual({ count: 10_000, paths: paths.slice(0, 20) })
 })
 
 test('a status without its findings gets the same ones back from the catalog', () => {
@@ -109,6 +128,7 @@ function input(parts: Partial<StatusInput>): StatusInput {
   const none = {
     recordOf: () => undefined,
     decisions: new Map(),
+    disabled: new Map(),
     nextPolls: new Map(),
     startedAt: undefined,
     http: undefined,

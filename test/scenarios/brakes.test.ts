@@ -310,25 +310,29 @@ test('what is held, and what can be rolled back to within the retention, is neve
   expect((await readdir(join(desk.state, 'skills'))).length).toBeLessThanOrEqual(4)
 })
 
-test.each(['', '{', '{"sources":{"team":{"frozen":{"commit":"main"}}}}', '{"sources":{"Team":{}}}'])(
-  'decisions that cannot be read stop every pull by name, and are left as they are: %j',
-  async (text) => {
-    await using desk = await Desk.open()
-    await desk.repository.commit(skills('one'))
-    await desk.start()
-    await desk.decide('pause')
-    const file = join(desk.state, 'decisions.json')
-    await writeFile(file, text)
+test.each([
+  '',
+  '{',
+  '{"sources":{"team":{"frozen":{"commit":"main"}}}}',
+  '{"sources":{"Team":{}}}',
+  '{"disabled":{"team":"one"},"sources":{}}',
+  '{"disabled":{"team":[1]},"sources":{}}',
+])('decisions that cannot be read stop every pull by name, and are left as they are: %j', async (text) => {
+  await using desk = await Desk.open()
+  await desk.repository.commit(skills('one'))
+  await desk.start()
+  await desk.decide('pause')
+  const file = join(desk.state, 'decisions.json')
+  await writeFile(file, text)
 
-    await desk.start()
-    const outcome = await desk.sync()
+  await desk.start()
+  const outcome = await desk.sync()
 
-    expect(outcome).toMatchObject({
-      kind: 'failed',
-      error: { code: 'store-failed', message: expect.stringContaining(file) },
-    })
-  },
-)
+  expect(outcome).toMatchObject({
+    kind: 'failed',
+    error: { code: 'store-failed', message: expect.stringContaining(file) },
+  })
+})
 
 test('a decision about a source that does not exist any more is kept, and disturbs nobody', async () => {
   await using desk = await Desk.open()

@@ -23,6 +23,7 @@ function source(ref: AskedRef, more: Partial<Source> = {}): Source {
     exclude: [],
     unlisted: [],
     names: 'remap',
+    nested: 'as-skills',
     strict: false,
     lfs: 'withhold',
     hiddenUnicode: 'note',

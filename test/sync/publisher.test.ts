@@ -55,6 +55,22 @@ test('a store without a generation is an empty catalog, and stays one until some
   expect(await opened.store.generations.numbers()).toEqual([])
 })
 
+test('a skill that is disabled while something is being published is not in what is served after it', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const [changed, cause] = await pulled(opened.store, 'team', numbered(1), numbered(2))
+  const skill = numbered(1).skill
+
+  const publishing = publisher.publish(changed, cause, NOW, STEADY)
+  await opened.store.decisions.disable(TEAM, skill.path, true)
+  await publishing
+
+  expect(urisOf(publisher.catalog)).toEqual(['skill://team/skill-2/SKILL.md'])
+  await opened.store.decisions.disable(TEAM, skill.path, false)
+  expect(urisOf(publisher.catalog)).toHaveLength(2)
+  expect(publisher.catalog).toBe(publisher.catalog)
+})
+
 test('what is published is on the disk, and is what the next process begins with', async () => {
   await using opened = await openStore()
   const { publisher } = await Publisher.open(opened.store, BOTH, all)

@@ -82,6 +82,7 @@ export function rulesWith(edit: Edited = {}): Rules {
       exclude: [],
       unlisted: [],
       names: 'remap',
+      nested: 'as-skills',
       strict: false,
       lfs: 'withhold',
       hiddenUnicode: 'note',
@@ -99,6 +100,7 @@ export const rules: fc.Arbitrary<Rules> = fc
     exclude: fc.constantFrom([], [], [], ['**/a'], ['b/**', 'r/b/**']),
     unlisted: fc.constantFrom([], [], ['**/b'], ['c/**']),
     names: fc.constantFrom('remap', 'remap', 'exact'),
+    nested: fc.constantFrom('as-skills', 'as-skills', 'as-files'),
     limits: fc.constantFrom({}, {}, { skill: { files: 3, bytes: 1000 } }),
   })
   .map(rulesWith)

@@ -19,7 +19,7 @@ export const list: Command = {
     await agreeWithDaemon(config, context.signal)
     const onlyServed = context.values['served'] === true
     const wanted = (await readRows(config)).filter(({ source }) => sources.includes(source))
-    const shown = onlyServed ? wanted.filter(({ uri }) => uri !== undefined) : wanted
+    const shown = onlyServed ? wanted.filter(({ uri, disabled }) => uri !== undefined && !disabled) : wanted
     if (context.json) printJson(context, { skills: shown })
     else
       printLines(
@@ -30,11 +30,14 @@ export const list: Command = {
   },
 }
 
-function lineOf({ source, path, uri, name, standing, description }: SkillRow, columns: number): string {
-  const what =
-    uri === undefined
-      ? `${source}/${path} (${standing})`
-      : `${uri.replace(/\/SKILL\.md$/, '')}${standing === 'unlisted' ? ' (unlisted)' : ''}`
+function lineOf(row: SkillRow, columns: number): string {
+  const { name, description } = row
+  const what = `${placeOf(row)}${row.disabled ? ' (disabled)' : ''}`
   const line = printable(`${what.padEnd(48)} ${description?.replaceAll(/\s+/g, ' ') ?? name ?? ''}`)
   return line.length > columns ? `${line.slice(0, columns - 1)}…` : line
+}
+
+function placeOf({ source, path, uri, standing }: SkillRow): string {
+  if (uri === undefined) return `${source}/${path} (${standing})`
+  return `${uri.replace(/\/SKILL\.md$/, '')}${standing === 'unlisted' ? ' (unlisted)' : ''}`
 }

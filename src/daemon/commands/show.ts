@@ -1,6 +1,8 @@
+import { disabledText } from '../decision-text.ts'
 import { printable } from '../log-line.ts'
 import { agreeWithDaemon } from '../requests.ts'
-import { readRows, theOnly } from '../skill-rows.ts'
+import { theOnly } from '../named-skill.ts'
+import { readRows } from '../skill-rows.ts'
 import type { SkillRow } from '../skill-rows.ts'
 import { UsageError, configOf, printJson, printLines } from './command.ts'
 import type { Command } from './command.ts'
@@ -10,7 +12,7 @@ export const show: Command = {
   summary: 'One skill: from which commit, with which files and digests, with which findings',
   operands: { text: 'SKILL', most: 1 },
   details: `
-  SKILL is its URI, SOURCE/PATH, its path or its name.
+  SKILL is its URI, SOURCE/PATH, SOURCE/NAME, its path or its name.
 `,
   async run(context) {
     const [asked] = context.operands
@@ -26,13 +28,14 @@ export const show: Command = {
 }
 
 function linesOf(row: SkillRow): string[] {
-  const { name, path, source, uri, description, standing, commit, ref, digest, size, files, findings } = row
+  const { name, path, source, uri, disabled, description, standing, commit, ref, digest, size, files, findings } = row
   return [
-    `${printable(name ?? path)} (${standing})`,
+    `${printable(name ?? path)} (${disabled ? `${standing}, disabled` : standing})`,
     ...(description === undefined ? [] : [`  ${printable(description.replaceAll(/\s+/g, ' '))}`]),
     ...(uri === undefined ? [] : [`  uri     ${uri}`]),
     `  from    ${source}, ${path === '' ? 'the root' : printable(path)}, ${printable(ref)} at ${commit}`,
     ...(digest === undefined ? [] : [`  digest  ${digest}, ${files.length} files, ${size} bytes`]),
+    ...(disabled ? [`  ! ${printable(disabledText(source, path))}`] : []),
     ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),
     ...files.map(
       (file) =>

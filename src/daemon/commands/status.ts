@@ -1,5 +1,6 @@
 import { EMPTY_CATALOG } from '../../sync/model/catalog.ts'
 import type { Decision } from '../../sync/model/decisions.ts'
+import { NONE_DISABLED } from '../../sync/model/disabled.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Signers } from '../../sync/model/trust.ts'
 import { currentCatalog } from '../../sync/publisher.ts'
@@ -11,7 +12,7 @@ import { VERSION } from '../../serve/version.ts'
 import { ControlError } from '../control-client.ts'
 import { printable } from '../log-line.ts'
 import { request } from '../requests.ts'
-import { decisionTexts } from '../decision-text.ts'
+import { decisionTexts, skillOperand } from '../decision-text.ts'
 import { signersTexts } from '../signer-text.ts'
 import { statusOf, withFindings } from '../status.ts'
 import type { Condition, SourceStatus, Status } from '../status.ts'
@@ -38,6 +39,8 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
   const answer = await request(config, 'status', {}, { signal })
   const store = await Store.openExisting(config.state)
   const ids = idsOf(config)
+  // A daemon says itself what was decided, as it knows it: a damaged file does not keep it from that.
+  const decisions = answer === undefined ? await store?.decisions.read() : undefined
   const catalog = store === undefined ? EMPTY_CATALOG : await currentCatalog(store, ids, admissionOf(config))
   if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog)
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
@@ -45,7 +48,8 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
     config,
     catalog,
     recordOf: (id) => records.get(id),
-    decisions: (await store?.decisions.read()) ?? new Map<SourceId, Decision>(),
+    decisions: decisions ?? new Map<SourceId, Decision>(),
+    disabled: store?.decisions.disabled ?? NONE_DISABLED,
     nextPolls: new Map<SourceId, Date>(),
     startedAt: undefined,
     http: undefined,
@@ -78,12 +82,13 @@ function linesOf(now: Status, all: boolean): string[] {
 
 function sourceLines(source: SourceStatus, all: boolean): string[] {
   const { id, url, ref, update, decision, served, condition, tally, nextPoll } = source
-  const { seen, clean, noted, tools, withheld } = tally
+  const { seen, clean, noted, tools, withheld, disabled } = tally
   const lines = [
     `${id}  ${url}${ref === undefined ? '' : `  ${ref}`}${update === 'auto' ? '' : `  update: ${update}`}`,
     `  ${freshness(source)}`,
     ...signerLines(served?.signers),
-    `  ${seen} SKILL.md: ${clean} served, ${noted} served with a note, ${tools} for tools only, ${withheld} withheld`,
+    `  ${seen} SKILL.md: ${clean} served, ${noted} served with a note, ${tools} for tools only, ${withheld} withheld${disabled === 0 ? '' : `, ${disabled} disabled`}`,
+    ...disabledLines(source),
   ]
   for (const text of decisionTexts(decision, id)) lines.push(`  ${text}`)
   if (nextPoll !== undefined) lines.push(`  next poll ${nextPoll}`)
@@ -91,6 +96,16 @@ function sourceLines(source: SourceStatus, all: boolean): string[] {
     lines.push(`  ! ${condition.code}: ${printable(condition.message)}`, `    ${mendLine(condition)}`)
   return [...lines, ...findingLines(source, all)]
 }
+
+function disabledLines({ id, disabled: { count, paths } }: SourceStatus): string[] {
+  const lines = paths
+    .slice(0, SHOWN_DISABLED)
+    .map((path) => `  disabled until skillsyncd enable ${printable(skillOperand(id, path))}`)
+  const left = count - lines.length
+  return left > 0 ? [...lines, `  ${left} more are disabled; skillsyncd list shows them`] : lines
+}
+
+const SHOWN_DISABLED = 5
 
 function mendLine({ mend, credential }: Condition): string {
   return credential === undefined ? mend : `${mend}: ${printable(credential)}`

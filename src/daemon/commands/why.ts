@@ -5,14 +5,15 @@ import { currentCatalog } from '../../sync/publisher.ts'
 import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
 import { ControlError } from '../control-client.ts'
-import { decisionTexts } from '../decision-text.ts'
+import { decisionTexts, disabledText } from '../decision-text.ts'
 import { followsLock } from '../lock-rules.ts'
 import { printable } from '../log-line.ts'
 import { provenanceOf } from '../provenance.ts'
 import type { LockSide, LockedAs, Provenance } from '../provenance.ts'
 import { agreeWithDaemon } from '../requests.ts'
 import { signersTexts } from '../signer-text.ts'
-import { readRows, theOnly } from '../skill-rows.ts'
+import { theOnly } from '../named-skill.ts'
+import { readRows } from '../skill-rows.ts'
 import type { SkillRow } from '../skill-rows.ts'
 import { UsageError, configOf, printJson, printLines } from './command.ts'
 import type { Command } from './command.ts'
@@ -22,7 +23,7 @@ export const why: Command = {
   summary: 'Why one skill is served as it is, or is not: by which rule, lock and decision, since when',
   operands: { text: 'SKILL', most: 1 },
   details: `
-  SKILL is its URI, SOURCE/PATH, its path or its name.
+  SKILL is its URI, SOURCE/PATH, SOURCE/NAME, its path or its name.
 `,
   async run(context) {
     const [asked] = context.operands
@@ -52,18 +53,19 @@ async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance>
     follows: followsLock(config, source),
     entry: lock?.sources.get(source.id),
   }
-  return provenanceOf({ source, snapshot, skill, uri: row.uri }, side, store)
+  return provenanceOf({ source, snapshot, skill, uri: row.uri, disabled: row.disabled }, side, store)
 }
 
 function linesOf(told: Provenance): string[] {
   const { name, path, standing, source, url, asked, ref, commit, tag, digest, findings } = told
   return [
-    `${printable(name ?? path)} (${standing})`,
+    `${printable(name ?? path)} (${told.disabled ? `${standing}, disabled` : standing})`,
     `  source  ${source}, ${url}`,
     `  ref     ${printable(asked)} -> ${printable(ref)} -> ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`,
     `  rule    ${printable(ruleText(told))}`,
     `  update  ${UPDATES[told.update]}`,
     ...decisionTexts(told.decision, source).map((text) => `  ! ${text}`),
+    ...(told.disabled ? [`  ! ${printable(disabledText(source, path))}`] : []),
     `  lock    ${lockText(told.lock)}`,
     ...signersTexts(told.signers).map((text) => `  signed  ${printable(text)}`),
     ...(digest === undefined ? [] : [`  digest  ${digest}`]),
@@ -103,7 +105,8 @@ function lockText(lock: LockedAs): string {
   }
 }
 
-function sinceText({ since, standing }: Provenance): string {
+function sinceText({ since, standing, disabled }: Provenance): string {
+  if (disabled) return 'not served; a person disabled it'
   if (since === undefined) return standing === 'withheld' ? 'not served; the findings say why' : 'not known'
   const { generation, createdAt, isOldestKept } = since
   return `served with this digest since generation ${generation} of ${createdAt}${isOldestKept ? ', the oldest that is kept, or longer' : ''}`

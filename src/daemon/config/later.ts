@@ -16,7 +16,6 @@ interface Later {
 export const LATER: readonly Later[] = [
   { key: 'sources[].path', message: 'is not in this version yet; url: file:///… takes a git repository on this disk' },
   { key: 'sources[].mcp' },
-  { key: 'sources[].nested', values: (value) => value === 'as-files' },
   { key: 'sources[].contract', values: (value) => value === true },
   { key: 'sources[].docs' },
   { key: 'sources[].archives' },
@@ -42,7 +41,6 @@ export const LATER: readonly Later[] = [
   { key: 'serve.http.tls' },
   { key: 'serve.public' },
   { key: 'serve.oauth' },
-  { key: 'serve.ttl' },
   { key: 'serve.resources' },
   { key: 'serve.index' },
   { key: 'serve.templates' },

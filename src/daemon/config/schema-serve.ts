@@ -94,6 +94,8 @@ export const SERVE = z.strictObject({
     .describe('What is answered without a token, on purpose.'),
   oauth: OAUTH.optional().describe('Accept the access tokens of an authorization server.'),
   instructions: prose(65_536).optional().describe('What clients are told about this server when they connect.'),
-  ttl: duration().optional().describe('How long clients may take a listing for fresh without asking.'),
+  ttl: duration({ most: '365d' })
+    .prefault('1m')
+    .describe('How long clients may take an answer for fresh without asking.'),
   ...SURFACES,
 })

@@ -136,10 +136,8 @@ const SELECTION = {
     .describe('A skill that holds a git LFS pointer: withhold it, or serve the pointer as it is.'),
   nested: z
     .enum(['as-skills', 'as-files'])
-    .optional()
-    .describe(
-      'A skill inside the folder of a skill: a skill of its own too, or files of the outer one. Default: as-skills.',
-    ),
+    .default('as-skills')
+    .describe('A skill inside the folder of a skill: a skill of its own too, or files of the outer one alone.'),
   contract: z
     .boolean()
     .optional()

@@ -35,6 +35,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     serve: {
       http: { host: file.serve.http.host, port: file.serve.http.port },
       operations: file.serve.operations,
+      ttlMs: file.serve.ttl,
       instructions: file.serve.instructions,
     },
     state: file.state === undefined ? environment.state : absolute(file.state),
@@ -80,11 +81,11 @@ function configuredOf(entry: SourceEntry, absolute: Absolute): ConfiguredSource 
 }
 
 function sourceOf(entry: SourceEntry): Source {
-  const { id, url, update, root, include, exclude, unlisted, names, strict, lfs, policy } = entry
+  const { id, url, update, root, include, exclude, unlisted, names, nested, strict, lfs, policy } = entry
   // The table of later keys refuses a file with another kind of source before this is asked.
   if (url === undefined) throw new TypeError('A source of a later version was let through')
   const hiddenUnicode = policy?.['hidden-unicode'] ?? 'note'
-  const selection = { root, include, exclude, unlisted, names, strict, lfs, hiddenUnicode }
+  const selection = { root, include, exclude, unlisted, names, nested, strict, lfs, hiddenUnicode }
   const following = { ref: askedOf(entry), update, brakes: brakesOf(entry), schedule: scheduleOf(entry) }
   return { kind: 'git', id, url, ...following, ...selection }
 }

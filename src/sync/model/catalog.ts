@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { comparePaths } from './digest.ts'
+import { NONE_DISABLED, type Disabled } from './disabled.ts'
 import type { Generation } from './generation.ts'
 import type { JsonObject } from './frontmatter.ts'
 import { baseName, joinPath } from './paths.ts'
@@ -14,7 +15,7 @@ import type { Signers } from './trust.ts'
 export interface Catalog {
   /** The number of the generation it was built from; 0 before there is one. */
   readonly generation: number
-  /** Equal digests mean equal content. Cursors are bound to it. */
+  /** Equal digests mean equal content, and that the same skills are disabled. Cursors are bound to it. */
   readonly digest: string
   readonly snapshots: readonly Snapshot[]
   /** Every skill that is answered for, by the URI of its SKILL.md; those in no list included. */
@@ -60,12 +61,21 @@ export type FolderChild =
   | { readonly kind: 'folder'; readonly uri: string; readonly name: string }
   | { readonly kind: 'file'; readonly uri: string; readonly name: string }
 
-/** Builds the catalog of one generation. The snapshots come in the generation's order. */
-export function buildCatalog(generation: Generation, snapshots: readonly Snapshot[]): Catalog {
+/**
+ * Builds the catalog of one generation. The snapshots come in the generation's order. A skill that is disabled is not in it;
+ * the files of one that lies inside of another skill are files of that one.
+ */
+export function buildCatalog(
+  generation: Generation,
+  snapshots: readonly Snapshot[],
+  disabled: Disabled = NONE_DISABLED,
+): Catalog {
   const builder = new Builder()
-  for (const snapshot of snapshots) builder.add(snapshot)
+  for (const snapshot of snapshots) builder.add(snapshot, disabled.get(snapshot.source))
   const digest = createHash('sha256').update(
-    JSON.stringify(generation.sources.map(({ source, snapshot }) => [source, snapshot])),
+    JSON.stringify(
+      generation.sources.map(({ source, snapshot }) => [source, snapshot, ...(disabled.get(source) ?? [])]),
+    ),
   )
   return { generation: generation.number, digest: digest.digest('hex'), snapshots, ...builder.build() }
 }
@@ -76,13 +86,13 @@ class Builder {
   readonly #folders = new Map<string, Map<string, FolderChild>>()
   readonly #withheld = new Map<string, Skill>()
 
-  add(snapshot: Snapshot): void {
+  add(snapshot: Snapshot, disabled: ReadonlySet<string> | undefined): void {
     const renamed = renamedFolders(snapshot.skills)
     this.#folder(uriOf(snapshot.source, ''))
     // Those of the lists first: a folder that one of them lies in is shown, whoever else has files there.
     const isUnlisted = ({ standing }: Skill): number => (standing === 'unlisted' ? 1 : 0)
     for (const skill of snapshot.skills.toSorted((a, b) => isUnlisted(a) - isUnlisted(b))) {
-      if (skill.servedPath === undefined) continue
+      if (skill.servedPath === undefined || disabled?.has(skill.path) === true) continue
       if (skill.standing === 'withheld')
         this.#withheld.set(uriOf(snapshot.source, `${skill.servedPath}/SKILL.md`), skill)
       else this.#addSkill(snapshot, skill, skill.servedPath, renamed)

@@ -18,6 +18,7 @@ export type FindingRule =
   | 'name-invalid'
   | 'name-unlike-folder'
   | 'name-clash'
+  | 'nested-skill'
   | 'description-missing'
   | 'description-too-long'
   | 'metadata-not-text'

@@ -34,7 +34,10 @@ export interface LockEntry {
   readonly rest: JsonObject
 }
 
-export type LockedSelection = Pick<Source, 'include' | 'exclude' | 'unlisted' | 'names' | 'lfs' | 'hiddenUnicode'>
+export type LockedSelection = Pick<
+  Source,
+  'include' | 'exclude' | 'unlisted' | 'names' | 'nested' | 'lfs' | 'hiddenUnicode'
+>
 
 export interface LockedSkill {
   readonly name: string
@@ -60,8 +63,8 @@ export function entryOf(source: Source, snapshot: Snapshot, earlier?: LockEntry)
   }
 }
 
-function selectionOf({ include, exclude, unlisted, names, lfs, hiddenUnicode }: Source): LockedSelection {
-  return { include, exclude, unlisted, names, lfs, hiddenUnicode }
+function selectionOf({ include, exclude, unlisted, names, nested, lfs, hiddenUnicode }: Source): LockedSelection {
+  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode }
 }
 
 /** Those that anybody is given: what is withheld has no part in it. */
@@ -124,7 +127,7 @@ export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mi
   return differing.map((message) => ({ source: source.id, message }))
 }
 
-const SELECTION_KEYS = ['include', 'exclude', 'unlisted', 'names', 'lfs', 'hiddenUnicode'] as const
+const SELECTION_KEYS = ['include', 'exclude', 'unlisted', 'names', 'nested', 'lfs', 'hiddenUnicode'] as const
 
 function quoted(text: string): string {
   return /^["[]/.test(text) ? text : `"${text}"`

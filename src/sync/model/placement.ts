@@ -7,6 +7,7 @@ import type { Skill } from './skill.ts'
 /** How a source wants its skills to be placed. */
 export interface PlacementRules {
   readonly names: 'remap' | 'exact'
+  readonly nested: 'as-skills' | 'as-files'
   /** Whether a skill at this path is kept out of lists. */
   isUnlisted(path: string): boolean
 }
@@ -22,14 +23,17 @@ export function place(skills: readonly Skill[], rules: PlacementRules): Skill[] 
   return unjudged.map((skill) => placement.place(skill)).toSorted((a, b) => comparePaths(a.path, b.path))
 }
 
-/** The skills that a neighbour keeps out of service. Their files are not stored, so when it goes they are read anew. */
+/**
+ * The skills that a neighbour keeps out of service. Their files are not stored, so when it goes they are read anew. Those that
+ * are files of an outer skill are stored with it.
+ */
 export function decidedByNeighbours(skills: readonly Skill[]): string[] {
   return skills
     .filter((skill) => skill.findings.some((finding) => finding.rule === 'name-clash'))
     .map(({ path }) => path)
 }
 
-const PLACEMENT_RULES: ReadonlySet<string> = new Set(['name-unlike-folder', 'name-clash'])
+const PLACEMENT_RULES: ReadonlySet<string> = new Set(['name-unlike-folder', 'name-clash', 'nested-skill'])
 
 /** The skill as it was before anything was said about its place. Only a skill that could be served is ever judged here. */
 function unplaced(skill: Skill): Skill {
@@ -48,6 +52,8 @@ class Placement {
   readonly #renamed = new Map<string, string>()
   /** Which skill owns a served path, by what a disk that folds case and Unicode forms would make of it. */
   readonly #owners = new Map<string, Skill>()
+  /** True folders of skills that have a path. */
+  readonly #claimed = new Set<string>()
   /** True paths at which something stands: nothing is renamed onto them. */
   readonly #taken: ReadonlySet<string>
 
@@ -63,6 +69,9 @@ class Placement {
     const servedPath = this.#servedPathOf(skill)
     // Withheld for a reason of its own: it keeps a path, so that whoever asks for it is told that reason.
     if (!isServable(skill)) return { ...skill, servedPath }
+    const outer = this.#outerOf(skill)
+    if (outer !== undefined)
+      return { ...skill, standing: 'withheld', servedPath, findings: [...skill.findings, nestedIn(skill, outer)] }
     if (this.#owners.get(foldedPath(servedPath))?.path !== skill.path) return this.#withheld(skill, servedPath)
     const renamed =
       folderMatches(skill) || skill.path === '' ? [] : [unlikeFolder(skill, `is served as "${servedPath}"`)]
@@ -70,7 +79,14 @@ class Placement {
     return { ...skill, standing, servedPath, findings: [...skill.findings, ...renamed] }
   }
 
+  /** The folder of the outermost skill that this one lies in; undefined where it is a skill of its own. */
+  #outerOf({ path }: Skill): string | undefined {
+    if (this.#rules.nested === 'as-skills') return undefined
+    return [...foldersAbove(path)].findLast((above) => this.#claimed.has(above))
+  }
+
   #claim(skill: Skill): void {
+    if (this.#outerOf(skill) !== undefined) return
     const servedPath = this.#servedPathOf(skill)
     const key = foldedPath(servedPath)
     if (this.#owners.has(key)) return
@@ -80,6 +96,7 @@ class Placement {
       if (skill.path !== '') this.#renamed.set(skill.path, servedPath)
     }
     this.#owners.set(key, skill)
+    this.#claimed.add(skill.path)
   }
 
   #servedPathOf(skill: Skill): string {
@@ -141,6 +158,11 @@ function takenPaths(skills: readonly Skill[]): ReadonlySet<string> {
 
 function folderMatches(skill: Skill): boolean {
   return skill.path !== '' && baseName(skill.path) === skill.name
+}
+
+function nestedIn(skill: Skill, outer: string): Finding {
+  const message = `The skill lies inside the skill in "${outer}", and nested is as-files: its files are files of that one alone`
+  return { rule: 'nested-skill', path: skill.path, message }
 }
 
 function unlikeFolder(skill: Skill, what: string): Finding {

@@ -35,13 +35,17 @@ export interface Tally {
   readonly noted: number
   readonly tools: number
   readonly withheld: number
+  /** Disabled by a person, whatever else would have become of it. */
+  readonly disabled: number
 }
 
-export function tallyOf(skills: Iterable<Skill>): Tally {
-  const tally = { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0 }
+/** `disabled`: the folders of those that a person took out of service. */
+export function tallyOf(skills: Iterable<Skill>, disabled: ReadonlySet<string> = new Set()): Tally {
+  const tally = { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, disabled: 0 }
   for (const skill of skills) {
     tally.seen += 1
-    if (skill.standing === 'tools' || skill.standing === 'withheld') tally[skill.standing] += 1
+    if (disabled.has(skill.path)) tally.disabled += 1
+    else if (skill.standing === 'tools' || skill.standing === 'withheld') tally[skill.standing] += 1
     else tally[skill.findings.length === 0 ? 'clean' : 'noted'] += 1
   }
   return tally

@@ -44,6 +44,8 @@ export interface Selection {
   readonly unlisted: readonly string[]
   /** What happens to a skill whose folder is not called as its frontmatter says. */
   readonly names: 'remap' | 'exact'
+  /** A skill inside the folder of a skill: one of its own too, or files of the outer one alone. */
+  readonly nested: 'as-skills' | 'as-files'
   /** Refuse a whole commit that holds an invalid skill, instead of withholding the one skill. */
   readonly strict: boolean
   /** What happens to a skill that holds a git LFS pointer in place of a file. */

@@ -36,9 +36,9 @@ function entryJson(entry: LockEntry): JsonObject {
   }
 }
 
-/** By the names of the configuration. */
-function selectionJson({ hiddenUnicode, ...selection }: LockedSelection): JsonObject {
-  return { ...selection, 'hidden-unicode': hiddenUnicode }
+/** By the names of the configuration. `nested` only where it is not as usual: locks of before it stay as they are. */
+function selectionJson({ hiddenUnicode, nested, ...selection }: LockedSelection): JsonObject {
+  return { ...selection, ...(nested === 'as-files' && { nested }), 'hidden-unicode': hiddenUnicode }
 }
 
 /** The algorithm of an id is part of it: ids of both kinds can stand in one lock. */
@@ -178,13 +178,16 @@ function digestFrom(value: JsonValue | undefined, key: string, refuse: Refuse): 
 
 function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSelection {
   const { include, exclude, unlisted, names, lfs, 'hidden-unicode': hiddenUnicode } = isJsonObject(value) ? value : {}
+  const nested = isJsonObject(value) ? (value['nested'] ?? 'as-skills') : undefined
   if (!isTexts(include) || !isTexts(exclude) || !isTexts(unlisted))
     return refuse('selection', 'its globs are no lists of texts')
   if ((names !== 'remap' && names !== 'exact') || (lfs !== 'withhold' && lfs !== 'pointers'))
     return refuse('selection', '"names" or "lfs" is none that this program knows')
+  if (nested !== 'as-skills' && nested !== 'as-files')
+    return refuse('selection', '"nested" is none that this program knows')
   if (hiddenUnicode !== 'note' && hiddenUnicode !== 'withhold')
     return refuse('selection', '"hidden-unicode" is none that this program knows')
-  return { include, exclude, unlisted, names, lfs, hiddenUnicode }
+  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode }
 }
 
 function isTexts(value: JsonValue | undefined): value is readonly string[] {

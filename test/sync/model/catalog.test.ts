@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { EMPTY_CATALOG, type Catalog } from '../../../src/sync/model/catalog.ts'
+import { EMPTY_CATALOG, buildCatalog, type Catalog } from '../../../src/sync/model/catalog.ts'
 import { readSkillUri } from '../../../src/sync/model/skill-uri.ts'
 import { tallyOf } from '../../../src/sync/model/snapshot.ts'
 import { skillText } from '../../support/scripted-upstream.ts'
@@ -8,6 +8,19 @@ import { surveyed } from '../surveyed.ts'
 import { sourceId } from '../store/samples.ts'
 
 const MINUTE = 120_000
+
+test('the digest is another while other skills are disabled, and the same again after that', async () => {
+  const snapshot = await surveyed({ 'a/SKILL.md': skillText('a'), 'b/SKILL.md': skillText('b') })
+  const generation = { number: 1, createdAt: '', sources: [{ source: snapshot.source, snapshot: 'x' }] }
+  const without = (...paths: readonly string[]): Catalog =>
+    buildCatalog(generation, [snapshot], new Map([[snapshot.source, new Set(paths)]]))
+
+  const digests = [[], ['a'], ['b'], ['a', 'b'], ['gone']].map((paths) => without(...paths).digest)
+
+  expect(new Set(digests).size).toBe(5)
+  expect(without().digest).toBe(buildCatalog(generation, [snapshot]).digest)
+  expect([...without('a').skills.keys()]).toEqual(['skill://team/b/SKILL.md'])
+})
 
 describe('the catalog of any repository', () => {
   test('has one content for each URI, and no two skills at one', { timeout: MINUTE }, async () => {

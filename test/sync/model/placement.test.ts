@@ -4,8 +4,8 @@ import { place, renamedFolders, servedPathOf, type PlacementRules } from '../../
 import type { Skill, Standing } from '../../../src/sync/model/skill.ts'
 import { sample } from '../store/samples.ts'
 
-const REMAP: PlacementRules = { names: 'remap', isUnlisted: () => false }
-const EXACT: PlacementRules = { names: 'exact', isUnlisted: () => false }
+const REMAP: PlacementRules = { names: 'remap', nested: 'as-skills', isUnlisted: () => false }
+const EXACT: PlacementRules = { names: 'exact', nested: 'as-skills', isUnlisted: () => false }
 
 /** A skill before it has a place: its folder, its name, and what lies in it besides SKILL.md. */
 function found(path: string, name: string | undefined, ...files: readonly string[]): Skill {
@@ -171,6 +171,26 @@ describe('a nested skill', () => {
     expect(placed([judged('withheld', 'a', 'b'), found('a/in', 'in')])).toMatchObject({ 'a/in': 'a/in' })
   })
 
+  test('is files of the outermost one alone where that is wanted and that one is served', () => {
+    const rules: PlacementRules = { ...REMAP, nested: 'as-files' }
+    const nest = [found('a', 'a', 'b/SKILL.md', 'b/c/SKILL.md'), found('a/b', 'b', 'c/SKILL.md'), found('a/b/c', 'c')]
+
+    expect(placed(nest, rules)).toEqual({
+      a: 'a',
+      'a/b': 'withheld at a/b (nested-skill)',
+      'a/b/c': 'withheld at a/b/c (nested-skill)',
+    })
+    expect(place(nest, rules).at(-1)?.findings[0]?.message).toContain('inside the skill in "a",')
+    expect(placed([judged('withheld', 'a', 'a'), ...nest.slice(1)], rules)).toMatchObject({
+      'a/b': 'a/b',
+      'a/b/c': 'withheld at a/b/c (nested-skill)',
+    })
+    expect(placed([found('', 'all', 'a/SKILL.md'), found('a', 'a')], rules)).toEqual({
+      '': 'all',
+      a: 'withheld at a (nested-skill)',
+    })
+  })
+
   test('is renamed inside of a folder that is renamed', () => {
     const skills = place([found('a', 'b', 'c/SKILL.md', 'c/ref.md'), found('a/c', 'd', 'ref.md')], REMAP)
 
@@ -222,6 +242,7 @@ describe('for any skills', () => {
     )
   const rules = fc.record({
     names: fc.constantFrom<PlacementRules['names']>('remap', 'exact'),
+    nested: fc.constantFrom('as-skills' as const, 'as-files' as const),
     isUnlisted: fc.constantFrom(
       () => false,
       (path: string) => path.endsWith('b'),

@@ -24,6 +24,26 @@ test('decisions are there again for whoever opens the store next, and none leave
   expect([decisions.of(TEAM), decisions.of(sourceId('other'))]).toEqual([{ frozen }, {}])
 })
 
+test('disabled skills are kept beside the decisions, each once, and neither is lost for the other', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+
+  const news = [
+    await decisions.disable(TEAM, 'b', true),
+    await decisions.disable(TEAM, '', true),
+    await decisions.disable(TEAM, 'b', true),
+    await decisions.disable(sourceId('other'), 'x', true),
+    await decisions.disable(sourceId('other'), 'x', false),
+    await decisions.disable(sourceId('other'), 'x', false),
+  ]
+  await decisions.change(TEAM, () => ({ paused: true }))
+
+  const { decisions: read } = await Store.open(folder.path)
+  expect(await read.read()).toEqual(new Map([[TEAM, { paused: true }]]))
+  expect(news).toEqual([true, true, false, true, true, false])
+  expect(read.disabled).toEqual(new Map([[TEAM, new Set(['', 'b'])]]))
+})
+
 test('decisions that are made at once are all kept, and whoever reads meanwhile finds a whole file', async () => {
   await using folder = await temporaryFolder()
   const { decisions } = await Store.open(folder.path)

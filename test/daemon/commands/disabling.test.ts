@@ -1,0 +1,146 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { World, skill } from '../../e2e/world.ts'
+import { modernHttp, stdio } from '../../support/peer.ts'
+import type { Peer } from '../../support/peer.ts'
+
+const ALPHA = 'skill://team/alpha/SKILL.md'
+
+test('C240: disable and enable take effect at once, heed no case, and a second time nothing', async () => {
+  await using world = await World.create()
+  await world.synced()
+  const { home } = world
+  const url = await home.start('start').line()
+  await using peer = await modernHttp(url)
+  await using follower = await stdio(['--config', home.configFile], 'modern', home.env)
+  const heard = await follower.subscribe([ALPHA])
+
+  const ends = [await home.run('disable', 'TEAM/Alpha', '--json'), await home.run('disable', 'team/alpha')]
+  const gone = await found(peer)
+  await heard.next((message) => message.params?.uri === ALPHA)
+  const updates = heard.messages.filter(({ params }) => params?.uri === ALPHA).length
+  const told = [await home.run('status'), await home.run('list'), await home.run('show', 'alpha')]
+  told.push(await home.run('why', 'Team/alpha'))
+  const back = [await home.run('enable', ALPHA.toUpperCase()), await home.run('enable', 'alpha')]
+
+  expect(ends.map(({ status, stderr }) => [status, stderr])).toEqual([
+    [0, ''],
+    [0, ''],
+  ])
+  expect(JSON.parse(ends[0]!.stdout)).toEqual({
+    skills: [{ source: 'team', path: 'alpha', uri: ALPHA, already: false, disabled: true }],
+    unknown: [],
+  })
+  expect(ends[1]?.stdout).toBe(
+    'team/alpha: already disabled: in no list, and clients do not find it, until skillsyncd enable team/alpha\n',
+  )
+  expect([gone, updates]).toEqual([false, 1])
+  expect(told[0]?.stdout).toContain('0 withheld, 1 disabled\n  disabled until skillsyncd enable team/alpha\n')
+  expect(told[1]?.stdout).toContain('skill://team/alpha (disabled)')
+  for (const { stdout } of told.slice(2)) {
+    expect(stdout).toContain('alpha (served, disabled)')
+    expect(stdout).toContain('until skillsyncd enable team/alpha')
+  }
+  expect(back.map(({ status, stdout }) => [status, stdout])).toEqual([
+    [0, 'team/alpha: enabled\n'],
+    [0, 'team/alpha: already enabled\n'],
+  ])
+  expect(await found(peer)).toBe(true)
+})
+
+test('C240: a name that no skill has is a warning with status 1, changes nothing, and keeps no other from its decision', async () => {
+  await using world = await World.create()
+  await world.synced()
+  const { home } = world
+
+  const unknown = await home.run('disable', 'team/nobody')
+  const decisions = await readFile(join(home.state, 'decisions.json'), 'utf8').catch(() => 'none')
+  const beside = await home.run('disable', 'nobody', 'alpha', '--json')
+  const nothing = await home.run('disable')
+
+  expect([unknown.status, unknown.stdout, decisions]).toEqual([1, '', 'none'])
+  expect(unknown.stderr).toContain('no skill is called "team/nobody", so nothing was changed for it')
+  expect(beside.status).toBe(1)
+  expect(JSON.parse(beside.stdout)).toMatchObject({ skills: [{ path: 'alpha', already: false }], unknown: ['nobody'] })
+  expect([nothing.status, nothing.stdout]).toEqual([2, ''])
+})
+
+test('C240: a name that several skills have changes none, and the error lists them', async () => {
+  await using world = await World.create()
+  await world.repository.commit({ 'a/beta/SKILL.md': skill('beta', 'one'), 'b/beta/SKILL.md': skill('beta', 'two') })
+  await world.synced()
+
+  const both = await world.home.run('disable', 'alpha', 'team/beta')
+  const one = await world.home.run('disable', 'team/b/beta')
+
+  expect([both.status, both.stdout, one.status]).toEqual([1, '', 0])
+  expect(both.stderr).toContain('"team/beta" can mean 2 skills: team/a/beta, team/b/beta')
+  const decisions: unknown = JSON.parse(await readFile(join(world.home.state, 'decisions.json'), 'utf8'))
+  expect(decisions).toEqual({ sources: {}, disabled: { team: ['b/beta'] } })
+})
+
+test('what was disabled without a daemon is so for the next one, through pulls and while its source does not have it', async () => {
+  await using world = await World.create(['every: 1h', 'brakes: { mass_deletion: follow }'])
+  await world.synced()
+  const { home, repository } = world
+  const text = skill('alpha', 'changed')
+
+  const disabled = await home.run('disable', 'alpha', '--offline')
+  const daemon = home.start('start', '--offline')
+  await using peer = await modernHttp(await daemon.line())
+  const restarted = await found(peer)
+  await daemon.stop()
+  await repository.commit({ alpha: null, 'beta/SKILL.md': skill('beta', 'first') })
+  await world.synced()
+  const absent = await home.run('status')
+  const again = await home.run('disable', 'team/alpha')
+  await repository.commit({ 'alpha/SKILL.md': text })
+  await world.synced()
+  await using next = await modernHttp(await home.start('start').line())
+  const pulled = await found(next)
+  const enabled = await home.run('enable', 'alpha')
+
+  expect([disabled.status, again.status, enabled.status]).toEqual([0, 0, 0])
+  expect([restarted, pulled]).toEqual([false, false])
+  expect(absent.stdout).toContain('disabled until skillsyncd enable team/alpha')
+  expect(again.stdout).toContain('already disabled')
+  const { result } = await next.call('resources/read', { uri: ALPHA })
+  expect(result.contents[0].text).toBe(text)
+})
+
+test('with a lock that is followed a skill is disabled and enabled as without one', async () => {
+  await using world = await World.create()
+  await world.synced()
+  const { home } = world
+  expect(await home.run('lock')).toMatchObject({ status: 0 })
+
+  const alone = await home.run('disable', 'alpha', '--frozen')
+  await using peer = await modernHttp(await home.start('start', '--frozen').line())
+  const gone = await found(peer)
+  const enabled = await home.run('enable', 'alpha')
+
+  expect([alone.status, gone, enabled.status, await found(peer)]).toEqual([0, false, 0, true])
+})
+
+test('where the decisions cannot be read nothing is disabled, and the file is left as it is', async () => {
+  await using world = await World.create()
+  await world.synced()
+  const file = join(world.home.state, 'decisions.json')
+  await writeFile(file, '{"disabled":')
+
+  const end = await world.home.run('disable', 'alpha')
+
+  expect([end.status, await readFile(file, 'utf8')]).toEqual([1, '{"disabled":'])
+  expect(end.stderr).toContain('it is damaged')
+})
+
+/** Whether the client is given the skill: both lists and a read say the same. */
+async function found(peer: Peer): Promise<boolean> {
+  const { result: skills } = await peer.call('skills/list')
+  const { error } = await peer.call('resources/read', { uri: ALPHA })
+  const isListed = skills.skills.some(({ uri }: { uri: string }) => uri === ALPHA)
+  expect(error === undefined || error.code === -32602).toBe(true)
+  expect(isListed).toBe(error === undefined)
+  return isListed
+}
