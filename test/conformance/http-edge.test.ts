@@ -152,6 +152,15 @@ test('a batch that holds a modern request is refused whole', async () => {
   for (const reply of replies) expect(reply).toMatchObject({ status: 400, error: { code: -32600 } })
 })
 
+test('a batch that holds an initialize is refused whole', async () => {
+  const opening = legacy('initialize', INITIALIZE)
+  const { headers, body } = legacy('skills/list', {}, session)
+
+  const reply = await exchange(served.url, { headers, body: [body, opening.body] })
+
+  expect(reply).toMatchObject({ status: 400, error: { code: -32600 } })
+})
+
 test('a batch of more messages than a hundred is refused', async () => {
   const { headers, body } = legacy('skills/list', {}, session)
 
@@ -259,6 +268,14 @@ test.each([
   const { headers, body } = modern('resources/read', { uri: URI })
 
   const reply = await exchange(served.url, { headers: { ...headers, [name]: value }, body })
+
+  expect(reply).toMatchObject({ status: 400, id: 1, error: { code: -32020 } })
+})
+
+test('a header Mcp-Name that is not well formed is refused, whatever the body names', async () => {
+  const { headers, body } = modern('resources/read')
+
+  const reply = await exchange(served.url, { headers: { ...headers, 'mcp-name': '=?base64?!!!!?=' }, body })
 
   expect(reply).toMatchObject({ status: 400, id: 1, error: { code: -32020 } })
 })

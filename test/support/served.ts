@@ -10,6 +10,7 @@ import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
 import { serveHttp } from '../../src/serve/http/app.ts'
 import type { HttpServer } from '../../src/serve/http/app.ts'
+import type { Surface } from '../../src/serve/mcp/methods.ts'
 import { GitServer } from './git-server.ts'
 import type { Repository } from './repository.ts'
 import { temporaryFolder } from './temporary.ts'
@@ -39,6 +40,8 @@ export interface ServedOptions {
   readonly more?: Readonly<Record<string, Repository>>
   /** The clock of the sessions, in milliseconds; that of the machine if nothing else is said. */
   readonly now?: () => number
+  /** Offered over HTTP besides what the daemon offers. */
+  readonly surfaces?: readonly Surface[]
 }
 
 /** Serves one repository as one source, `fx` if nothing else is said, pulled once. */
@@ -82,13 +85,17 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     environment: processEnvironment(),
   })
   const { sessions, sessionIdleMs, ...limits } = config.limits.http
-  const http = await serveHttp(daemon.serving, {
-    host: '127.0.0.1',
-    port: 0,
-    limits: { ...limits, keepAliveMs: 15_000, sessions: { sessions, idleMs: sessionIdleMs } },
-    now: options.now ?? (() => systemClock.monotonicMs()),
-    onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
-  })
+  const surfaces = [...(daemon.serving.surfaces ?? []), ...(options.surfaces ?? [])]
+  const http = await serveHttp(
+    { ...daemon.serving, surfaces },
+    {
+      host: '127.0.0.1',
+      port: 0,
+      limits: { ...limits, keepAliveMs: 15_000, sessions: { sessions, idleMs: sessionIdleMs } },
+      now: options.now ?? (() => systemClock.monotonicMs()),
+      onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
+    },
+  )
   const served: Served = {
     daemon,
     http,

@@ -36,6 +36,8 @@ export class LegacyEdge {
     if (messages.length > MAX_BATCH)
       return sendError(response, 400, -32600, `A batch holds at most ${MAX_BATCH} messages`)
     const requests = messages.filter((message) => isJSONRPCRequest(message))
+    if (requests.some(({ method }) => method === 'initialize'))
+      return sendError(response, 400, -32600, '`initialize` cannot be part of a batch')
     // Notifications and answers ask for nothing, and we never ask the client for anything.
     const [first] = requests
     if (first === undefined) return sendStatus(response, 202)

@@ -91,11 +91,14 @@ function headerMismatch(message: JSONRPCRequest, request: IncomingMessage): stri
     if (request.headers[name] === undefined) return `the header ${name} is missing`
   }
   const field = NAMED_BY.get(message.method)
-  const value = field === undefined ? undefined : message.params?.[field]
-  if (typeof value !== 'string') return undefined
+  if (field === undefined) return undefined
   const header = request.headers['mcp-name']
-  if (typeof header !== 'string') return 'the header mcp-name is missing'
-  return decodedHeader(header) === value ? undefined : 'the header mcp-name and the body disagree'
+  const name = typeof header === 'string' ? decodedHeader(header) : undefined
+  if (header !== undefined && name === undefined) return 'the header mcp-name is not well formed'
+  const value = message.params?.[field]
+  if (typeof value !== 'string') return undefined
+  if (header === undefined) return 'the header mcp-name is missing'
+  return name === value ? undefined : 'the header mcp-name and the body disagree'
 }
 
 /** A value that no header can carry comes as `=?base64?…?=`. Undefined for one that is not well formed. */
