@@ -4,7 +4,7 @@ import { diff, isEmpty } from '../sync/model/changes.ts'
 import type { Changes } from '../sync/model/changes.ts'
 
 /** Hears of every change of the catalog, after it is served. */
-export type Listener = (changes: Changes, catalog: Catalog) => void
+export type Listener = (changes: Changes, catalog: Catalog, before: Catalog) => void
 
 /** The catalog being served. The only mutable cell between sync and serve. */
 export class Registry {
@@ -17,9 +17,10 @@ export class Registry {
 
   /** Swaps the catalog in whole, then tells the listeners what moved. */
   publish(next: Catalog): Changes {
-    const changes = diff(this.#catalog, next)
+    const before = this.#catalog
+    const changes = diff(before, next)
     this.#catalog = next
-    if (!isEmpty(changes)) for (const listener of this.#listeners) listener(changes, next)
+    if (!isEmpty(changes)) for (const listener of this.#listeners) listener(changes, next, before)
     return changes
   }
 

@@ -39,7 +39,7 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
   const store = await Store.openExisting(config.state)
   const ids = idsOf(config)
   const catalog = store === undefined ? EMPTY_CATALOG : await currentCatalog(store, ids, admissionOf(config))
-  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog)
+  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config)
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
   return statusOf({
     config,

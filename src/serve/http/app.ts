@@ -1,5 +1,5 @@
 import { buildServer } from '../mcp/core.ts'
-import { eventsOf } from '../mcp/events.ts'
+import { listenForEvents } from '../mcp/events.ts'
 import { Hub } from '../mcp/hub.ts'
 import type { Serving } from '../mcp/methods.ts'
 import { multiplexerFor } from '../mcp/multiplexer.ts'
@@ -45,7 +45,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   const sessions = new Sessions(hub, options.limits.sessions, options.now)
   const [modern, legacy] = await Promise.all([coreFor(serving, 'modern'), coreFor(serving, 'legacy')])
   const endpoint = new McpEndpoint(
-    new ModernEdge(modern, serving.registry, hub, streams),
+    new ModernEdge(modern, serving, hub, streams),
     new LegacyEdge(legacy, sessions, streams),
     options.limits.bodyBytes,
   )
@@ -55,7 +55,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   }
 
   const listener = await openListener({ refusalOf, routes, nothingHere: NOTHING_HERE }, options)
-  const telling = serving.registry.listen((changes) => hub.tell(eventsOf(changes)))
+  const telling = listenForEvents(serving, (events) => hub.tell(events))
   return {
     url: listener.url,
     counts: () => ({ sessions: sessions.size, streams: streams.size, subscribedUris: hub.size }),

@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Hub, Subscriber } from '../mcp/hub.ts'
 import { listenResult } from '../mcp/listen-result.ts'
 import { servedAmong } from '../mcp/lookup.ts'
+import type { Serving } from '../mcp/methods.ts'
 import { invalidParams } from '../mcp/rpc-error.ts'
 import { EventStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
@@ -29,14 +29,14 @@ interface Honoured {
  */
 export function listen(
   request: JSONRPCRequest,
-  catalog: Catalog,
+  { registry, forms }: Pick<Serving, 'registry' | 'forms'>,
   hub: Hub,
   streams: EventStreams,
   response: ServerResponse,
 ): void {
   const parsed = PARAMS.safeParse(request.params)
   if (!parsed.success) throw invalidParams('`notifications` is required, and is a filter of notifications')
-  const wanted = servedAmong(catalog, parsed.data.notifications.resourceSubscriptions ?? [])
+  const wanted = servedAmong(registry.catalog, forms, parsed.data.notifications.resourceSubscriptions ?? [])
   const honoured: Honoured = {
     ...(wanted.size > 0 && { resourceSubscriptions: [...wanted.keys()] }),
     ...(parsed.data.notifications.resourcesListChanged === true && { resourcesListChanged: true }),

@@ -31,3 +31,4 @@ export type FindingRule =
   | 'lfs-pointer'
   | 'path-collision'
   | 'path-refused'
+  | 'archive-refused'
