@@ -5,6 +5,7 @@ import { pathBelow } from '../../sync/model/skill-uri.ts'
 import { bytesOf } from '../content.ts'
 import type { ReadFile } from '../content.ts'
 import { gzipped } from './deflate.ts'
+import { Turns } from './turns.ts'
 import { tarOf, ustarNameOf } from './tar.ts'
 import type { ArchiveEntry } from './tar.ts'
 import { MAX_ZIP_ENTRIES, zipOf } from './zip.ts'
@@ -29,7 +30,8 @@ export class Archives {
   readonly #formats: ReadonlyMap<string, readonly ArchiveFormat[]>
   /** Of the archives that the last index had. */
   #digests: ReadonlyMap<string, string> = new Map()
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #making = new Turns()
+  readonly #digesting = new Turns()
 
   /** The formats that each source offers, by its id. */
   constructor(formats: ReadonlyMap<string, readonly ArchiveFormat[]>) {
@@ -51,18 +53,16 @@ export class Archives {
 
   /** Undefined where a file of it is damaged. */
   async bytesOf(archive: Archive, read: ReadFile): Promise<Buffer | undefined> {
-    const previous = this.#last
-    const made = (async () => {
-      await previous
-      return make(archive, read)
-    })()
-    // Who comes next waits for the end of this one, not for its success.
-    this.#last = made.catch(() => {})
-    return made
+    return this.#making.next(() => make(archive, read))
   }
 
   /** The digests of archives by their URIs, without those that cannot be made for now. */
   async digestsOf(archives: readonly Archive[], read: ReadFile): Promise<ReadonlyMap<string, string>> {
+    // The next catalog has most of the archives of this one: to make them side by side would be to make them twice.
+    return this.#digesting.next(() => this.#digestsOf(archives, read))
+  }
+
+  async #digestsOf(archives: readonly Archive[], read: ReadFile): Promise<ReadonlyMap<string, string>> {
     const known = this.#digests
     const byContent = new Map<string, string>()
     const byUri = new Map<string, string>()

@@ -17,7 +17,7 @@ export interface Events {
 export function listenForEvents({ registry, forms }: Serving, tell: (events: Events) => void): Disposable {
   return registry.listen((changes, after, before) => {
     const { updated, listChanged } = eventsOf(changes)
-    const made = syntheticChanges(before, after, forms)
+    const made = syntheticChanges({ before, after, changes }, forms)
     tell({ updated: new Set([...updated, ...made]), listChanged: isListChanged(listChanged, before, after, forms) })
   })
 }

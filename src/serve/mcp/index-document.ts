@@ -26,6 +26,8 @@ export class IndexDocument {
     if (known !== undefined) return known
     const made = this.#make(catalog, read)
     this.#texts.set(catalog, made)
+    // Whoever asks next is not told of a failure that may be over.
+    made.catch(() => this.#texts.delete(catalog))
     return made
   }
 

@@ -1,17 +1,50 @@
 import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
+import type { Changes } from '../../sync/model/changes.ts'
+import { folderUrisAbove } from '../../sync/model/skill-uri.ts'
+import { ARCHIVE_FORMATS } from './archive.ts'
 import type { Archive } from './archive.ts'
 import type { Forms } from './forms.ts'
 import { INDEX_URI, syntheticsOf } from './synthetic.ts'
 import type { Synthetic } from './synthetic.ts'
 
-/** The URIs of what is made by us that came, went or changed its bytes between two catalogs. */
-export function syntheticChanges(before: Catalog, after: Catalog, forms: Forms): string[] {
-  const index = forms.index === undefined || isSameIndex(before, after, forms) ? [] : [INDEX_URI]
-  const skills = new Set([...before.skills.keys(), ...after.skills.keys()])
-  return [...index, ...[...skills].flatMap((uri) => changesOfSkill(before, after, forms, uri))]
+/** The catalogs before and after a change, and what of the files changed. */
+export interface Step {
+  readonly before: Catalog
+  readonly after: Catalog
+  readonly changes: Changes
 }
 
-function changesOfSkill(before: Catalog, after: Catalog, forms: Forms, skill: string): string[] {
+/**
+ * The URIs of what is made by us that came, went or changed its bytes. Of the skills, those are looked at that the changed
+ * files belong to.
+ */
+export function syntheticChanges(step: Step, forms: Forms): string[] {
+  const skills = touchedSkills(step)
+  const isSame = forms.index === undefined || isSameIndex(step, skills, forms)
+  return [...(isSame ? [] : [INDEX_URI]), ...skills.flatMap((uri) => changesOfSkill(step, forms, uri))]
+}
+
+/** Every skill of which anything made by us can be another, by the URI of its SKILL.md. */
+function touchedSkills({ before, after, changes }: Step): string[] {
+  const isSkill = (uri: string): boolean => before.skills.has(uri) || after.skills.has(uri)
+  const uris = new Set([...onlyIn(before, after), ...onlyIn(after, before)])
+  for (const file of [...changes.added, ...changes.removed, ...changes.changed]) {
+    for (const at of [file, ...folderUrisAbove(file)]) {
+      // What is there may have the URI of an archive, which then is not there, or is again.
+      const format = ARCHIVE_FORMATS.find((candidate) => at.endsWith(`.${candidate}`))
+      const beside = format === undefined ? [] : [`${at.slice(0, -format.length - 1)}/SKILL.md`]
+      for (const uri of [`${at}/SKILL.md`, ...beside]) if (isSkill(uri)) uris.add(uri)
+    }
+  }
+  return [...uris]
+}
+
+/** A skill inside of a skill can come and go by a rule, and its files stay. */
+function onlyIn(catalog: Catalog, other: Catalog): string[] {
+  return [...catalog.skills.keys()].filter((uri) => !other.skills.has(uri))
+}
+
+function changesOfSkill({ before, after }: Step, forms: Forms, skill: string): string[] {
   const was = syntheticsByUri(before, forms, skill)
   const is = syntheticsByUri(after, forms, skill)
   const uris = [...new Set([...was.keys(), ...is.keys()])]
@@ -31,14 +64,15 @@ function isSameSynthetic(a: Synthetic | undefined, b: Synthetic | undefined): bo
 }
 
 /** Whether the document would have the same bytes. It has no mode of a file, but where an archive has it. */
-function isSameIndex(before: Catalog, after: Catalog, { archives }: Forms): boolean {
+function isSameIndex({ before, after }: Step, touched: readonly string[], { archives }: Forms): boolean {
   if (before.listed.length !== after.listed.length) return false
-  return before.listed.every((skill, index) => {
-    const other = after.listed[index]
-    if (other === undefined || skill.uri !== other.uri || !isSameEntry(skill, other)) return false
-    const others = archives.of(after, other)
-    const own = archives.of(before, skill)
-    return own.length === others.length && own.every((archive, at) => isSameArchive(archive, others[at]))
+  if (before.listed.some(({ uri }, index) => uri !== after.listed[index]?.uri)) return false
+  return touched.every((uri) => {
+    const [was, is] = [before.skills.get(uri), after.skills.get(uri)]
+    if (was === undefined || is === undefined || is.skill.standing !== 'served') return true
+    const [old, now] = [archives.of(before, was), archives.of(after, is)]
+    if (!isSameEntry(was, is) || old.length !== now.length) return false
+    return old.every((archive, index) => isSameArchive(archive, now[index]))
   })
 }
 
