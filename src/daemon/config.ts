@@ -7,6 +7,8 @@ import type { Source } from '../sync/model/source.ts'
 import type { Retention } from '../sync/store/collect.ts'
 import type { FetchLimits } from '../sync/upstream/upstream.ts'
 import type { Provider } from '../serve/http/webhook-proof.ts'
+import type { ArchiveFormat } from '../serve/mcp/archive.ts'
+import type { ResourceListing } from '../serve/mcp/forms.ts'
 import type { Access, SecretReference } from './config/access.ts'
 import { environmentOf } from './config/environment.ts'
 import type { Environment } from './config/environment.ts'
@@ -67,9 +69,11 @@ export interface ConfiguredSource {
   /** The file of certificates that are trusted for its host besides those of the system. */
   readonly ca: string | undefined
   readonly proxy: ProxyChoice
+  /** What each of its skills is offered as besides, for older clients. */
+  readonly archives: readonly ArchiveFormat[]
 }
 
-export interface ServeConfig {
+export interface ServeConfig extends FormsConfig {
   readonly http: ListenAddress
   /** Where webhooks are taken, if not there. */
   readonly operations: ListenAddress | undefined
@@ -77,6 +81,15 @@ export interface ServeConfig {
   readonly ttlMs: number
   /** What clients are told about this server when they connect. */
   readonly instructions: string | undefined
+}
+
+/** In which forms skills are offered beside the newest. */
+export interface FormsConfig {
+  /** `skill://index.json`, and whether the templates stand in it as entries. */
+  readonly index: 'off' | 'omit' | 'include'
+  /** Templates of the operator, checked. */
+  readonly templates: readonly string[]
+  readonly resources: ResourceListing
 }
 
 export interface ListenAddress {

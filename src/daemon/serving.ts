@@ -1,13 +1,37 @@
 import type { ReadFile } from '../serve/content.ts'
+import { Archives } from '../serve/mcp/archive.ts'
+import { templateCompletion } from '../serve/mcp/completion.ts'
+import type { Forms } from '../serve/mcp/forms.ts'
+import { IndexDocument } from '../serve/mcp/index-document.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
+import { skillSpaceOf } from '../serve/mcp/skill-space.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Config } from './config.ts'
 
 /** What the answers to clients are made from. */
-export function servingOf({ serve, limits }: Config, registry: Registry, read: ReadFile): Serving {
-  const { instructions, ttlMs } = serve
-  const cache = { ttlMs, ...CACHE }
-  return { registry, read, pages: limits.listing, cache, ...(instructions !== undefined && { instructions }) }
+export function servingOf(config: Config, registry: Registry, read: ReadFile): Serving {
+  const { instructions, ttlMs } = config.serve
+  const forms = formsOf(config)
+  return {
+    registry,
+    read,
+    pages: config.limits.listing,
+    cache: { ttlMs, ...CACHE },
+    forms,
+    surfaces: [templateCompletion(registry, forms.spaces)],
+    ...(instructions !== undefined && { instructions }),
+  }
+}
+
+function formsOf({ sources, serve: { index, templates, resources } }: Config): Forms {
+  const archives = new Archives(new Map(sources.map((configured) => [configured.source.id, configured.archives])))
+  return {
+    index: index === 'off' ? undefined : new IndexDocument(archives, index === 'include' ? templates : []),
+    archives,
+    // The configuration was checked: each of them is one.
+    spaces: templates.map(skillSpaceOf).filter((space) => 'segments' in space),
+    resources,
+  }
 }
 
 /** Whoever can ask at all is answered alike. */

@@ -10,6 +10,7 @@ import type { Signers } from '../sync/model/trust.ts'
 import { mendOf } from '../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../sync/model/sync-error.ts'
 import type { SourceRecord } from '../sync/store/source-records.ts'
+import { archiveFindings } from './archive-findings.ts'
 import { credentialOf } from './config/access.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import { VERSION } from '../serve/version.ts'
@@ -119,7 +120,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     nextPoll: input.nextPolls.get(source.id)?.toISOString(),
     condition: record?.condition && conditionOf(record.condition, configured),
     tally: tallyOf(snapshot?.skills ?? [], disabled),
-    findings: snapshot === undefined ? [] : findingsOf(snapshot),
+    findings: snapshot === undefined ? [] : findingsOf(snapshot, input.catalog, configured),
   }
 }
 
@@ -141,10 +142,12 @@ export function withoutFindings(status: Status): Status {
   return { ...status, sources: status.sources.map((source) => ({ ...source, findings: [] })) }
 }
 
-export function withFindings(status: Status, catalog: Catalog): Status {
+export function withFindings(status: Status, catalog: Catalog, config: Config): Status {
   const sources = status.sources.map((source) => {
     const snapshot = catalog.snapshots.find((candidate) => candidate.source === source.id)
-    return { ...source, findings: snapshot === undefined ? [] : findingsOf(snapshot) }
+    const configured = config.sources.find((candidate) => candidate.source.id === source.id)
+    const isKnown = snapshot !== undefined && configured !== undefined
+    return { ...source, findings: isKnown ? findingsOf(snapshot, catalog, configured) : [] }
   })
   return { ...status, sources }
 }
@@ -158,10 +161,13 @@ function credentialsOf({ access, proxy }: ConfiguredSource): string | undefined 
 
 const ORDER: readonly SourceFinding['standing'][] = ['withheld', 'tools', 'source', 'served', 'unlisted']
 
-function findingsOf(snapshot: Catalog['snapshots'][number]): SourceFinding[] {
+function findingsOf(snapshot: Snapshot, catalog: Catalog, configured: ConfiguredSource): SourceFinding[] {
   const ofSkills = snapshot.skills.flatMap(({ standing, findings }) =>
     findings.map((finding) => ({ ...finding, standing })),
   )
   const ofSource = snapshot.findings.map((finding) => ({ ...finding, standing: 'source' as const }))
-  return [...ofSkills, ...ofSource].toSorted((a, b) => ORDER.indexOf(a.standing) - ORDER.indexOf(b.standing))
+  const ofArchives = archiveFindings(catalog, configured)
+  return [...ofSkills, ...ofSource, ...ofArchives].toSorted(
+    (a, b) => ORDER.indexOf(a.standing) - ORDER.indexOf(b.standing),
+  )
 }

@@ -14,10 +14,16 @@ export type Content = { readonly text: string } | { readonly blob: string }
 
 /** The content of a listed file; undefined where the bytes are not those that the listing promises: they never leave. */
 export async function contentOf(listed: CatalogFile, read: ReadFile): Promise<Content | undefined> {
-  const bytes = await read(listed.skill, listed.file)
-  if (bytes === undefined || !isAsListed(bytes, listed.file)) return undefined
+  const bytes = await bytesOf(listed, read)
+  if (bytes === undefined) return undefined
   const text = utf8(bytes)
   return text === undefined ? { blob: Buffer.from(bytes).toString('base64') } : { text }
+}
+
+/** The bytes of a listed file, under the same promise. */
+export async function bytesOf(listed: CatalogFile, read: ReadFile): Promise<Uint8Array | undefined> {
+  const bytes = await read(listed.skill, listed.file)
+  return bytes !== undefined && isAsListed(bytes, listed.file) ? bytes : undefined
 }
 
 function isAsListed(bytes: Uint8Array, { size, sha256 }: SkillFile): boolean {

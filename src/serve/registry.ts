@@ -4,7 +4,7 @@ import { diff, isEmpty } from '../sync/model/changes.ts'
 import type { Changes } from '../sync/model/changes.ts'
 
 /** Hears of every change of the catalog, after it is served. */
-export type Listener = (changes: Changes, catalog: Catalog) => void
+export type Listener = (changes: Changes, catalog: Catalog, before: Catalog) => void
 
 /** Hears of every catalog that is served, also of one in which nothing moved, when all listeners know. */
 export type Watcher = (before: Catalog, catalog: Catalog) => void
@@ -24,7 +24,7 @@ export class Registry {
     const before = this.#catalog
     const changes = diff(before, next)
     this.#catalog = next
-    if (!isEmpty(changes)) for (const listener of this.#listeners) listener(changes, next)
+    if (!isEmpty(changes)) for (const listener of this.#listeners) listener(changes, next, before)
     for (const watcher of this.#watchers) watcher(before, next)
     return changes
   }

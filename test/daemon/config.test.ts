@@ -51,11 +51,19 @@ test('a source needs an id and an address; all else has the defaults of the desi
       },
       access: { kind: 'none' },
       signed: undefined,
+      archives: [],
       ca: undefined,
       proxy: { kind: 'variables' },
     },
   ])
-  expect(config.serve).toEqual({ http: { host: '127.0.0.1', port: 8741 }, ttlMs: 60_000, instructions: undefined })
+  expect(config.serve).toEqual({
+    http: { host: '127.0.0.1', port: 8741 },
+    ttlMs: 60_000,
+    instructions: undefined,
+    index: 'omit',
+    templates: [],
+    resources: { list: 'skills', synthetic: 'hide' },
+  })
   expect(config.state).toBe('/home/ada/.local/state/skillsyncd')
   expect(config.retention).toEqual({ generations: 3, youngerThanMs: 86_400_000, bytes: 2 ** 33 })
   expect(config.limits.fetches).toEqual({ concurrency: 4, perHost: 2 })
@@ -69,10 +77,11 @@ test('the example to copy is a configuration, and so it is with all that is comm
     .replaceAll(/^# (?=(?:state|lock|retention|programs|limits|gate|defaults):)/gm, '')
     .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
-      /^( +)# (?=(?:unlisted|update|names|nested|strict|lfs|policy|signed|ttl|instructions|username|passphrase): )/gm,
+      /^( +)# (?=(?:unlisted|update|names|nested|strict|lfs|policy|signed|archives|ttl|instructions|username|passphrase): )/gm,
       '$1',
     )
     .replaceAll(/^( +)# (?=(?:webhook|operations):$|  (?:provider|secret|host|port): )/gm, '$1')
+    .replaceAll(/^( +)# (?=(?:resources|index): |templates:$|  - uri: )/gm, '$1')
 
   const config = parse(opened)
 
@@ -88,6 +97,10 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.serve.instructions).toMatch(/^The skills of our team/)
   expect(config.sources[0]?.webhook?.provider).toBe('github')
   expect(config.serve.operations).toEqual({ host: '127.0.0.1', port: 8742 })
+  expect(config.sources[0]?.archives).toEqual(['tar.gz', 'zip'])
+  expect(config.serve.templates).toEqual(['skill://team/{product}/SKILL.md'])
+  expect(config.serve.index).toEqual(parse(text).serve.index)
+  expect(config.serve.resources).toEqual(parse(text).serve.resources)
 })
 
 test('each alternative that the example shows for `auth`, `ca` and `proxy` is one', async () => {
@@ -106,6 +119,20 @@ test('each alternative that the example shows for `auth`, `ca` and `proxy` is on
     '',
     'none',
     'url',
+  ])
+})
+
+test('a template that cannot give the SKILL.md of a skill is refused with the reason, and so is one that comes twice', () => {
+  const withTemplates = (...uris: readonly string[]) =>
+    problems(
+      `sources: [{ id: a, url: https://x.example/y }]\nserve:\n  templates: ${JSON.stringify(uris.map((uri) => ({ uri })))}`,
+    )
+
+  expect(withTemplates('skill://a/{b}/c.md')).toEqual([
+    '3:22 serve.templates[0].uri: must be a template of the form skill://…/SKILL.md',
+  ])
+  expect(withTemplates('skill://a/{b}/SKILL.md', 'skill://a/{b}/SKILL.md')).toEqual([
+    '3:14 serve.templates: must not hold a template twice',
   ])
 })
 

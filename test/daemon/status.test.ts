@@ -108,7 +108,7 @@ test('a status without its findings gets the same ones back from the catalog', (
   const sent = withoutFindings(status)
 
   expect(sent.sources.map(({ findings }) => findings)).toEqual([[]])
-  expect(withFindings(sent, catalog)).toEqual(status)
+  expect(withFindings(sent, catalog, input({}).config)).toEqual(status)
 })
 
 test('the process that answers says who it is and since when', () => {

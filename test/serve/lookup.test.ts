@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { lookup, lookupSkill, servedAmong } from '../../src/serve/mcp/lookup.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
+import { formsOf } from '../support/forms.ts'
 import { skillText } from '../support/scripted-upstream.ts'
 import { catalogOf } from '../sync/catalogs.ts'
 import { surveyed } from '../sync/surveyed.ts'
@@ -97,7 +98,7 @@ describe('a skill', () => {
 test('of many URIs those that are served are told, each as it was written', () => {
   const raws = ['skill://team/pdf/notes/a b.md', 'skill://team/pdf/', 'skill://team/nothing', 'http://x']
 
-  expect([...servedAmong(catalog, raws)]).toEqual([
+  expect([...servedAmong(catalog, formsOf(), raws)]).toEqual([
     ['skill://team/pdf/notes/a b.md', 'skill://team/pdf/notes/a%20b.md'],
     ['skill://team/pdf/', 'skill://team/pdf'],
   ])

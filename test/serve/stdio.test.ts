@@ -5,6 +5,7 @@ import { MAX_SUBSCRIPTIONS } from '../../src/serve/mcp/caller.ts'
 import { serveStream } from '../../src/serve/mcp/stdio.ts'
 import type { ReadFile } from '../../src/serve/content.ts'
 import { Registry } from '../../src/serve/registry.ts'
+import { formsOf } from '../support/forms.ts'
 import { META, hear } from '../support/peer.ts'
 import type { Heard } from '../support/peer.ts'
 import { skillText } from '../support/scripted-upstream.ts'
@@ -109,7 +110,13 @@ async function open(era: 'legacy' | 'modern', read: ReadFile = async () => undef
   // Room for thousands of answers at once: each that waits for room would be a listener of its own.
   const output = new PassThrough({ highWaterMark: 2 ** 24 })
   const served = serveStream(
-    { registry, read, cache: { ttlMs: 0, cacheScope: 'public' }, pages: { entries: 100, bytes: 100_000 } },
+    {
+      registry,
+      read,
+      cache: { ttlMs: 0, cacheScope: 'public' },
+      pages: { entries: 100, bytes: 100_000 },
+      forms: formsOf(),
+    },
     input,
     output,
     stop.signal,

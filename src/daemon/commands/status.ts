@@ -42,7 +42,7 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
   // A daemon says itself what was decided, as it knows it: a damaged file does not keep it from that.
   const decisions = answer === undefined ? await store?.decisions.read() : undefined
   const catalog = store === undefined ? EMPTY_CATALOG : await currentCatalog(store, ids, admissionOf(config))
-  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog)
+  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config)
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
   return statusOf({
     config,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { skillSpaceOf } from '../../serve/mcp/skill-space.ts'
 import { SECRET } from './schema-access.ts'
 import { duration, host, line, path, port, prose, webUrl } from './values.ts'
 
@@ -38,6 +39,11 @@ function surface<Shape extends z.ZodRawShape>(description: string, more: Shape) 
     .describe(description)
 }
 
+const SPACE = line().superRefine((template, context) => {
+  const space = skillSpaceOf(template)
+  if ('why' in space) context.addIssue({ code: 'custom', message: space.why })
+})
+
 const SURFACES = {
   resources: z
     .strictObject({
@@ -59,7 +65,8 @@ const SURFACES = {
       .describe('Whether templates stand in it as entries. Default: omit.'),
   }),
   templates: z
-    .array(z.strictObject({ uri: line().describe('A URI template, such as skill://docs/{product}/SKILL.md.') }))
+    .array(z.strictObject({ uri: SPACE.describe('A URI template, such as skill://docs/{product}/SKILL.md.') }))
+    .refine((spaces) => new Set(spaces.map(({ uri }) => uri)).size === spaces.length, 'must not hold a template twice')
     .optional()
     .describe('Spaces of skills to offer as resource templates, besides one per source.'),
   contract: surface('The resource:// URI contract.', {}),

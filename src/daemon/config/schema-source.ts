@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ARCHIVE_FORMATS } from '../../serve/mcp/archive.ts'
 import { isVersionRange } from '../../sync/model/tag-range.ts'
 import { AUTH, PROGRAM, PROXY_AUTH, SECRET } from './schema-access.ts'
 import { bytes, count, cron, duration, folder, gitUrl, globs, id, line, path, ref, webUrl } from './values.ts'
@@ -146,7 +147,7 @@ const SELECTION = {
     .optional()
     .describe('The folder of the repository that is served at resource://docs/. One source may have it.'),
   archives: z
-    .array(z.enum(['tar.gz', 'zip']))
+    .array(z.enum(ARCHIVE_FORMATS))
     .optional()
     .describe('Archives of each skill to offer to clients of older revisions.'),
 }

@@ -1,4 +1,5 @@
 import { dirname, join, resolve } from 'node:path'
+import { ARCHIVE_FORMATS } from '../../serve/mcp/archive.ts'
 import type { AskedRef } from '../../sync/model/revision.ts'
 import type { Brakes, Schedule, Source } from '../../sync/model/source.ts'
 import type { ProxyChoice } from '../proxy.ts'
@@ -8,7 +9,7 @@ import { withDefaults } from './defaults.ts'
 import type { Environment } from './environment.ts'
 import { gateOf } from './gate.ts'
 import type { ConfigFile } from './schema.ts'
-import type { Config, ConfiguredSource, HttpLimits, Limits, Mode } from '../config.ts'
+import type { Config, ConfiguredSource, FormsConfig, HttpLimits, Limits, Mode } from '../config.ts'
 import type { SignedBy } from '../trust.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
@@ -37,6 +38,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       operations: file.serve.operations,
       ttlMs: file.serve.ttl,
       instructions: file.serve.instructions,
+      ...formsOf(file.serve),
     },
     state: file.state === undefined ? environment.state : absolute(file.state),
     lock: file.lock === undefined ? join(dirname(resolve(fileName)), 'skills.lock') : absolute(file.lock),
@@ -52,6 +54,14 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       git: programOf(file.programs?.git ?? 'git', absolute),
       ssh: programOf(file.programs?.ssh ?? 'ssh', absolute),
     },
+  }
+}
+
+function formsOf({ resources, index, templates }: ConfigFile['serve']): FormsConfig {
+  return {
+    index: index?.enabled === false ? 'off' : (index?.templates ?? 'omit'),
+    templates: templates?.map(({ uri }) => uri) ?? [],
+    resources: { list: resources?.list ?? 'skills', synthetic: resources?.synthetic ?? 'hide' },
   }
 }
 
@@ -77,6 +87,7 @@ function configuredOf(entry: SourceEntry, absolute: Absolute): ConfiguredSource 
     proxy: proxyOf(entry.proxy, absolute),
     webhook: webhookOf(entry.webhook, absolute),
     signed: signedOf(entry.signed, absolute),
+    archives: ARCHIVE_FORMATS.filter((format) => entry.archives?.includes(format)),
   }
 }
 

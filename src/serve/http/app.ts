@@ -1,5 +1,5 @@
 import { buildServer } from '../mcp/core.ts'
-import { eventsOf } from '../mcp/events.ts'
+import { listenForEvents } from '../mcp/events.ts'
 import { Hub } from '../mcp/hub.ts'
 import type { Serving } from '../mcp/methods.ts'
 import { multiplexerFor } from '../mcp/multiplexer.ts'
@@ -48,11 +48,11 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   const hub = new Hub()
   const streams = new EventStreams(options.limits)
   const { limits, now, sessionLog: log = NO_SESSION_LOG } = options
-  const past = new Past(serving.registry, (mark) => log.catalogOf(mark))
+  const past = new Past(serving, (mark) => log.catalogOf(mark))
   const sessions = new Sessions({ hub, limits: limits.sessions, now, log, past })
   const [modern, legacy] = await Promise.all([coreFor(serving, 'modern'), coreFor(serving, 'legacy')])
   const endpoint = new McpEndpoint(
-    new ModernEdge(modern, serving.registry, hub, streams),
+    new ModernEdge(modern, serving, hub, streams),
     new LegacyEdge(legacy, sessions, streams),
     options.limits.bodyBytes,
   )
@@ -63,7 +63,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
 
   // Before there is a session: what is published while they are brought back must reach those that are.
   const telling = [
-    serving.registry.listen((changes) => hub.tell(eventsOf(changes))),
+    listenForEvents(serving, (events) => hub.tell(events)),
     serving.registry.watch((before, catalog) => sessions.told(before, catalog)),
     every(SWEEP_MS, () => sessions.sweep()),
   ]

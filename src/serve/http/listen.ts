@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import type { Catalog } from '../../sync/model/catalog.ts'
 import { MAX_SUBSCRIPTIONS } from '../mcp/caller.ts'
 import type { Hub, Subscriber } from '../mcp/hub.ts'
 import { listenResult } from '../mcp/listen-result.ts'
 import { servedAmong } from '../mcp/lookup.ts'
+import type { Serving } from '../mcp/methods.ts'
 import { invalidParams, noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
 import { EventStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
@@ -30,14 +30,14 @@ interface Honoured {
  */
 export function listen(
   request: JSONRPCRequest,
-  catalog: Catalog,
+  { registry, forms }: Pick<Serving, 'registry' | 'forms'>,
   hub: Hub,
   streams: EventStreams,
   response: ServerResponse,
 ): void {
   const parsed = PARAMS.safeParse(request.params)
   if (!parsed.success) throw invalidParams('`notifications` is required, and is a filter of notifications')
-  const wanted = servedAmong(catalog, parsed.data.notifications.resourceSubscriptions ?? [])
+  const wanted = servedAmong(registry.catalog, forms, parsed.data.notifications.resourceSubscriptions ?? [])
   if (wanted.size > MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
   if (wanted.size > 0 && hub.isFull) throw noRoomForSubscriptions()
   const honoured: Honoured = {

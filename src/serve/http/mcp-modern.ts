@@ -3,8 +3,8 @@ import type { InboundModernRoute, JSONRPCRequest } from '@modelcontextprotocol/s
 import type { Multiplexer, Response } from '../mcp/multiplexer.ts'
 import { MODERN_REVISION } from '../mcp/core.ts'
 import type { Hub } from '../mcp/hub.ts'
+import type { Serving } from '../mcp/methods.ts'
 import { RpcError } from '../mcp/rpc-error.ts'
-import type { Registry } from '../registry.ts'
 import { refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 import { listen } from './listen.ts'
@@ -17,13 +17,13 @@ const UNSUPPORTED_REVISION = -32022
 /** What the wire of 2026-07-28 asks of an HTTP server around the core: revision, headers, streams, statuses. */
 export class ModernEdge {
   readonly #core: Multiplexer
-  readonly #registry: Registry
+  readonly #serving: Serving
   readonly #hub: Hub
   readonly #streams: EventStreams
 
-  constructor(core: Multiplexer, registry: Registry, hub: Hub, streams: EventStreams) {
+  constructor(core: Multiplexer, serving: Serving, hub: Hub, streams: EventStreams) {
     this.#core = core
-    this.#registry = registry
+    this.#serving = serving
     this.#hub = hub
     this.#streams = streams
   }
@@ -55,7 +55,7 @@ export class ModernEdge {
       return sendError(response, 503, -32000, 'Too many open streams', { id, headers: { 'retry-after': '30' } })
     }
     try {
-      listen(message, this.#registry.catalog, this.#hub, this.#streams, response)
+      listen(message, this.#serving, this.#hub, this.#streams, response)
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
       sendError(response, 200, error.code, error.message, { id, data: error.data })

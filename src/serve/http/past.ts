@@ -1,31 +1,30 @@
-import { diff } from '../../sync/model/changes.ts'
-import { eventsOf } from '../mcp/events.ts'
-import type { Events } from '../mcp/events.ts'
-import type { Registry } from '../registry.ts'
+import { eventsBetween } from '../mcp/events.ts'
+import type { Events, Telling } from '../mcp/events.ts'
 import type { Mark, SessionLog } from './session-log.ts'
 
 /** What happened since a catalog that was served once. After a restart thousands of sessions ask that of the same one. */
 export class Past {
-  readonly #registry: Registry
+  readonly #serving: Telling
   readonly #catalogOf: SessionLog['catalogOf']
   /** By the digest of the earlier catalog; all of them up to the catalog of one digest. */
   readonly #known = new Map<string, Promise<Events | undefined>>()
   #upTo: string | undefined
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(registry: Registry, catalogOf: SessionLog['catalogOf']) {
-    this.#registry = registry
+  constructor(serving: Telling, catalogOf: SessionLog['catalogOf']) {
+    this.#serving = serving
     this.#catalogOf = catalogOf
   }
 
   /** What is served now. */
   get now(): Mark {
-    return this.#registry.catalog
+    return this.#serving.registry.catalog
   }
 
   /** Up to what is served when it is asked. Undefined where the earlier one is not known any more. */
   async eventsSince(mark: Mark): Promise<Events | undefined> {
-    const { catalog } = this.#registry
+    const { registry, forms } = this.#serving
+    const { catalog } = registry
     if (this.#upTo !== catalog.digest || this.#known.size >= MOST_KNOWN) this.#known.clear()
     this.#upTo = catalog.digest
     const known = this.#known.get(mark.digest)
@@ -33,7 +32,7 @@ export class Past {
     // One after another: each holds a catalog in memory.
     const events = this.#last.then(async () => {
       const before = await this.#catalogOf(mark)
-      return before && eventsOf(diff(before, catalog))
+      return before && eventsBetween(before, catalog, forms)
     })
     this.#last = events.catch(() => {})
     this.#known.set(mark.digest, events)

@@ -1,11 +1,39 @@
+import { diff } from '../../sync/model/changes.ts'
 import type { Changes } from '../../sync/model/changes.ts'
 import { folderUrisAbove } from '../../sync/model/skill-uri.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
+import type { Forms } from './forms.ts'
+import type { Serving } from './methods.ts'
+import { listedResources, saySame } from './resource-list.ts'
+import { syntheticChanges } from './synthetic-changes.ts'
 
 /** What subscribers may want to hear of one change of the catalog. */
 export interface Events {
   /** Canonical URIs: files that came, went or changed, and every folder above one. Each once. */
   readonly updated: ReadonlySet<string>
   readonly listChanged: boolean
+}
+
+/** What notifications are made from. */
+export type Telling = Pick<Serving, 'registry' | 'forms'>
+
+/** Tells of every change of the catalog, after it is served, until what is returned is disposed. */
+export function listenForEvents({ registry, forms }: Telling, tell: (events: Events) => void): Disposable {
+  return registry.listen((changes, after, before) => tell(eventsBetween(before, after, forms, changes)))
+}
+
+/** What is told of the way from one catalog to another, what is made by us included. */
+export function eventsBetween(before: Catalog, after: Catalog, forms: Forms, changes = diff(before, after)): Events {
+  const { updated, listChanged } = eventsOf(changes)
+  const made = syntheticChanges({ before, after, changes }, forms)
+  return { updated: new Set([...updated, ...made]), listChanged: isListChanged(listChanged, before, after, forms) }
+}
+
+/** `changes` knows of the documents of skills alone. */
+function isListChanged(ofDocuments: boolean, before: Catalog, after: Catalog, forms: Forms): boolean {
+  const { list, synthetic } = forms.resources
+  if (ofDocuments || (list === 'skills' && synthetic === 'hide')) return ofDocuments
+  return !saySame(listedResources(before, forms), listedResources(after, forms))
 }
 
 /** A folder counts as updated when anything below it is: that is what a subscriber to a skill's root waits for. */

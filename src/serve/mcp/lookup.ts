@@ -1,5 +1,8 @@
 import type { Catalog, CatalogFile, CatalogSkill, FolderChild } from '../../sync/model/catalog.ts'
 import { readSkillUri } from '../../sync/model/skill-uri.ts'
+import type { Forms } from './forms.ts'
+import { syntheticAt } from './synthetic.ts'
+import type { Synthetic } from './synthetic.ts'
 
 /** What a URI that a client wrote stands for in a catalog. */
 export type Found =
@@ -18,11 +21,24 @@ export function lookup(catalog: Catalog, raw: string): Found {
   return { kind: 'nothing', why: whyWithheld(catalog, uri.canonical) ?? 'nothing of that URI is served' }
 }
 
+/** What can be read and subscribed to: what is in the catalog and, where nothing of it has the URI, what is made out of it. */
+export function lookupResource(
+  catalog: Catalog,
+  forms: Forms,
+  raw: string,
+): Found | { readonly kind: 'synthetic'; readonly uri: string; readonly synthetic: Synthetic } {
+  const found = lookup(catalog, raw)
+  const uri = found.kind === 'nothing' ? readSkillUri(raw) : undefined
+  if (uri?.ok !== true || uri.trailingSlash) return found
+  const synthetic = syntheticAt(catalog, forms, uri.canonical)
+  return synthetic === undefined ? found : { kind: 'synthetic', uri: uri.canonical, synthetic }
+}
+
 /** Those of the URIs that are served, each with its canonical form. */
-export function servedAmong(catalog: Catalog, uris: readonly string[]): ReadonlyMap<string, string> {
+export function servedAmong(catalog: Catalog, forms: Forms, uris: readonly string[]): ReadonlyMap<string, string> {
   const served = new Map<string, string>()
   for (const raw of uris) {
-    const found = lookup(catalog, raw)
+    const found = lookupResource(catalog, forms, raw)
     if (found.kind !== 'nothing') served.set(raw, found.uri)
   }
   return served

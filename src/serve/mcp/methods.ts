@@ -2,6 +2,7 @@ import type { ServerCapabilities } from '@modelcontextprotocol/server'
 import type { ReadFile } from '../content.ts'
 import type { Registry } from '../registry.ts'
 import type { CacheHint, Caller } from './caller.ts'
+import type { Forms } from './forms.ts'
 import type { PageLimits } from './page.ts'
 import { requiredUri } from './params.ts'
 import type { Params } from './params.ts'
@@ -15,6 +16,8 @@ export interface Serving {
   readonly pages: PageLimits
   /** How long, and by whom, an answer may be kept (2026-07-28). */
   readonly cache: CacheHint
+  /** In which forms skills are offered beside the newest. */
+  readonly forms: Forms
   /** What can be asked besides skills and resources. */
   readonly surfaces?: readonly Surface[]
   /** Text for the client's model about this server; may name skills by URI. */
@@ -41,15 +44,15 @@ export function methodsOf(serving: Serving): Methods {
 }
 
 /** What can be asked of skills, and of resources. Each answer is made from one catalog. */
-function skillMethodsOf({ registry, read, pages }: Serving) {
+function skillMethodsOf({ registry, read, pages, forms }: Serving) {
   return {
     'skills/list': (params) => listSkills(registry.catalog, params, pages),
     'skills/get': (params) => getSkill(registry.catalog, params),
     'resources/directory/read': (params) => readDirectory(registry.catalog, params, pages),
-    'resources/list': (params) => listResources(registry.catalog, params['cursor'], pages),
-    'resources/templates/list': (params) => listTemplates(registry.catalog, params['cursor']),
-    'resources/read': (params, caller) => readResource(registry.catalog, requiredUri(params), caller, read),
-    'resources/subscribe': (params, caller) => subscribe(registry.catalog, requiredUri(params), caller),
+    'resources/list': (params) => listResources(registry.catalog, forms, params['cursor'], pages),
+    'resources/templates/list': (params) => listTemplates(registry.catalog, forms.spaces, params['cursor']),
+    'resources/read': (params, caller) => readResource(registry.catalog, requiredUri(params), caller, { forms, read }),
+    'resources/subscribe': (params, caller) => subscribe(registry.catalog, forms, requiredUri(params), caller),
     'resources/unsubscribe': (params, caller) => unsubscribe(requiredUri(params), caller),
   } as const satisfies Readonly<Record<string, Method>>
 }

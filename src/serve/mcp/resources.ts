@@ -4,10 +4,15 @@ import { contentOf } from '../content.ts'
 import type { ReadFile } from '../content.ts'
 import { mimeTypeOf } from '../mime.ts'
 import type { Caller } from './caller.ts'
-import { lookup } from './lookup.ts'
+import type { Forms } from './forms.ts'
+import { lookupResource } from './lookup.ts'
 import { pageOf } from './page.ts'
 import type { PageLimits } from './page.ts'
+import { listedResources } from './resource-list.ts'
+import type { Listed } from './resource-list.ts'
 import { INTERNAL_ERROR, RpcError, invalidParams, resourceNotFound } from './rpc-error.ts'
+import type { SkillSpace } from './skill-space.ts'
+import { contentOfSynthetic, describeSynthetic, mimeTypeOfSynthetic } from './synthetic.ts'
 
 /** What the lists say of a file. The SKILL.md of a skill carries the skill's own name and description (SEP-2640). */
 export interface ResourceDescription {
@@ -31,37 +36,58 @@ export function describeFolder(folder: FolderChild): object {
   return { uri: folder.uri, name: folder.name, mimeType: 'inode/directory' }
 }
 
-/** `resources/list`: the SKILL.md of every listed skill. */
-export function listResources(catalog: Catalog, cursor: unknown, limits: PageLimits): object {
-  const documents = catalog.listed.flatMap((skill) => catalog.files.get(skill.uri) ?? [])
+/** `resources/list`: the SKILL.md of every listed skill, and what the operator wants in it besides. */
+export function listResources(catalog: Catalog, forms: Forms, cursor: unknown, limits: PageLimits): object {
+  const resources = listedResources(catalog, forms)
   const listing = { catalog, of: 'resources/list' }
-  const { items, nextCursor } = pageOf(documents, listing, cursor, limits, sizeOfDocument)
-  return { resources: items.map(describeFile), ...(nextCursor !== undefined && { nextCursor }) }
+  const { items, nextCursor } = pageOf(resources, listing, cursor, limits, sizeOfListed)
+  return { resources: items.map(describe), ...(nextCursor !== undefined && { nextCursor }) }
 }
 
-function sizeOfDocument(file: CatalogFile): number {
-  return file.uri.length + Buffer.byteLength(file.documents?.description ?? '') + 200
+function describe(resource: Listed): object {
+  return 'kind' in resource ? describeSynthetic(resource) : describeFile(resource)
 }
 
-/** `resources/templates/list`: any file of a source, by its path. */
-export function listTemplates(catalog: Catalog, cursor: unknown): object {
+function sizeOfListed(resource: Listed): number {
+  const description = 'kind' in resource ? undefined : resource.documents?.description
+  return resource.uri.length + Buffer.byteLength(description ?? '') + 200
+}
+
+/** `resources/templates/list`: any file of a source, by its path, and the spaces that the operator made. */
+export function listTemplates(catalog: Catalog, spaces: readonly SkillSpace[], cursor: unknown): object {
   if (cursor !== undefined) throw invalidParams('The cursor is not one of this listing')
-  const resourceTemplates = catalog.snapshots.map(({ source }) => ({
+  const ofSources = catalog.snapshots.map(({ source }) => ({
     uriTemplate: `${uriOf(source, '')}/{+path}`,
     name: source,
     description: `A file of a skill of the source "${source}", by its path`,
   }))
-  return { resourceTemplates }
+  const ofSpaces = spaces.map(({ template }) => ({
+    uriTemplate: template,
+    name: template,
+    description: 'A skill, by the parts of its path',
+    mimeType: 'text/markdown',
+  }))
+  return { resourceTemplates: [...ofSources, ...ofSpaces] }
 }
 
 /** `resources/read`: the bytes of one file, exactly. Reading means nothing more: no skill is activated by it. */
-export async function readResource(catalog: Catalog, uri: string, caller: Caller, read: ReadFile): Promise<object> {
-  const found = lookup(catalog, uri)
+export async function readResource(
+  catalog: Catalog,
+  uri: string,
+  caller: Caller,
+  making: { readonly forms: Forms; readonly read: ReadFile },
+): Promise<object> {
+  const found = lookupResource(catalog, making.forms, uri)
   if (found.kind === 'folder')
     throw resourceNotFound(caller.era, uri, 'it names a folder; read it with resources/directory/read')
   if (found.kind === 'nothing') throw resourceNotFound(caller.era, uri, found.why)
-  const { mimeType } = describeFile(found.file)
-  const content = await contentOf(found.file, read)
+  const { mimeType, content } =
+    found.kind === 'file'
+      ? { ...describeFile(found.file), content: await contentOf(found.file, making.read) }
+      : {
+          mimeType: mimeTypeOfSynthetic(found.synthetic),
+          content: await contentOfSynthetic(found.synthetic, uri, catalog, making),
+        }
   if (content === undefined) {
     throw new RpcError(INTERNAL_ERROR, 'The stored content is damaged; try again later', { uri })
   }
@@ -69,8 +95,8 @@ export async function readResource(catalog: Catalog, uri: string, caller: Caller
 }
 
 /** `resources/subscribe`, 2025 era. A folder may be subscribed to: it is told of what changes anywhere below. */
-export function subscribe(catalog: Catalog, uri: string, caller: Caller): object {
-  const found = lookup(catalog, uri)
+export function subscribe(catalog: Catalog, forms: Forms, uri: string, caller: Caller): object {
+  const found = lookupResource(catalog, forms, uri)
   if (found.kind === 'nothing') throw resourceNotFound(caller.era, uri, found.why)
   subscriptionsOf(caller).subscribe(uri, found.uri)
   return {}

@@ -1,8 +1,8 @@
 import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import type { Catalog } from '../../sync/model/catalog.ts'
 import { servedAmong } from './lookup.ts'
+import type { Serving } from './methods.ts'
 
 /** The URIs of the listen requests that are open, as the client wrote them and as we know them. */
 export interface Listens {
@@ -23,11 +23,15 @@ const LISTEN = z.looseObject({
  * What the SDK's own entry is shown of a listen request: only URIs that are served. It honours them all, and compares them
  * by the letter, so the spellings that were asked for are noted.
  */
-export function narrowed(message: JSONRPCMessage, catalog: Catalog, listens: Listens): JSONRPCMessage {
+export function narrowed(
+  message: JSONRPCMessage,
+  { registry, forms }: Pick<Serving, 'registry' | 'forms'>,
+  listens: Listens,
+): JSONRPCMessage {
   const listen = LISTEN.safeParse(message)
   if (!listen.success || !('method' in message)) return message
   const { notifications } = listen.data.params
-  const served = servedAmong(catalog, notifications.resourceSubscriptions)
+  const served = servedAmong(registry.catalog, forms, notifications.resourceSubscriptions)
   if (served.size > 0) listens.listen(listen.data.id, served)
   const filter = { ...notifications, resourceSubscriptions: [...served.keys()] }
   return { ...message, params: { ...message.params, notifications: filter } }

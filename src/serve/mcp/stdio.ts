@@ -1,12 +1,11 @@
 import type { Readable, Writable } from 'node:stream'
 import type { JSONRPCMessage, RequestId, Server, Transport } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
-import type { Registry } from '../registry.ts'
 import { MAX_SUBSCRIPTIONS } from './caller.ts'
 import type { Caller, Era, Subscriptions } from './caller.ts'
 import { buildServer } from './core.ts'
 import { hasEraCode, withEraCode } from './era-code.ts'
-import { eventsOf } from './events.ts'
+import { listenForEvents } from './events.ts'
 import type { Events } from './events.ts'
 import { listenResult } from './listen-result.ts'
 import type { Serving } from './methods.ts'
@@ -26,7 +25,7 @@ export async function serveStream(
 ): Promise<void> {
   const wire = new StdioServerTransport(input, output, { maxBufferSize: MAX_MESSAGE_BYTES })
   const wanted = new WantedUris()
-  const transport = new EraTransport(wire, serving.registry, wanted)
+  const transport = new EraTransport(wire, serving, wanted)
   const ended = Promise.withResolvers<void>()
   transport.onended = () => ended.resolve()
   const handle = serveStdio(({ era }) => connectionServer(serving, era, transport, wanted), { transport })
@@ -44,7 +43,7 @@ function connectionServer(serving: Serving, era: Era, transport: EraTransport, w
   transport.era = era
   const caller: Caller = era === 'legacy' ? { era, subscriptions: wanted } : { era }
   const server = buildServer(serving, era, () => caller)
-  const listening = serving.registry.listen((changes) => tell(server, wanted.among(eventsOf(changes))))
+  const listening = listenForEvents(serving, (events) => tell(server, wanted.among(events)))
   server.onclose = () => listening[Symbol.dispose]()
   return server
 }
@@ -100,13 +99,13 @@ class EraTransport implements Transport {
   era: Era = 'legacy'
   #lastWritten: Promise<void> = Promise.resolve()
   readonly #wire: StdioServerTransport
-  readonly #registry: Registry
+  readonly #serving: Serving
   readonly #listens: Listens
   readonly #methods = new Map<RequestId, string>()
 
-  constructor(wire: StdioServerTransport, registry: Registry, listens: Listens) {
+  constructor(wire: StdioServerTransport, serving: Serving, listens: Listens) {
     this.#wire = wire
-    this.#registry = registry
+    this.#serving = serving
     this.#listens = listens
   }
 
@@ -154,7 +153,7 @@ class EraTransport implements Transport {
 
   #admitted(message: JSONRPCMessage): JSONRPCMessage | undefined {
     try {
-      return narrowed(message, this.#registry.catalog, this.#listens)
+      return narrowed(message, this.#serving, this.#listens)
     } catch (error) {
       if (!(error instanceof RpcError) || !('id' in message)) throw error
       const refusal = { code: error.code, message: error.message }

@@ -32,3 +32,4 @@ export type FindingRule =
   | 'lfs-pointer'
   | 'path-collision'
   | 'path-refused'
+  | 'archive-refused'

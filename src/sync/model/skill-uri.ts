@@ -41,6 +41,12 @@ export function uriOf(source: string, path: string): string {
   return skillUri([source, ...(path === '' ? [] : path.split('/'))])
 }
 
+/** The path of a published URI as seen from that of a folder above it: what was encoded there, decoded. */
+export function pathBelow(folder: string, uri: string): string {
+  const path = uri.slice(folder.length + 1)
+  return path.includes('%') ? path.split('/').map(decodeURIComponent).join('/') : path
+}
+
 /** The URIs of the folders above, nearest first, down to the source's own. */
 export function* folderUrisAbove(uri: string): Generator<string> {
   for (let at = uri.lastIndexOf('/'); at >= SCHEME.length; at = uri.lastIndexOf('/', at - 1)) yield uri.slice(0, at)

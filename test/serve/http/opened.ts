@@ -1,13 +1,14 @@
 import { EMPTY_CATALOG } from '../../../src/sync/model/catalog.ts'
 import type { Catalog } from '../../../src/sync/model/catalog.ts'
 import { Hub } from '../../../src/serve/mcp/hub.ts'
-import { eventsOf } from '../../../src/serve/mcp/events.ts'
+import { listenForEvents } from '../../../src/serve/mcp/events.ts'
 import { Past } from '../../../src/serve/http/past.ts'
 import { NO_SESSION_LOG } from '../../../src/serve/http/session-log.ts'
 import type { SessionLog } from '../../../src/serve/http/session-log.ts'
 import { Sessions } from '../../../src/serve/http/sessions.ts'
 import type { SessionLimits } from '../../../src/serve/http/sessions.ts'
 import { Registry } from '../../../src/serve/registry.ts'
+import { formsOf } from '../../support/forms.ts'
 
 /** Sessions beside a registry, wired as the server wires them. */
 export interface Opened {
@@ -28,10 +29,11 @@ export async function openSessions(options: OpenedOptions = {}): Promise<Opened>
   const { limits, now = () => 0, log = NO_SESSION_LOG, catalog = EMPTY_CATALOG } = options
   const hub = new Hub()
   const registry = new Registry()
+  const serving = { registry, forms: formsOf() }
   registry.publish(catalog)
-  const past = new Past(registry, (mark) => log.catalogOf(mark))
+  const past = new Past(serving, (mark) => log.catalogOf(mark))
   const sessions = new Sessions({ hub, limits: { sessions: 10, idleMs: 1_000, ...limits }, now, log, past })
-  registry.listen((changes) => hub.tell(eventsOf(changes)))
+  listenForEvents(serving, (events) => hub.tell(events))
   registry.watch((before, after) => sessions.told(before, after))
   await sessions.restore()
   return { hub, registry, sessions }

@@ -14,6 +14,7 @@ import type { Catalog } from '../../../src/sync/model/catalog.ts'
 import { META, eventsOf, hear, modernHeaders } from '../../support/peer.ts'
 import type { Heard } from '../../support/peer.ts'
 import { sample, snapshotOf, sourceId } from '../../sync/store/samples.ts'
+import { formsOf } from '../../support/forms.ts'
 
 test('a session whose client stops reading loses its stream, and what it missed is told on the next one', async () => {
   await using scene = await openScene({ keepAliveMs: 100 })
@@ -162,6 +163,7 @@ async function openScene({ sessionLog = NO_SESSION_LOG, keepAliveMs = 15_000 }: 
     {
       registry,
       read: async () => undefined,
+      forms: formsOf(),
       pages: { entries: 100, bytes: 2 ** 20 },
       cache: { ttlMs: 0, cacheScope: 'public' },
     },

@@ -1,0 +1,33 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { crc32 } from 'node:zlib'
+import { Deflate } from 'pako'
+
+/**
+ * The bytes deflated, without a wrapping. By a library of ours and not by Node's zlib: what that one writes depends on the
+ * processor and on the zlib that Node was built with, and the digest of an archive must not.
+ */
+export async function deflated(bytes: Uint8Array): Promise<Buffer> {
+  const deflate = new Deflate({ raw: true, level: 6 })
+  const parts: Uint8Array[] = []
+  deflate.onData = (part) => void parts.push(part)
+  for (let start = 0; start === 0 || start < bytes.byteLength; start += SLICE) {
+    const isLast = start + SLICE >= bytes.byteLength
+    if (!deflate.push(bytes.subarray(start, start + SLICE), isLast)) throw new Error(`Cannot deflate: ${deflate.msg}`)
+    // Others have their turn: the largest skill takes a second.
+    if (!isLast) await turn()
+  }
+  return Buffer.concat(parts)
+}
+
+/** The bytes as one gzip member, which tells of no time, name or system. */
+export async function gzipped(bytes: Uint8Array): Promise<Buffer> {
+  const trailer = Buffer.alloc(8)
+  trailer.writeUInt32LE(crc32(bytes), 0)
+  trailer.writeUInt32LE(bytes.byteLength % 2 ** 32, 4)
+  return Buffer.concat([HEADER, await deflated(bytes), trailer])
+}
+
+/** Magic, deflate, no flags, no time, no hint, and 255: the system is not known. */
+const HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
+
+const SLICE = 32_768

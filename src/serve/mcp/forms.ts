@@ -1,0 +1,21 @@
+import type { Archives } from './archive.ts'
+import type { IndexDocument } from './index-document.ts'
+import type { SkillSpace } from './skill-space.ts'
+
+/** In which forms skills are offered beside the newest, for clients of older revisions and of other servers. */
+export interface Forms {
+  /** Undefined where it is turned off. */
+  readonly index: IndexDocument | undefined
+  readonly archives: Archives
+  /** Templates of the operator, besides the one of each source. */
+  readonly spaces: readonly SkillSpace[]
+  /** What `resources/list` holds. */
+  readonly resources: ResourceListing
+}
+
+export interface ResourceListing {
+  /** The SKILL.md of each skill, or every file. */
+  readonly list: 'skills' | 'files'
+  /** Whether it holds what is made by us: index, archives, manifests. */
+  readonly synthetic: 'hide' | 'list'
+}

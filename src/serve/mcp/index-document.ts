@@ -1,0 +1,61 @@
+import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
+import type { ReadFile } from '../content.ts'
+import type { Archive, Archives } from './archive.ts'
+import { entryOf } from './skills.ts'
+
+/** Its hosts warn of any other, and one that is missing is wrong to the oldest of them. */
+const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
+
+/**
+ * `skill://index.json`: one document that is right in each of the forms that it has had. It says of the listed skills what
+ * `skills/list` says, and is made once for each catalog.
+ */
+export class IndexDocument {
+  readonly #archives: Archives
+  readonly #templates: readonly string[]
+  readonly #texts = new WeakMap<Catalog, Promise<string>>()
+
+  /** `templates`: those that stand in it as entries, which not every reader of it can take. */
+  constructor(archives: Archives, templates: readonly string[]) {
+    this.#archives = archives
+    this.#templates = templates
+  }
+
+  async text(catalog: Catalog, read: ReadFile): Promise<string> {
+    const known = this.#texts.get(catalog)
+    if (known !== undefined) return known
+    const made = this.#make(catalog, read)
+    this.#texts.set(catalog, made)
+    // Whoever asks next is not told of a failure that may be over.
+    made.catch(() => this.#texts.delete(catalog))
+    return made
+  }
+
+  async #make(catalog: Catalog, read: ReadFile): Promise<string> {
+    const archives = new Map(catalog.listed.map((skill) => [skill, this.#archives.of(catalog, skill)]))
+    const all = [...archives.values()].flat()
+    const digests = await this.#archives.digestsOf(all, read)
+    // A damaged file is fetched again, and the archive is there the next time.
+    if (digests.size < all.length) this.#texts.delete(catalog)
+    const skills = [...archives].map(([skill, ofSkill]) => documentEntry(skill, archiveEntries(ofSkill, digests)))
+    const templates = this.#templates.map((url) => ({ type: 'mcp-resource-template', description: SPACE, url }))
+    return JSON.stringify({ $schema: SCHEMA, skills: [...skills, ...templates] })
+  }
+}
+
+const SPACE = 'Skills by the parts of their path'
+
+function documentEntry(skill: CatalogSkill, archives: readonly object[]): object {
+  const { uri, frontmatter, resources } = entryOf(skill)
+  const digest = resources.find((resource) => resource.uri === uri)?.digest
+  const { name, description } = skill
+  const oldest = { type: 'skill-md', name, description, url: uri, digest }
+  return { ...oldest, uri, frontmatter, resources, ...(archives.length > 0 && { archives }) }
+}
+
+function archiveEntries(archives: readonly Archive[], digests: ReadonlyMap<string, string>): object[] {
+  return archives.flatMap(({ uri, mimeType }) => {
+    const digest = digests.get(uri)
+    return digest === undefined ? [] : [{ url: uri, mimeType, digest }]
+  })
+}

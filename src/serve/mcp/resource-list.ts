@@ -1,0 +1,40 @@
+import type { Catalog, CatalogFile } from '../../sync/model/catalog.ts'
+import type { Forms } from './forms.ts'
+import { INDEX_URI, syntheticsOf } from './synthetic.ts'
+import type { Synthetic } from './synthetic.ts'
+
+/** One resource of `resources/list`. */
+export type Listed = CatalogFile | Synthetic
+
+/** Everything that `resources/list` holds, each once: of the listed skills the documents or all files, and what is made by us. */
+export function listedResources(catalog: Catalog, { resources, ...forms }: Forms): Listed[] {
+  const files = resources.list === 'skills' ? documentsOf(catalog) : filesOf(catalog)
+  if (resources.synthetic === 'hide') return files
+  const index: Synthetic[] = forms.index === undefined ? [] : [{ kind: 'index', uri: INDEX_URI }]
+  return [...files, ...index, ...catalog.listed.flatMap((skill) => syntheticsOf(catalog, forms, skill))]
+}
+
+/** Whether two lists say the same of the same resources. Of what is made by us they say nothing that can change. */
+export function saySame(before: readonly Listed[], after: readonly Listed[]): boolean {
+  if (before.length !== after.length) return false
+  return before.every((resource, index) => {
+    const other = after[index]
+    return other !== undefined && saidOf(resource) === saidOf(other)
+  })
+}
+
+function saidOf(resource: Listed): string {
+  if ('kind' in resource) return resource.uri
+  const { uri, file, documents } = resource
+  return JSON.stringify([uri, file.size, documents?.name, documents?.description])
+}
+
+function documentsOf({ listed, files }: Catalog): CatalogFile[] {
+  return listed.flatMap(({ uri }) => files.get(uri) ?? [])
+}
+
+/** The files of a skill inside of a skill are files of both. */
+function filesOf({ listed, files }: Catalog): CatalogFile[] {
+  const uris = new Set(listed.flatMap((skill) => skill.files.map(({ uri }) => uri)))
+  return [...uris].flatMap((uri) => files.get(uri) ?? [])
+}

@@ -1,0 +1,90 @@
+import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
+import type { Changes } from '../../sync/model/changes.ts'
+import { folderUrisAbove } from '../../sync/model/skill-uri.ts'
+import { ARCHIVE_FORMATS } from './archive.ts'
+import type { Archive } from './archive.ts'
+import type { Forms } from './forms.ts'
+import { INDEX_URI, syntheticsOf } from './synthetic.ts'
+import type { Synthetic } from './synthetic.ts'
+
+/** The catalogs before and after a change, and what of the files changed. */
+export interface Step {
+  readonly before: Catalog
+  readonly after: Catalog
+  readonly changes: Changes
+}
+
+/**
+ * The URIs of what is made by us that came, went or changed its bytes. Of the skills, those are looked at that the changed
+ * files belong to.
+ */
+export function syntheticChanges(step: Step, forms: Forms): string[] {
+  const skills = touchedSkills(step)
+  const isSame = forms.index === undefined || isSameIndex(step, skills, forms)
+  return [...(isSame ? [] : [INDEX_URI]), ...skills.flatMap((uri) => changesOfSkill(step, forms, uri))]
+}
+
+/** Every skill of which anything made by us can be another, by the URI of its SKILL.md. */
+function touchedSkills({ before, after, changes }: Step): string[] {
+  const isSkill = (uri: string): boolean => before.skills.has(uri) || after.skills.has(uri)
+  const uris = new Set([...onlyIn(before, after), ...onlyIn(after, before)])
+  for (const file of [...changes.added, ...changes.removed, ...changes.changed]) {
+    for (const at of [file, ...folderUrisAbove(file)]) {
+      // What is there may have the URI of an archive, which then is not there, or is again.
+      const format = ARCHIVE_FORMATS.find((candidate) => at.endsWith(`.${candidate}`))
+      const beside = format === undefined ? [] : [`${at.slice(0, -format.length - 1)}/SKILL.md`]
+      for (const uri of [`${at}/SKILL.md`, ...beside]) if (isSkill(uri)) uris.add(uri)
+    }
+  }
+  return [...uris]
+}
+
+/** A skill inside of a skill can come and go by a rule, and its files stay. */
+function onlyIn(catalog: Catalog, other: Catalog): string[] {
+  return [...catalog.skills.keys()].filter((uri) => !other.skills.has(uri))
+}
+
+function changesOfSkill({ before, after }: Step, forms: Forms, skill: string): string[] {
+  const was = syntheticsByUri(before, forms, skill)
+  const is = syntheticsByUri(after, forms, skill)
+  const uris = [...new Set([...was.keys(), ...is.keys()])]
+  return uris.filter((uri) => !isSameSynthetic(was.get(uri), is.get(uri)))
+}
+
+function syntheticsByUri(catalog: Catalog, forms: Forms, uri: string): ReadonlyMap<string, Synthetic> {
+  const skill = catalog.skills.get(uri)
+  const synthetics = skill === undefined ? [] : syntheticsOf(catalog, forms, skill)
+  return new Map(synthetics.map((synthetic) => [synthetic.uri, synthetic]))
+}
+
+function isSameSynthetic(a: Synthetic | undefined, b: Synthetic | undefined): boolean {
+  if (a?.kind === 'manifest' && b?.kind === 'manifest') return isSameEntry(a.skill, b.skill)
+  if (a?.kind === 'archive' && b?.kind === 'archive') return isSameArchive(a.archive, b.archive)
+  return false
+}
+
+/** Whether the document would have the same bytes. It has no mode of a file, but where an archive has it. */
+function isSameIndex({ before, after }: Step, touched: readonly string[], { archives }: Forms): boolean {
+  if (before.listed.length !== after.listed.length) return false
+  if (before.listed.some(({ uri }, index) => uri !== after.listed[index]?.uri)) return false
+  return touched.every((uri) => {
+    const [was, is] = [before.skills.get(uri), after.skills.get(uri)]
+    if (was === undefined || is === undefined || is.skill.standing !== 'served') return true
+    const [old, now] = [archives.of(before, was), archives.of(after, is)]
+    if (!isSameEntry(was, is) || old.length !== now.length) return false
+    return old.every((archive, index) => isSameArchive(archive, now[index]))
+  })
+}
+
+/** Of equal files, the SKILL.md is equal, and all that is read out of it. */
+function isSameEntry(a: CatalogSkill, b: CatalogSkill): boolean {
+  if (a.files.length !== b.files.length) return false
+  return a.files.every(({ uri, file }, index) => {
+    const other = b.files[index]
+    return uri === other?.uri && file.sha256 === other.file.sha256 && file.size === other.file.size
+  })
+}
+
+function isSameArchive(a: Archive, b: Archive | undefined): boolean {
+  return a.uri === b?.uri && a.skill.digest === b.skill.digest && isSameEntry(a.skill, b.skill)
+}

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { manifestText, manifestUriOf } from '../../src/serve/mcp/manifest.ts'
+import { INDEX_URI } from '../../src/serve/mcp/synthetic.ts'
+import { syntheticChanges } from '../../src/serve/mcp/synthetic-changes.ts'
+import type { Catalog, CatalogSkill } from '../../src/sync/model/catalog.ts'
+import { diff } from '../../src/sync/model/changes.ts'
+import { formsOf } from '../support/forms.ts'
+import { skillText } from '../support/scripted-upstream.ts'
+import { catalogOf, holdsForCatalogs } from '../sync/catalogs.ts'
+import { surveyed } from '../sync/surveyed.ts'
+
+test(
+  'index, manifests and archives are told exactly where their bytes are others, whatever the repository',
+  { timeout: 120_000 },
+  async () => {
+    const pairs: (readonly [Catalog, Catalog])[] = []
+    await holdsForCatalogs(60, (catalogs) => {
+      for (const [index, after] of catalogs.entries()) pairs.push([catalogs.at(index - 1)!, after])
+    })
+    const forms = formsOf({ archives: { team: ['zip'] } })
+
+    for (const [before, after] of pairs) {
+      const [was, is] = await Promise.all([before, after].map(textsOf))
+      const uris = new Set([...was!.keys(), ...is!.keys()])
+      const changed = [...uris].filter((uri) => was!.get(uri) !== is!.get(uri))
+      const step = { before, after, changes: diff(before, after) }
+      expect(syntheticChanges(step, forms).toSorted()).toEqual(changed.toSorted())
+    }
+    expect(pairs.length).toBeGreaterThan(60)
+  },
+)
+
+test('the manifest of a skill that a rule took out of a skill is told, though no file changed', async () => {
+  const files = { 'o/SKILL.md': skillText('o'), 'o/i/SKILL.md': skillText('i') }
+  const [before, after] = [catalogOf(await surveyed(files)), catalogOf(await surveyed(files, { exclude: ['o/i'] }))]
+
+  const changes = diff(before, after)
+
+  expect(changes.changed.size + changes.added.size + changes.removed.size).toBe(0)
+  expect(syntheticChanges({ before, after, changes }, formsOf())).toEqual([INDEX_URI, 'skill://team/o/i/_manifest'])
+})
+
+/** What stands for the bytes of all that is made of a catalog: of an archive, what decides them. */
+async function textsOf(catalog: Catalog): Promise<ReadonlyMap<string, string>> {
+  const skills = [...catalog.skills.values()]
+  const manifests = skills.map((skill) => [manifestUriOf(skill), manifestText(skill, '')] as const)
+  const archives = new Map(skills.map((skill) => [`${skill.root}.zip`, contentOf(skill)] as const))
+  const document = await formsOf().index!.text(catalog, async () => undefined)
+  const inDocument = catalog.listed.map(({ root }) => archives.get(`${root}.zip`))
+  const isFree = ([uri]: readonly [string, string]): boolean => !catalog.files.has(uri)
+  return new Map([[INDEX_URI, JSON.stringify([document, inDocument])], ...[...manifests, ...archives].filter(isFree)])
+}
+
+function contentOf({ files }: CatalogSkill): string {
+  return JSON.stringify(files.map(({ uri, file }) => [uri, file.sha256, file.executable]))
+}
