@@ -1,7 +1,13 @@
 import type { ServerResponse } from 'node:http'
 
-/** What a client that does not read may cost. Above it the connection is closed; it costs no more than its place. */
+/**
+ * What may wait for a client that does not read. Above it the connection is closed, and all that it costs is its place. One
+ * that reads is given time: what is told at one moment may be more than that.
+ */
 const MAX_PENDING_BYTES = 2 ** 20
+
+/** So much is handed to the connection at once: thousands of small writes cost several times their bytes. */
+const WRITE_BYTES = 2 ** 16
 
 /**
  * A stream of server-sent events. While the client does not read, equal messages are held once: a notification says no more
@@ -11,6 +17,8 @@ export class EventStream implements Disposable {
   readonly #response: ServerResponse
   readonly #pending = new Set<string>()
   #pendingBytes = 0
+  /** Whether the client took something since that was last asked. */
+  #isReading = false
 
   constructor(response: ServerResponse, headers: Readonly<Record<string, string>> = {}) {
     this.#response = response
@@ -22,7 +30,10 @@ export class EventStream implements Disposable {
     })
     // The client waits for the head, not for the first event.
     response.flushHeaders()
-    response.on('drain', () => this.#flush())
+    response.on('drain', () => {
+      this.#isReading = true
+      this.#flush(() => !response.writableNeedDrain)
+    })
     // Nobody waits for a write that comes too late; without a listener its error would end the process.
     response.on('error', () => {})
   }
@@ -44,8 +55,9 @@ export class EventStream implements Disposable {
     return this.#pending
   }
 
-  /** A comment: it keeps proxies from closing an idle stream, and finds out a peer that is gone. */
+  /** A comment: it keeps proxies from closing an idle stream, and finds out a peer that is gone. To be called now and then. */
   keepAlive(): void {
+    this.#dropIfStuck()
     const { writableEnded, destroyed, writableNeedDrain } = this.#response
     // One that was ended stays open until its turn comes on its connection.
     if (!writableEnded && !destroyed && !writableNeedDrain) this.#response.write(': keep-alive\n\n')
@@ -56,7 +68,7 @@ export class EventStream implements Disposable {
   }
 
   end(): void {
-    this.#flush()
+    this.#flush(() => true)
     this.#response.end()
   }
 
@@ -69,20 +81,28 @@ export class EventStream implements Disposable {
     const wasWithin = this.#pendingBytes <= MAX_PENDING_BYTES
     this.#pending.add(json)
     this.#pendingBytes += json.length
-    // What is told at one moment may be more than that: a client that reads has taken it a turn later.
-    if (wasWithin && this.#pendingBytes > MAX_PENDING_BYTES) setImmediate(() => this.#dropIfStuck())
+    if (!wasWithin || this.#pendingBytes <= MAX_PENDING_BYTES) return
+    this.#isReading = false
+    // A client that reads has taken some of it a turn later.
+    setImmediate(() => this.#dropIfStuck())
   }
 
   #dropIfStuck(): void {
-    if (this.#pendingBytes > MAX_PENDING_BYTES) this.#response.destroy()
+    if (this.#pendingBytes > MAX_PENDING_BYTES && !this.#isReading) this.#response.destroy()
+    this.#isReading = false
   }
 
-  #flush(): void {
-    if (this.#response.destroyed || this.#pending.size === 0) return
-    // In one write: thousands of small ones cost a client that does not read several times their bytes.
-    this.#response.write([...this.#pending].map(frameOf).join(''))
-    this.#pending.clear()
-    this.#pendingBytes = 0
+  #flush(mayWrite: () => boolean): void {
+    while (this.#pending.size > 0 && !this.#response.destroyed && mayWrite()) {
+      let frames = ''
+      for (const json of this.#pending) {
+        if (frames.length >= WRITE_BYTES) break
+        frames += frameOf(json)
+        this.#pending.delete(json)
+        this.#pendingBytes -= json.length
+      }
+      this.#response.write(frames)
+    }
   }
 }
 

@@ -75,6 +75,29 @@ test('a client that does not read is dropped when more than 1 MiB waits for it',
   expect(waiting).toBeLessThan(MIB + 2 * message(1000).length)
 })
 
+test('a client that stops reading in the middle of a burst is dropped when it took nothing from one look to the next', async () => {
+  await using pair = await openPair()
+  const gone = once(pair.response, 'close')
+  const drained = once(pair.response, 'drain')
+  pair.client.resume()
+  for (let number = 0; number < 30; number += 1) pair.stream.send(JSON.stringify({ number, padding: 'p'.repeat(MIB) }))
+  await drained
+  pair.client.pause()
+
+  const isThere = !pair.response.destroyed
+  let most = 0
+  while (!pair.response.destroyed) {
+    most = Math.max(most, pair.response.writableLength)
+    pair.stream.keepAlive()
+    await turn()
+  }
+  await gone
+
+  expect(isThere).toBe(true)
+  expect(most).toBeLessThan(3 * MIB)
+  expect([...pair.stream.unsent].join('').length).toBeGreaterThan(MIB)
+})
+
 test('a client that reads gets every message of a burst, however large', async () => {
   await using pair = await openPair()
   const messages = numbered(40_000)
