@@ -1,10 +1,9 @@
-import { buildServer } from '../mcp/core.ts'
 import { eventsOf } from '../mcp/events.ts'
 import { Hub } from '../mcp/hub.ts'
 import type { Serving } from '../mcp/methods.ts'
-import { multiplexerFor } from '../mcp/multiplexer.ts'
-import type { Multiplexer } from '../mcp/multiplexer.ts'
-import type { Era } from '../mcp/caller.ts'
+import { ScopedCore } from '../mcp/scoped-core.ts'
+import { Access, OPEN_TO_ALL } from './access.ts'
+import type { AccessRules, Decision } from './access.ts'
 import { EventStreams } from './event-stream.ts'
 import { refusalOf, refusalOfBrowser } from './guard.ts'
 import { openListener } from './listener.ts'
@@ -21,6 +20,8 @@ export interface HttpOptions extends ListenerOptions {
   readonly limits: HttpLimits
   /** Milliseconds that only ever go up. */
   readonly now: () => number
+  /** Who may ask; everybody who can connect if nothing else is said. */
+  readonly access?: AccessRules
   /** Answered here too, where they have no address of their own. */
   readonly webhooks?: WebhookEndpoint
 }
@@ -36,6 +37,8 @@ export interface HttpLimits extends ListenerLimits {
 /** The HTTP side of the daemon, while it listens. */
 export interface HttpServer extends Listener {
   readonly counts: () => { readonly sessions: number; readonly streams: number; readonly subscribedUris: number }
+  /** To be called when a token was revoked: its streams end now, and not when somebody looks. */
+  readonly endStreamsOver: () => void
 }
 
 /** Opens the listener. Disposing it ends every stream with its result, then closes. */
@@ -43,22 +46,27 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   const hub = new Hub()
   const streams = new EventStreams(options.limits)
   const sessions = new Sessions(hub, options.limits.sessions, options.now)
-  const [modern, legacy] = await Promise.all([coreFor(serving, 'modern'), coreFor(serving, 'legacy')])
   const endpoint = new McpEndpoint(
-    new ModernEdge(modern, serving.registry, hub, streams),
-    new LegacyEdge(legacy, sessions, streams),
+    new ModernEdge(new ScopedCore(serving, 'modern'), serving.registry, hub, streams),
+    new LegacyEdge(new ScopedCore(serving, 'legacy'), sessions, streams),
     options.limits.bodyBytes,
   )
+  const access = new Access(options.access ?? OPEN_TO_ALL)
   const routes: Routes = {
-    '/mcp': (request, response) => endpoint.answer(request, response),
+    '/mcp': {
+      scope: 'skills',
+      answer: (request, response, { principal }) => endpoint.answer(request, response, principal),
+    },
     ...(options.webhooks !== undefined && hookRoutes(options.webhooks)),
   }
 
-  const listener = await openListener({ refusalOf, routes, nothingHere: NOTHING_HERE }, options)
+  const site = { refusalOf, admit: access.decide.bind(access), routes, nothingHere: NOTHING_HERE }
+  const listener = await openListener(site, options)
   const telling = serving.registry.listen((changes) => hub.tell(eventsOf(changes)))
   return {
     url: listener.url,
     counts: () => ({ sessions: sessions.size, streams: streams.size, subscribedUris: hub.size }),
+    endStreamsOver: () => streams.endThoseOver(),
     async [Symbol.asyncDispose]() {
       telling[Symbol.dispose]()
       streams[Symbol.dispose]()
@@ -70,18 +78,14 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
 /** Opens the second listener, for programs of the operator and of git hosts. It may lie off loopback, and has nothing for browsers. */
 export async function serveOperations(webhooks: WebhookEndpoint, options: ListenerOptions): Promise<Listener> {
   const nothingHere = 'Nothing is served at this path'
-  return openListener({ refusalOf: refusalOfBrowser, routes: hookRoutes(webhooks), nothingHere }, options)
+  const admit = async (): Promise<Decision> => OPEN
+  return openListener({ refusalOf: refusalOfBrowser, admit, routes: hookRoutes(webhooks), nothingHere }, options)
 }
 
 function hookRoutes(webhooks: WebhookEndpoint): Routes {
-  return { '/hooks/': (request, response, source) => webhooks.answer(source, request, response) }
+  return { '/hooks/': { answer: (request, response, { name }) => webhooks.answer(name, request, response) } }
 }
+
+const OPEN: Decision = { kind: 'granted', principal: undefined }
 
 const NOTHING_HERE = 'Nothing is served at this path; MCP is at /mcp'
-
-async function coreFor(serving: Serving, era: Era): Promise<Multiplexer> {
-  const multiplexer = multiplexerFor(era)
-  const server = buildServer(serving, era, (context) => multiplexer.callerOf(context.mcpReq.id))
-  await server.connect(multiplexer.transport)
-  return multiplexer
-}

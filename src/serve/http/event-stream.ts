@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { Principal } from '../principal.ts'
 
 /** What a client that does not read may cost. Above it the connection is closed; it costs no more than its place. */
 const MAX_PENDING_BYTES = 2 ** 20
@@ -95,7 +96,7 @@ export function refusalOfStream(response: ServerResponse): string | undefined {
 
 /** Every open stream of the server: counted, kept alive by one timer, closed together. */
 export class EventStreams implements Disposable {
-  readonly #open = new Map<EventStream, () => void>()
+  readonly #open = new Map<EventStream, Opened>()
   readonly #limit: number
   readonly #timer: NodeJS.Timeout
 
@@ -113,22 +114,35 @@ export class EventStreams implements Disposable {
     return this.#open.size >= this.#limit
   }
 
-  /** `farewell` is called when the server shuts down, before the stream is ended. */
-  add(stream: EventStream, farewell: () => void): void {
-    this.#open.set(stream, farewell)
+  /** `farewell` is called before the stream is ended by us. It is ended once its principal is over. */
+  add(stream: EventStream, farewell: () => void, principal?: Principal): void {
+    this.#open.set(stream, { farewell, principal })
     stream.onClose(() => this.#open.delete(stream))
   }
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer)
-    for (const [stream, farewell] of this.#open) {
-      farewell()
-      stream.end()
-    }
-    this.#open.clear()
+    for (const stream of this.#open.keys()) this.#end(stream)
+  }
+
+  /** Ends the streams of tokens that have expired or were revoked. */
+  endThoseOver(): void {
+    for (const [stream, { principal }] of this.#open) if (principal?.isOver?.() === true) this.#end(stream)
+  }
+
+  #end(stream: EventStream): void {
+    this.#open.get(stream)?.farewell()
+    this.#open.delete(stream)
+    stream.end()
   }
 
   #keepAlive(): void {
+    this.endThoseOver()
     for (const stream of this.#open.keys()) stream.keepAlive()
   }
+}
+
+interface Opened {
+  readonly farewell: () => void
+  readonly principal: Principal | undefined
 }

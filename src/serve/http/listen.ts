@@ -7,6 +7,7 @@ import type { Hub, Subscriber } from '../mcp/hub.ts'
 import { listenResult } from '../mcp/listen-result.ts'
 import { servedAmong } from '../mcp/lookup.ts'
 import { invalidParams } from '../mcp/rpc-error.ts'
+import type { Principal } from '../principal.ts'
 import { EventStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 
@@ -33,6 +34,7 @@ export function listen(
   hub: Hub,
   streams: EventStreams,
   response: ServerResponse,
+  principal?: Principal,
 ): void {
   const parsed = PARAMS.safeParse(request.params)
   if (!parsed.success) throw invalidParams('`notifications` is required, and is a filter of notifications')
@@ -47,7 +49,7 @@ export function listen(
   if (Object.keys(honoured).length === 0) return listener.finish()
   for (const [asked, canonical] of wanted) hub.subscribe(listener, asked, canonical)
   if (honoured.resourcesListChanged) hub.subscribeToLists(listener)
-  streams.add(stream, () => listener.sendResult())
+  streams.add(stream, () => listener.sendResult(), principal)
   stream.onClose(() => {
     hub.unsubscribeFromLists(listener)
     for (const [asked, canonical] of wanted) hub.unsubscribe(listener, asked, canonical)

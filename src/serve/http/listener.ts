@@ -1,5 +1,7 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Principal, Scope } from '../principal.ts'
+import type { Decision } from './access.ts'
 import { Connections } from './connections.ts'
 import { ClientGone } from './disconnected.ts'
 import { sendError } from './send.ts'
@@ -25,6 +27,8 @@ export interface ListenerLimits {
 export interface Site {
   /** Why a request is turned away before anything of it is read, or undefined. */
   readonly refusalOf: (request: IncomingMessage) => string | undefined
+  /** Whether a request is let in to a route that is not for everybody. */
+  readonly admit: (request: IncomingMessage, scope: Scope) => Promise<Decision>
   readonly routes: Routes
   /** Said where no route leads. */
   readonly nothingHere: string
@@ -33,7 +37,18 @@ export interface Site {
 /** By path. One that ends in a slash stands for each name directly below it. */
 export type Routes = Readonly<Record<string, Route>>
 
-type Route = (request: IncomingMessage, response: ServerResponse, name: string) => Promise<void>
+export interface Route {
+  /** What a token has to open, where one is needed. Without it the route is for everybody, or asks for a proof of its own. */
+  readonly scope?: Scope
+  readonly answer: (request: IncomingMessage, response: ServerResponse, asked: Asked) => Promise<void>
+}
+
+export interface Asked {
+  /** The last part of the path. */
+  readonly name: string
+  /** Undefined where no token was given, and none is needed. */
+  readonly principal: Principal | undefined
+}
 
 /** An HTTP server, while it listens. */
 export interface Listener extends AsyncDisposable {
@@ -60,7 +75,7 @@ export async function openListener(site: Site, options: ListenerOptions): Promis
 }
 
 async function dispatch(
-  { refusalOf, routes, nothingHere }: Site,
+  { refusalOf, admit, routes, nothingHere }: Site,
   request: IncomingMessage,
   response: ServerResponse,
   onError: ListenerOptions['onError'],
@@ -71,7 +86,11 @@ async function dispatch(
     const path = (request.url ?? '/').replace(/\?.*$/s, '')
     const { route, name } = routeOf(routes, path)
     if (route === undefined) return sendError(response, 404, -32000, nothingHere)
-    await route(request, response, name)
+    const decision = route.scope === undefined ? undefined : await admit(request, route.scope)
+    if (decision?.kind === 'denied') {
+      return sendError(response, decision.status, -32000, decision.message, { headers: decision.headers })
+    }
+    await route.answer(request, response, { name, principal: decision?.principal })
   } catch (error) {
     // The last catch before the socket: one failed request never takes the others with it.
     if (!(error instanceof ClientGone) && !isAborted(error)) onError(error)

@@ -15,14 +15,17 @@ export interface SessionLimits {
 /** One client of the 2025 era: what it subscribed to, and the stream that it listens on. */
 export class Session implements Subscriber, Subscriptions {
   readonly id: string
+  /** Whose it is. For everybody else it does not exist. */
+  readonly owner: string | undefined
   readonly #hub: Hub
   readonly #subscribed = new Map<string, string>()
   /** What happened while no stream was open: sent when one is. No longer than the list of subscriptions. */
   readonly #missed = new Set<string>()
   #stream: EventStream | undefined
 
-  constructor(id: string, hub: Hub) {
+  constructor(id: string, hub: Hub, owner?: string) {
     this.id = id
+    this.owner = owner
     this.#hub = hub
     hub.subscribeToLists(this)
   }
@@ -99,18 +102,18 @@ export class Sessions {
   }
 
   /** Opens a session. Idle ones make room; undefined when all of them are in use. */
-  open(): Session | undefined {
+  open(owner?: string): Session | undefined {
     this.#evict()
     if (this.#byId.size >= this.#limits.sessions) return undefined
-    const session = new Session(randomBytes(24).toString('base64url'), this.#hub)
+    const session = new Session(randomBytes(24).toString('base64url'), this.#hub, owner)
     this.#byId.set(session.id, { session, usedAt: this.#now() })
     return session
   }
 
-  /** The session of an id, which is used by that. One that was idle for too long is over, though nothing had ended it. */
-  find(id: string): Session | undefined {
+  /** The session of an id, which is used by that; undefined for another's. One that was idle for too long is over, though nothing had ended it. */
+  find(id: string, owner?: string): Session | undefined {
     const entry = this.#byId.get(id)
-    if (entry === undefined) return undefined
+    if (entry === undefined || entry.session.owner !== owner) return undefined
     const { session } = entry
     if (this.#isOld(entry) && !session.isListening) {
       this.close(session)
