@@ -6,6 +6,7 @@ import type { SourceId } from '../sync/model/source-id.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { Retention } from '../sync/store/collect.ts'
 import type { FetchLimits } from '../sync/upstream/upstream.ts'
+import type { WebOptions } from '../serve/http/web.ts'
 import type { Provider } from '../serve/http/webhook-proof.ts'
 import type { Access, SecretReference } from './config/access.ts'
 import { environmentOf } from './config/environment.ts'
@@ -73,6 +74,8 @@ export interface ServeConfig {
   readonly http: ListenAddress
   /** Where webhooks are taken, if not there. */
   readonly operations: ListenAddress | undefined
+  /** What is offered besides MCP. */
+  readonly web: WebOptions
   /** What clients are told about this server when they connect. */
   readonly instructions: string | undefined
 }

@@ -14,10 +14,19 @@ export type Content = { readonly text: string } | { readonly blob: string }
 
 /** The content of a listed file; undefined where the bytes are not those that the listing promises: they never leave. */
 export async function contentOf(listed: CatalogFile, read: ReadFile): Promise<Content | undefined> {
-  const bytes = await read(listed.skill, listed.file)
-  if (bytes === undefined || !isAsListed(bytes, listed.file)) return undefined
+  const bytes = await bytesOf(listed, read)
+  if (bytes === undefined) return undefined
   const text = utf8(bytes)
   return text === undefined ? { blob: Buffer.from(bytes).toString('base64') } : { text }
+}
+
+/** The same as it is stored. */
+export async function bytesOf(
+  { skill, file }: Pick<CatalogFile, 'skill' | 'file'>,
+  read: ReadFile,
+): Promise<Uint8Array | undefined> {
+  const bytes = await read(skill, file)
+  return bytes !== undefined && isAsListed(bytes, file) ? bytes : undefined
 }
 
 function isAsListed(bytes: Uint8Array, { size, sha256 }: SkillFile): boolean {

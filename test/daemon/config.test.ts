@@ -54,7 +54,11 @@ test('a source needs an id and an address; all else has the defaults of the desi
       proxy: { kind: 'variables' },
     },
   ])
-  expect(config.serve).toEqual({ http: { host: '127.0.0.1', port: 8741 }, instructions: undefined })
+  expect(config.serve).toEqual({
+    http: { host: '127.0.0.1', port: 8741 },
+    web: { wellKnown: { isPublic: false } },
+    instructions: undefined,
+  })
   expect(config.state).toBe('/home/ada/.local/state/skillsyncd')
   expect(config.retention).toEqual({ generations: 3, youngerThanMs: 86_400_000, bytes: 2 ** 33 })
   expect(config.limits.fetches).toEqual({ concurrency: 4, perHost: 2 })
@@ -68,7 +72,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
     .replaceAll(/^# (?=(?:state|lock|retention|programs|limits|gate|defaults):)/gm, '')
     .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
-      /^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|signed|instructions|username|passphrase): )/gm,
+      /^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|signed|instructions|well_known|public|username|passphrase): )/gm,
       '$1',
     )
     .replaceAll(/^( +)# (?=(?:webhook|operations):$|  (?:provider|secret|host|port): )/gm, '$1')

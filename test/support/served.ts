@@ -86,6 +86,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     host: '127.0.0.1',
     port: 0,
     limits: { ...limits, keepAliveMs: 15_000, sessions: { sessions, idleMs: sessionIdleMs } },
+    web: config.serve.web,
     now: options.now ?? (() => systemClock.monotonicMs()),
     onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
   })

@@ -35,6 +35,7 @@ export const start: Command = {
     await using http = await serveHttp(daemon.serving, {
       ...listen,
       ...edge,
+      web: config.serve.web,
       now: () => systemClock.monotonicMs(),
       ...(operations === undefined && { webhooks }),
     }).catch((error: unknown) => {

@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
 import type { AskedRef } from '../../sync/model/revision.ts'
 import type { Brakes, Schedule, Source } from '../../sync/model/source.ts'
+import type { WebOptions } from '../../serve/http/web.ts'
 import type { ProxyChoice } from '../proxy.ts'
 import { TOKEN_USERNAME } from './access.ts'
 import type { Access, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './access.ts'
@@ -35,6 +36,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     serve: {
       http: { host: file.serve.http.host, port: file.serve.http.port },
       operations: file.serve.operations,
+      web: webOf(file.serve),
       instructions: file.serve.instructions,
     },
     state: file.state === undefined ? environment.state : absolute(file.state),
@@ -51,6 +53,12 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       git: programOf(file.programs?.git ?? 'git', absolute),
       ssh: programOf(file.programs?.ssh ?? 'ssh', absolute),
     },
+  }
+}
+
+function webOf({ public: open = [], well_known: wellKnown }: ConfigFile['serve']): WebOptions {
+  return {
+    wellKnown: wellKnown?.enabled === false ? undefined : { isPublic: open.includes('well-known') },
   }
 }
 

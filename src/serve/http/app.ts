@@ -13,6 +13,8 @@ import { LegacyEdge } from './mcp-legacy.ts'
 import { ModernEdge } from './mcp-modern.ts'
 import { Sessions } from './sessions.ts'
 import type { SessionLimits } from './sessions.ts'
+import { webRoutes } from './web.ts'
+import type { WebOptions } from './web.ts'
 import type { WebhookEndpoint } from './webhook.ts'
 
 /** Where to listen, what to bear, and whom to tell of errors. The host is a loopback address or name. */
@@ -24,6 +26,8 @@ export interface HttpOptions extends ListenerOptions {
   readonly access?: AccessRules
   /** Answered here too, where they have no address of their own. */
   readonly webhooks?: WebhookEndpoint
+  /** What is offered besides MCP; nothing if nothing else is said. */
+  readonly web?: WebOptions
 }
 
 /** What clients may cost, and how long they may take. */
@@ -58,6 +62,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
       answer: (request, response, { principal }) => endpoint.answer(request, response, principal),
     },
     ...(options.webhooks !== undefined && hookRoutes(options.webhooks)),
+    ...(options.web !== undefined && webRoutes(serving, options.web)),
   }
 
   const site = { refusalOf, admit: access.decide.bind(access), routes, nothingHere: NOTHING_HERE }

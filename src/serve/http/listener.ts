@@ -34,7 +34,10 @@ export interface Site {
   readonly nothingHere: string
 }
 
-/** By path. One that ends in a slash stands for each name directly below it. */
+/**
+ * By path. One that ends in a slash stands for each name directly below it; one that ends in two stars, for all paths below,
+ * which are the name then.
+ */
 export type Routes = Readonly<Record<string, Route>>
 
 export interface Route {
@@ -102,8 +105,12 @@ async function dispatch(
 function routeOf(routes: Routes, path: string): { readonly route: Route | undefined; readonly name: string } {
   const folder = path.slice(0, path.lastIndexOf('/') + 1)
   const name = path.slice(folder.length)
-  const key = Object.hasOwn(routes, path) ? path : folder
-  return { route: name !== '' && Object.hasOwn(routes, key) ? routes[key] : undefined, name }
+  // The root is a page, and no folder of all that has a name.
+  if (Object.hasOwn(routes, path) && (name !== '' || path === '/')) return { route: routes[path], name }
+  if (name !== '' && folder !== '/' && Object.hasOwn(routes, folder)) return { route: routes[folder], name }
+  const tree = Object.keys(routes).find((key) => key.endsWith('/**') && path.startsWith(key.slice(0, -2)))
+  if (tree === undefined) return { route: undefined, name }
+  return { route: routes[tree], name: path.slice(tree.length - 2) }
 }
 
 /** A client that sends request after request and reads nothing has so many answers held for it, and no more. */
