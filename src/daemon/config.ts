@@ -22,6 +22,7 @@ import { CONFIG } from './config/schema.ts'
 import { configOf } from './config/settle.ts'
 import { readYaml } from './config/yaml.ts'
 import { codeOf } from './error-code.ts'
+import type { OAuthConfig } from './oauth.ts'
 import type { ProxyChoice } from './proxy.ts'
 import type { Place } from './config/yaml.ts'
 import type { SignedBy } from './trust.ts'
@@ -76,6 +77,8 @@ export interface ServeConfig {
   readonly operations: ListenAddress | undefined
   /** What is offered besides MCP. */
   readonly web: WebOptions
+  /** Whose tokens are accepted besides ours. */
+  readonly oauth: OAuthConfig | undefined
   /** What clients are told about this server when they connect. */
   readonly instructions: string | undefined
 }

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import type { Webhooks } from '../serve/http/webhook.ts'
 import { Registry } from '../serve/registry.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
@@ -25,6 +26,7 @@ import { expectLock } from './lock-rules.ts'
 import type { Log } from './log.ts'
 import { Nudges } from './nudges.ts'
 import { hostOf } from './hosts.ts'
+import { oauthOf } from './oauth.ts'
 import { Puller, repositoryOf } from './puller.ts'
 import { Report } from './report.ts'
 import type { Redactor } from './redactor.ts'
@@ -101,6 +103,12 @@ export class Daemon implements AsyncDisposable {
   /** What hosts may tell of their sources. */
   get webhooks(): Webhooks {
     return webhooksOf(this.#config, { ...this.#parts, nudge: (id) => this.#nudges.nudge(id) })
+  }
+
+  /** The authorization server whose tokens are accepted. */
+  get oauth(): OAuthOptions | undefined {
+    const { oauth } = this.#config.serve
+    return oauth && oauthOf(oauth, this.#parts)
   }
 
   /** Pulls each source on its schedule from now on. */

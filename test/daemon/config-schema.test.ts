@@ -92,6 +92,7 @@ const HONOURED = [
   ...['', '.env', '.file', '.credential'].map((key) => `sources[].auth.header.value${key}`),
   ...['', '.http', '.http.host', '.http.port', '.instructions'].map((key) => `serve${key}`),
   ...['', '.host', '.port'].map((key) => `serve.operations${key}`),
+  ...['oauth', 'oauth.issuer', 'oauth.audience', 'oauth.scopes'].map((key) => `serve.${key}`),
   ...['public', 'well_known', 'well_known.enabled'].map((key) => `serve.${key}`),
   ...['', '.generations', '.younger_than'].map((key) => `retention${key}`),
   ...['', '.moved_tag', '.mass_deletion'].map((key) => `sources[].brakes${key}`),

@@ -57,6 +57,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
   expect(config.serve).toEqual({
     http: { host: '127.0.0.1', port: 8741 },
     web: { wellKnown: { isPublic: false } },
+    oauth: undefined,
     instructions: undefined,
   })
   expect(config.state).toBe('/home/ada/.local/state/skillsyncd')
@@ -72,7 +73,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
     .replaceAll(/^# (?=(?:state|lock|retention|programs|limits|gate|defaults):)/gm, '')
     .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
-      /^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|signed|instructions|well_known|public|username|passphrase): )/gm,
+      /^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|signed|instructions|well_known|public|oauth|username|passphrase): )/gm,
       '$1',
     )
     .replaceAll(/^( +)# (?=(?:webhook|operations):$|  (?:provider|secret|host|port): )/gm, '$1')
@@ -89,6 +90,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.serve.instructions).toMatch(/^The skills of our team/)
   expect(config.sources[0]?.webhook?.provider).toBe('github')
   expect(config.serve.operations).toEqual({ host: '127.0.0.1', port: 8742 })
+  expect(config.serve.oauth?.issuer).toBe('https://login.example.com/realms/team')
 })
 
 test('each alternative that the example shows for `auth`, `ca` and `proxy` is one', async () => {

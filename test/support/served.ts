@@ -87,6 +87,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     port: 0,
     limits: { ...limits, keepAliveMs: 15_000, sessions: { sessions, idleMs: sessionIdleMs } },
     web: config.serve.web,
+    ...(daemon.oauth !== undefined && { oauth: daemon.oauth }),
     now: options.now ?? (() => systemClock.monotonicMs()),
     onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
   })

@@ -28,6 +28,7 @@ export const start: Command = {
     const log = logOf(context)
     await using writer = await becomeWriter({ config, environment, log, redactor, command: 'start' }, signal)
     const { daemon } = writer
+    const { oauth } = daemon
     const limits = httpLimits(config)
     const edge = { limits, onError: (error: unknown) => logFailed(log, error) }
     const webhooks = new WebhookEndpoint(daemon.webhooks, limits.bodyBytes, () => systemClock.now())
@@ -36,6 +37,7 @@ export const start: Command = {
       ...listen,
       ...edge,
       web: config.serve.web,
+      ...(oauth !== undefined && { oauth }),
       now: () => systemClock.monotonicMs(),
       ...(operations === undefined && { webhooks }),
     }).catch((error: unknown) => {

@@ -40,7 +40,6 @@ export const LATER: readonly Later[] = [
   { key: 'serve.http.allowed_origins' },
   { key: 'serve.http.trusted_proxies' },
   { key: 'serve.http.tls' },
-  { key: 'serve.oauth' },
   { key: 'serve.ttl' },
   { key: 'serve.resources' },
   { key: 'serve.index' },

@@ -25,9 +25,16 @@ const HTTP = z.strictObject({
 })
 
 const OAUTH = z.strictObject({
-  issuer: webUrl().describe('The authorization server whose tokens are accepted.'),
-  audience: line().optional().describe('What a token must be meant for. Default: our own address.'),
-  scopes: z.array(line(200)).optional().describe('What a token must allow.'),
+  issuer: webUrl().describe(
+    'The authorization server whose tokens are accepted, as it calls itself; https off this machine.',
+  ),
+  audience: line().optional().describe('What a token must be meant for. Default: our own address with /mcp.'),
+  scopes: z
+    .array(line(200).regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, 'must be a scope: without spaces, quotes and backslashes'))
+    .optional()
+    .describe(
+      'What a token must allow, all of them, to open everything. Default: each scope of ours opens what it names.',
+    ),
 })
 
 function surface<Shape extends z.ZodRawShape>(description: string, more: Shape) {

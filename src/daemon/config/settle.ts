@@ -2,6 +2,7 @@ import { dirname, join, resolve } from 'node:path'
 import type { AskedRef } from '../../sync/model/revision.ts'
 import type { Brakes, Schedule, Source } from '../../sync/model/source.ts'
 import type { WebOptions } from '../../serve/http/web.ts'
+import type { OAuthConfig } from '../oauth.ts'
 import type { ProxyChoice } from '../proxy.ts'
 import { TOKEN_USERNAME } from './access.ts'
 import type { Access, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './access.ts'
@@ -37,6 +38,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       http: { host: file.serve.http.host, port: file.serve.http.port },
       operations: file.serve.operations,
       web: webOf(file.serve),
+      oauth: oauthOf(file.serve.oauth),
       instructions: file.serve.instructions,
     },
     state: file.state === undefined ? environment.state : absolute(file.state),
@@ -60,6 +62,10 @@ function webOf({ public: open = [], well_known: wellKnown }: ConfigFile['serve']
   return {
     wellKnown: wellKnown?.enabled === false ? undefined : { isPublic: open.includes('well-known') },
   }
+}
+
+function oauthOf(entry: ConfigFile['serve']['oauth']): OAuthConfig | undefined {
+  return entry && { issuer: entry.issuer, audience: entry.audience, scopes: entry.scopes ?? [] }
 }
 
 /** A bare name is looked up in PATH. */

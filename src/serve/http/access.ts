@@ -7,6 +7,8 @@ export interface AccessRules {
   readonly authenticate?: Authenticate
   /** False: whoever can connect may ask everything. A token that is given has to be right all the same. */
   readonly isTokenRequired: boolean
+  /** What the issuer of tokens calls a scope, where it is another word than ours. */
+  readonly wordsOf?: (scope: Scope) => string
   /** Where a client learns how to come by a token (RFC 9728). */
   readonly metadataUrl?: string
 }
@@ -71,10 +73,10 @@ export class Access {
 
   /** RFC 6750, 3: who gave no token is told of no error. */
   #denied(status: number, scope: Scope, error: string | undefined, message: string): Denied {
-    const { metadataUrl } = this.#rules
+    const { metadataUrl, wordsOf } = this.#rules
     const parts = [
       ...(error === undefined ? [] : [`error="${error}"`]),
-      `scope="${scope}"`,
+      `scope="${wordsOf?.(scope) ?? scope}"`,
       ...(metadataUrl === undefined ? [] : [`resource_metadata="${metadataUrl}"`]),
     ]
     return { kind: 'denied', status, message, headers: { 'www-authenticate': `Bearer ${parts.join(', ')}` } }

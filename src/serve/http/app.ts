@@ -11,6 +11,8 @@ import type { Listener, ListenerLimits, ListenerOptions, Routes } from './listen
 import { McpEndpoint } from './mcp.ts'
 import { LegacyEdge } from './mcp-legacy.ts'
 import { ModernEdge } from './mcp-modern.ts'
+import { metadataRoutes, rulesWith } from './protected-resource.ts'
+import type { OAuthOptions } from './protected-resource.ts'
 import { Sessions } from './sessions.ts'
 import type { SessionLimits } from './sessions.ts'
 import { webRoutes } from './web.ts'
@@ -28,6 +30,10 @@ export interface HttpOptions extends ListenerOptions {
   readonly webhooks?: WebhookEndpoint
   /** What is offered besides MCP; nothing if nothing else is said. */
   readonly web?: WebOptions
+  /** Whose tokens are accepted besides ours. */
+  readonly oauth?: OAuthOptions
+  /** The address that clients know, where it is another than that of the listener. */
+  readonly publicUrl?: string
 }
 
 /** What clients may cost, and how long they may take. */
@@ -55,7 +61,10 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     new LegacyEdge(new ScopedCore(serving, 'legacy'), sessions, streams),
     options.limits.bodyBytes,
   )
-  const access = new Access(options.access ?? OPEN_TO_ALL)
+  const { oauth } = options
+  const resource = (): string => `${options.publicUrl?.replace(/\/$/, '') ?? listener.url}/mcp`
+  const rules = options.access ?? OPEN_TO_ALL
+  const access = new Access(oauth === undefined ? rules : rulesWith(rules, oauth, resource))
   const routes: Routes = {
     '/mcp': {
       scope: 'skills',
@@ -63,6 +72,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     },
     ...(options.webhooks !== undefined && hookRoutes(options.webhooks)),
     ...(options.web !== undefined && webRoutes(serving, options.web)),
+    ...(oauth !== undefined && metadataRoutes(oauth, resource)),
   }
 
   const site = { refusalOf, admit: access.decide.bind(access), routes, nothingHere: NOTHING_HERE }
