@@ -77,6 +77,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   const listener = await openListener(
     {
       refusalOf: (request) => guard.refusalOf(request),
+      guestOf: (request) => guard.guestOf(request),
       admit: admission(options),
       routes,
       nothingHere: NOTHING_HERE,

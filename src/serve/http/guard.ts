@@ -18,6 +18,7 @@ export interface Names {
 export class Guard {
   readonly #isOnLoopback: boolean
   readonly #hosts: ReadonlySet<string>
+  /** Of foreign sites. */
   readonly #origins: ReadonlySet<string>
   readonly #publicUrl: URL | undefined
 
@@ -26,7 +27,7 @@ export class Guard {
     this.#isOnLoopback = isLoopbackName(own.toLowerCase())
     this.#publicUrl = publicUrl === undefined ? undefined : new URL(publicUrl)
     this.#hosts = new Set([own, ...hosts, this.#publicUrl?.hostname ?? own].map((name) => name.toLowerCase()))
-    this.#origins = new Set([...origins, this.#publicUrl?.origin ?? []].flat().map((origin) => origin.toLowerCase()))
+    this.#origins = new Set(origins.map((origin) => origin.toLowerCase()))
   }
 
   /** Why a request is turned away, or undefined. */
@@ -39,6 +40,11 @@ export class Guard {
     return undefined
   }
 
+  /** The foreign site whose page sent a request that is not turned away. */
+  guestOf({ headers: { origin } }: IncomingMessage): string | undefined {
+    return origin !== undefined && this.#origins.has(origin.toLowerCase()) ? origin : undefined
+  }
+
   #isOurs(host: string, request: IncomingMessage): boolean {
     const name = hostnameOf(host)
     if (this.#hosts.has(host) || this.#hosts.has(name)) return true
@@ -49,7 +55,7 @@ export class Guard {
   }
 
   #isAllowed(origin: string, host: string): boolean {
-    if (this.#origins.has(origin)) return true
+    if (this.#origins.has(origin) || origin === this.#publicUrl?.origin) return true
     const authority = /^https?:\/\/([^/?#@]+)$/.exec(origin)?.[1]
     if (authority === undefined) return false
     if (this.#isOnLoopback && isLoopbackName(hostnameOf(authority))) return true

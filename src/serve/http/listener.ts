@@ -4,6 +4,7 @@ import type { Principal, Scope } from '../principal.ts'
 import type { Decision } from './access.ts'
 import { TrustedProxies } from './client-address.ts'
 import { Connections } from './connections.ts'
+import { allowPage } from './cross-origin.ts'
 import { ClientGone } from './disconnected.ts'
 import { PerAddress } from './per-address.ts'
 import { sendError } from './send.ts'
@@ -32,6 +33,8 @@ export interface ListenerLimits {
 export interface Site {
   /** Why a request is turned away before anything of it is read, or undefined. */
   readonly refusalOf: (request: IncomingMessage) => string | undefined
+  /** The foreign site whose pages may read the answer, if it came from one. */
+  readonly guestOf?: (request: IncomingMessage) => string | undefined
   /** Whether a request is let in to a route that is not for everybody. */
   readonly admit: (request: IncomingMessage, scope: Scope) => Promise<Decision>
   readonly routes: Routes
@@ -89,7 +92,7 @@ export async function openListener(site: Site, options: ListenerOptions): Promis
 }
 
 async function dispatch(
-  { refusalOf, admit, routes, nothingHere }: Site,
+  { refusalOf, guestOf, admit, routes, nothingHere }: Site,
   request: IncomingMessage,
   response: ServerResponse,
   onError: ListenerOptions['onError'],
@@ -97,6 +100,8 @@ async function dispatch(
   try {
     const refusal = refusalOf(request)
     if (refusal !== undefined) return sendError(response, 403, -32000, refusal)
+    const guest = guestOf?.(request)
+    if (guest !== undefined && allowPage(request, response, guest)) return
     const path = (request.url ?? '/').replace(/\?.*$/s, '')
     const { route, name } = routeOf(routes, path)
     if (route === undefined) return sendError(response, 404, -32000, nothingHere)
