@@ -8,7 +8,7 @@ import { withDefaults } from './defaults.ts'
 import type { Environment } from './environment.ts'
 import { gateOf } from './gate.ts'
 import type { ConfigFile } from './schema.ts'
-import type { Config, ConfiguredSource, HttpLimits, Limits, Mode } from '../config.ts'
+import type { Config, ConfiguredSource, HttpAddress, HttpLimits, Limits, Mode } from '../config.ts'
 import type { SignedBy } from '../trust.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
@@ -33,7 +33,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     file: resolve(fileName),
     sources: enabled.map((entry) => configuredOf(entry, absolute)),
     serve: {
-      http: { host: file.serve.http.host, port: file.serve.http.port },
+      http: httpAddressOf(file.serve.http),
       operations: file.serve.operations,
       instructions: file.serve.instructions,
     },
@@ -51,6 +51,17 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       git: programOf(file.programs?.git ?? 'git', absolute),
       ssh: programOf(file.programs?.ssh ?? 'ssh', absolute),
     },
+  }
+}
+
+function httpAddressOf(entry: ConfigFile['serve']['http']): HttpAddress {
+  return {
+    host: entry.host,
+    port: entry.port,
+    publicUrl: entry.public_url,
+    allowedHosts: entry.allowed_hosts ?? [],
+    allowedOrigins: entry.allowed_origins ?? [],
+    trustedProxies: entry.trusted_proxies ?? [],
   }
 }
 
@@ -214,7 +225,10 @@ function httpLimitsOf(entry: LimitsEntry['http']): HttpLimits {
     headersMs: entry.header_timeout,
     requestMs: entry.request_timeout,
     connections: entry.connections,
+    connectionsPerAddress: entry.connections_per_address,
+    rate: entry.rate && { requests: entry.rate.requests, perMs: entry.rate.per },
     streams: entry.streams,
+    streamBytes: entry.stream_bytes,
     sessions: entry.sessions,
     sessionIdleMs: entry.session_idle_timeout,
   }
