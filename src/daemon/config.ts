@@ -72,7 +72,7 @@ export interface ConfiguredSource {
 }
 
 export interface ServeConfig {
-  readonly http: ListenAddress
+  readonly http: HttpAddress
   /** Where webhooks are taken, if not there. */
   readonly operations: ListenAddress | undefined
   /** What is offered besides MCP. */
@@ -81,6 +81,15 @@ export interface ServeConfig {
   readonly oauth: OAuthConfig | undefined
   /** What clients are told about this server when they connect. */
   readonly instructions: string | undefined
+}
+
+/** Where MCP clients connect, and by which names. */
+export interface HttpAddress extends ListenAddress {
+  readonly publicUrl: string | undefined
+  readonly allowedHosts: readonly string[]
+  readonly allowedOrigins: readonly string[]
+  /** Addresses and networks. */
+  readonly trustedProxies: readonly string[]
 }
 
 export interface ListenAddress {
@@ -107,7 +116,10 @@ export interface HttpLimits {
   readonly headersMs: number
   readonly requestMs: number
   readonly connections: number
+  readonly connectionsPerAddress: number | undefined
+  readonly rate: { readonly requests: number; readonly perMs: number } | undefined
   readonly streams: number
+  readonly streamBytes: number
   readonly sessions: number
   readonly sessionIdleMs: number
 }

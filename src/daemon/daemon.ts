@@ -35,6 +35,7 @@ import type { RollbackTarget, RolledBack } from './rollback.ts'
 import { Poller } from './schedule.ts'
 import { servingOf } from './serving.ts'
 import { statusOf } from './status.ts'
+import { Tokens } from './tokens.ts'
 import type { HttpStatus, Status } from './status.ts'
 import { webhooksOf } from './webhooks.ts'
 
@@ -56,6 +57,8 @@ export interface Parts {
  */
 export class Daemon implements AsyncDisposable {
   readonly registry = new Registry()
+  /** Who may ask over HTTP. */
+  readonly tokens: Tokens
   readonly #config: Config
   readonly #parts: Parts
   readonly #report: Report
@@ -71,6 +74,7 @@ export class Daemon implements AsyncDisposable {
     this.#parts = parts
     this.#report = report
     this.#startedAt = parts.clock.now()
+    this.tokens = new Tokens(config.state, () => parts.clock.now())
     const { environment, redactor, clock } = parts
     const keyring = new Keyring({ environment, redactor, clock, fetchMs: config.limits.fetch.totalMs })
     this.#puller = new Puller({ ...parts, config, registry: this.registry, publisher, report, keyring })
@@ -91,6 +95,7 @@ export class Daemon implements AsyncDisposable {
     const report = await Report.open(parts.store.records, ids, parts.clock, parts.log)
     const daemon = new Daemon(config, parts, publisher, report)
     daemon.registry.publish(catalog)
+    await readTokens(daemon.tokens, parts)
     // Others read the generation from the disk: it must not go on naming what may not be served.
     if (refused.length > 0) await daemon.#puller.publish(new Map(), { action: 'withdraw', trigger: 'start' }, NEVER)
     return daemon
@@ -287,6 +292,16 @@ async function readDecisions({ store, log }: Parts): Promise<void> {
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
     log.error('decisions-not-read', { code: error.code, message: error.message })
+  }
+}
+
+/** Where they cannot be read, all but HTTP goes on, and there nobody is known. */
+async function readTokens(tokens: Tokens, { log }: Parts): Promise<void> {
+  try {
+    await tokens.read()
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    log.error('tokens-not-read', { code: error.code, message: error.message })
   }
 }
 

@@ -91,6 +91,7 @@ const HONOURED = [
   ...['.env', '.file', '.credential'].map((key) => `sources[].auth.github_app.private_key${key}`),
   ...['', '.env', '.file', '.credential'].map((key) => `sources[].auth.header.value${key}`),
   ...['', '.http', '.http.host', '.http.port', '.instructions'].map((key) => `serve${key}`),
+  ...['public_url', 'allowed_hosts', 'allowed_origins', 'trusted_proxies'].map((key) => `serve.http.${key}`),
   ...['', '.host', '.port'].map((key) => `serve.operations${key}`),
   ...['oauth', 'oauth.issuer', 'oauth.audience', 'oauth.scopes'].map((key) => `serve.${key}`),
   ...['public', 'well_known', 'well_known.enabled'].map((key) => `serve.${key}`),
@@ -107,6 +108,9 @@ const HONOURED = [
   ...['', '.files', '.bytes'].map((key) => `limits.skill${key}`),
   ...['', '.bytes'].map((key) => `limits.disk${key}`),
   ...['', '.bytes', '.depth'].map((key) => `limits.frontmatter${key}`),
+  ...['stream_bytes', 'connections_per_address', 'rate', 'rate.requests', 'rate.per'].map(
+    (key) => `limits.http.${key}`,
+  ),
   ...['header', 'request', 'session_idle'].map((key) => `limits.http.${key}_timeout`),
 ]
 

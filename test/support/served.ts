@@ -6,10 +6,12 @@ import { processEnvironment, readConfig } from '../../src/daemon/config.ts'
 import type { Config } from '../../src/daemon/config.ts'
 import { acquireLock } from '../../src/daemon/daemon-lock.ts'
 import { Daemon } from '../../src/daemon/daemon.ts'
+import { httpOptionsOf } from '../../src/daemon/http-edge.ts'
 import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
 import { serveHttp } from '../../src/serve/http/app.ts'
-import type { HttpServer } from '../../src/serve/http/app.ts'
+import type { HttpLimits, HttpServer } from '../../src/serve/http/app.ts'
+import type { Surface } from '../../src/serve/mcp/methods.ts'
 import { GitServer } from './git-server.ts'
 import type { Repository } from './repository.ts'
 import { temporaryFolder } from './temporary.ts'
@@ -39,6 +41,10 @@ export interface ServedOptions {
   readonly more?: Readonly<Record<string, Repository>>
   /** The clock of the sessions, in milliseconds; that of the machine if nothing else is said. */
   readonly now?: () => number
+  /** What is offered besides skills and resources. */
+  readonly surfaces?: readonly Surface[]
+  /** In place of what the configuration says. */
+  readonly limits?: Partial<HttpLimits>
 }
 
 /** Serves one repository as one source, `fx` if nothing else is said, pulled once. */
@@ -81,16 +87,16 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     redactor,
     environment: processEnvironment(),
   })
-  const { sessions, sessionIdleMs, ...limits } = config.limits.http
-  const http = await serveHttp(daemon.serving, {
-    host: '127.0.0.1',
-    port: 0,
-    limits: { ...limits, keepAliveMs: 15_000, sessions: { sessions, idleMs: sessionIdleMs } },
-    web: config.serve.web,
-    ...(daemon.oauth !== undefined && { oauth: daemon.oauth }),
-    now: options.now ?? (() => systemClock.monotonicMs()),
+  const edge = httpOptionsOf(config, {
+    listen: { host: config.serve.http.host, port: 0 },
+    tokens: daemon.tokens,
+    oauth: daemon.oauth,
+    clock: { monotonicMs: options.now ?? (() => systemClock.monotonicMs()) },
     onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
   })
+  const serving = { ...daemon.serving, ...(options.surfaces !== undefined && { surfaces: options.surfaces }) }
+  const http = await serveHttp(serving, { ...edge, limits: { ...edge.limits, ...options.limits } })
+  daemon.tokens.listen(() => http.endStreamsOver())
   const served: Served = {
     daemon,
     http,

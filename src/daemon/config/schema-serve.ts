@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { z } from 'zod'
 import { SECRET } from './schema-access.ts'
 import { duration, host, line, path, port, prose, webUrl } from './values.ts'
@@ -15,14 +16,29 @@ const HTTP = z.strictObject({
   public_url: webUrl()
     .optional()
     .describe('The address by which clients reach us, where it is another than host and port.'),
-  allowed_hosts: z.array(line(253)).optional().describe('Values of the Host header to answer, besides host and port.'),
-  allowed_origins: z.array(line(300)).optional().describe('Values of the Origin header to answer.'),
-  trusted_proxies: z
-    .array(line(100))
+  allowed_hosts: z
+    .array(
+      line(253).regex(/^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i, 'must be a host name, without a scheme or a path'),
+    )
     .optional()
-    .describe('Addresses or networks whose forwarded headers are believed.'),
+    .describe('Values of the Host header to answer, besides host and port. Without a port: with any.'),
+  allowed_origins: z
+    .array(line(300).regex(/^https?:\/\/[^/?#@]+$/i, 'must be http:// or https:// and a host, with nothing behind it'))
+    .optional()
+    .describe('Values of the Origin header to answer.'),
+  trusted_proxies: z
+    .array(line(100).refine(isNetwork, 'must be an IP address, or a network such as 10.0.0.0/8'))
+    .optional()
+    .describe('Addresses or networks whose X-Forwarded-For is believed.'),
   tls: TLS.optional().describe('Serve https by ourselves. Read again when the files change.'),
 })
+
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...more] = text.split('/')
+  const widest = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
+  if (widest === -1 || more.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= widest)
+}
 
 const OAUTH = z.strictObject({
   issuer: webUrl().describe(

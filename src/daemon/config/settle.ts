@@ -10,7 +10,7 @@ import { withDefaults } from './defaults.ts'
 import type { Environment } from './environment.ts'
 import { gateOf } from './gate.ts'
 import type { ConfigFile } from './schema.ts'
-import type { Config, ConfiguredSource, HttpLimits, Limits, Mode } from '../config.ts'
+import type { Config, ConfiguredSource, HttpAddress, HttpLimits, Limits, Mode } from '../config.ts'
 import type { SignedBy } from '../trust.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
@@ -35,7 +35,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     file: resolve(fileName),
     sources: enabled.map((entry) => configuredOf(entry, absolute)),
     serve: {
-      http: { host: file.serve.http.host, port: file.serve.http.port },
+      http: httpAddressOf(file.serve.http),
       operations: file.serve.operations,
       web: webOf(file.serve),
       oauth: oauthOf(file.serve.oauth),
@@ -66,6 +66,17 @@ function webOf({ public: open = [], well_known: wellKnown }: ConfigFile['serve']
 
 function oauthOf(entry: ConfigFile['serve']['oauth']): OAuthConfig | undefined {
   return entry && { issuer: entry.issuer, audience: entry.audience, scopes: entry.scopes ?? [] }
+}
+
+function httpAddressOf(entry: ConfigFile['serve']['http']): HttpAddress {
+  return {
+    host: entry.host,
+    port: entry.port,
+    publicUrl: entry.public_url,
+    allowedHosts: entry.allowed_hosts ?? [],
+    allowedOrigins: entry.allowed_origins ?? [],
+    trustedProxies: entry.trusted_proxies ?? [],
+  }
 }
 
 /** A bare name is looked up in PATH. */
@@ -228,7 +239,10 @@ function httpLimitsOf(entry: LimitsEntry['http']): HttpLimits {
     headersMs: entry.header_timeout,
     requestMs: entry.request_timeout,
     connections: entry.connections,
+    connectionsPerAddress: entry.connections_per_address,
+    rate: entry.rate && { requests: entry.rate.requests, perMs: entry.rate.per },
     streams: entry.streams,
+    streamBytes: entry.stream_bytes,
     sessions: entry.sessions,
     sessionIdleMs: entry.session_idle_timeout,
   }

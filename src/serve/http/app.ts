@@ -2,44 +2,55 @@ import { eventsOf } from '../mcp/events.ts'
 import { Hub } from '../mcp/hub.ts'
 import type { Serving } from '../mcp/methods.ts'
 import { ScopedCore } from '../mcp/scoped-core.ts'
+import type { IncomingMessage } from 'node:http'
+import type { Scope } from '../principal.ts'
 import { Access, OPEN_TO_ALL } from './access.ts'
-import type { AccessRules, Decision } from './access.ts'
+import type { AccessRules, Decision, Denied } from './access.ts'
+import { TrustedProxies, networkOf } from './client-address.ts'
 import { EventStreams } from './event-stream.ts'
-import { refusalOf, refusalOfBrowser } from './guard.ts'
+import { Guard, refusalOfBrowser } from './guard.ts'
+import type { Names } from './guard.ts'
+import { healthRoutes } from './health.ts'
 import { openListener } from './listener.ts'
-import type { Listener, ListenerLimits, ListenerOptions, Routes } from './listener.ts'
+import type { Listener, ListenerLimits, ListenerOptions, Routes, Site } from './listener.ts'
 import { McpEndpoint } from './mcp.ts'
 import { LegacyEdge } from './mcp-legacy.ts'
 import { ModernEdge } from './mcp-modern.ts'
 import { metadataRoutes, rulesWith } from './protected-resource.ts'
 import type { OAuthOptions } from './protected-resource.ts'
+import { RateLimit } from './rate-limit.ts'
+import type { Rate } from './rate-limit.ts'
 import { Sessions } from './sessions.ts'
 import type { SessionLimits } from './sessions.ts'
 import { webRoutes } from './web.ts'
 import type { WebOptions } from './web.ts'
 import type { WebhookEndpoint } from './webhook.ts'
 
-/** Where to listen, what to bear, and whom to tell of errors. The host is a loopback address or name. */
+/** Where to listen, what to bear, and whom to tell of errors. */
 export interface HttpOptions extends ListenerOptions {
   readonly limits: HttpLimits
   /** Milliseconds that only ever go up. */
   readonly now: () => number
   /** Who may ask; everybody who can connect if nothing else is said. */
   readonly access?: AccessRules
+  /** By which names clients may call, besides the host. */
+  readonly names?: Omit<Names, 'host'>
   /** Answered here too, where they have no address of their own. */
   readonly webhooks?: WebhookEndpoint
   /** What is offered besides MCP; nothing if nothing else is said. */
   readonly web?: WebOptions
   /** Whose tokens are accepted besides ours. */
   readonly oauth?: OAuthOptions
-  /** The address that clients know, where it is another than that of the listener. */
-  readonly publicUrl?: string
 }
 
 /** What clients may cost, and how long they may take. */
 export interface HttpLimits extends ListenerLimits {
   readonly bodyBytes: number
   readonly streams: number
+  /** What may wait for a client that does not read its stream. */
+  readonly streamBytes?: number | undefined
+  /** Of each principal; of each address where there is none. */
+  readonly rate?: Rate | undefined
   readonly keepAliveMs: number
   readonly sessions: SessionLimits
 }
@@ -61,22 +72,32 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     new LegacyEdge(new ScopedCore(serving, 'legacy'), sessions, streams),
     options.limits.bodyBytes,
   )
-  const { oauth } = options
-  const resource = (): string => `${options.publicUrl?.replace(/\/$/, '') ?? listener.url}/mcp`
-  const rules = options.access ?? OPEN_TO_ALL
-  const access = new Access(oauth === undefined ? rules : rulesWith(rules, oauth, resource))
+  const { oauth, names } = options
+  const resource = (): string => `${names?.publicUrl?.replace(/\/$/, '') ?? listener.url}/mcp`
   const routes: Routes = {
     '/mcp': {
       scope: 'skills',
       answer: (request, response, { principal }) => endpoint.answer(request, response, principal),
     },
+    ...healthRoutes(serving.registry),
     ...(options.webhooks !== undefined && hookRoutes(options.webhooks)),
     ...(options.web !== undefined && webRoutes(serving, options.web)),
     ...(oauth !== undefined && metadataRoutes(oauth, resource)),
   }
 
-  const site = { refusalOf, admit: access.decide.bind(access), routes, nothingHere: NOTHING_HERE }
-  const listener = await openListener(site, options)
+  const plain = options.access ?? OPEN_TO_ALL
+  const rules = oauth === undefined ? plain : rulesWith(plain, oauth, resource)
+  const guard = new Guard({ ...options.names, host: options.host })
+  const listener = await openListener(
+    {
+      refusalOf: (request) => guard.refusalOf(request),
+      guestOf: (request) => guard.guestOf(request),
+      admit: admission(options, rules),
+      routes,
+      nothingHere: NOTHING_HERE,
+    },
+    options,
+  )
   const telling = serving.registry.listen((changes) => hub.tell(eventsOf(changes)))
   return {
     url: listener.url,
@@ -88,6 +109,24 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
       await listener[Symbol.asyncDispose]()
     },
   }
+}
+
+/** Whether one may ask, and then whether not too often. Whoever is denied is counted too: that costs us as much. */
+function admission({ limits, now, trustedProxies = [] }: HttpOptions, rules: AccessRules): Site['admit'] {
+  const access = new Access(rules)
+  if (limits.rate === undefined) return async (request, scope) => access.decide(request, scope)
+  const rate = new RateLimit(limits.rate, now)
+  const proxies = new TrustedProxies(trustedProxies)
+  return async (request: IncomingMessage, scope: Scope) => {
+    const decision = await access.decide(request, scope)
+    const principal = decision.kind === 'granted' ? decision.principal : undefined
+    const waitS = rate.take(principal === undefined ? networkOf(proxies.clientOf(request)) : `as ${principal.id}`)
+    return waitS === undefined ? decision : tooOften(waitS)
+  }
+}
+
+function tooOften(waitS: number): Denied {
+  return { kind: 'denied', status: 429, message: 'Too many requests', headers: { 'retry-after': String(waitS) } }
 }
 
 /** Opens the second listener, for programs of the operator and of git hosts. It may lie off loopback, and has nothing for browsers. */

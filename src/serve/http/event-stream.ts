@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Principal } from '../principal.ts'
 
-/** What a client that does not read may cost. Above it the connection is closed; it costs no more than its place. */
-const MAX_PENDING_BYTES = 2 ** 20
+/** What a client that does not read may cost, if nothing else is said. */
+const PENDING_BYTES = 2 ** 20
 
 /**
  * A stream of server-sent events. While the client does not read, equal messages are held once: a notification says no more
@@ -12,9 +12,12 @@ export class EventStream implements Disposable {
   readonly #response: ServerResponse
   readonly #pending = new Set<string>()
   #pendingBytes = 0
+  readonly #maxPending: number
 
-  constructor(response: ServerResponse, headers: Readonly<Record<string, string>> = {}) {
+  /** Above `maxPending` bytes that the client has not read, the connection is closed: it costs no more than its place. */
+  constructor(response: ServerResponse, headers: Readonly<Record<string, string>> = {}, maxPending = PENDING_BYTES) {
     this.#response = response
+    this.#maxPending = maxPending
     response.writeHead(200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-cache, no-transform',
@@ -62,15 +65,15 @@ export class EventStream implements Disposable {
 
   #hold(json: string): void {
     if (this.#pending.has(json)) return
-    const wasWithin = this.#pendingBytes <= MAX_PENDING_BYTES
+    const wasWithin = this.#pendingBytes <= this.#maxPending
     this.#pending.add(json)
     this.#pendingBytes += json.length
     // What is told at one moment may be more than that: a client that reads has taken it a turn later.
-    if (wasWithin && this.#pendingBytes > MAX_PENDING_BYTES) setImmediate(() => this.#dropIfStuck())
+    if (wasWithin && this.#pendingBytes > this.#maxPending) setImmediate(() => this.#dropIfStuck())
   }
 
   #dropIfStuck(): void {
-    if (this.#pendingBytes > MAX_PENDING_BYTES) this.#response.destroy()
+    if (this.#pendingBytes > this.#maxPending) this.#response.destroy()
   }
 
   #flush(): void {
@@ -97,11 +100,14 @@ export function refusalOfStream(response: ServerResponse): string | undefined {
 /** Every open stream of the server: counted, kept alive by one timer, closed together. */
 export class EventStreams implements Disposable {
   readonly #open = new Map<EventStream, Opened>()
+  /** What may wait for a client that does not read. */
+  readonly pendingBytes: number | undefined
   readonly #limit: number
   readonly #timer: NodeJS.Timeout
 
-  constructor(limits: { readonly streams: number; readonly keepAliveMs: number }) {
+  constructor(limits: StreamLimits) {
     this.#limit = limits.streams
+    this.pendingBytes = limits.streamBytes
     this.#timer = setInterval(() => this.#keepAlive(), limits.keepAliveMs)
     this.#timer.unref()
   }
@@ -145,4 +151,10 @@ export class EventStreams implements Disposable {
 interface Opened {
   readonly farewell: () => void
   readonly principal: Principal | undefined
+}
+
+interface StreamLimits {
+  readonly streams: number
+  readonly streamBytes?: number | undefined
+  readonly keepAliveMs: number
 }

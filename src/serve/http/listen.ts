@@ -43,7 +43,7 @@ export function listen(
     ...(wanted.size > 0 && { resourceSubscriptions: [...wanted.keys()] }),
     ...(parsed.data.notifications.resourcesListChanged === true && { resourcesListChanged: true }),
   }
-  const stream = new EventStream(response)
+  const stream = new EventStream(response, {}, streams.pendingBytes)
   const listener = new StreamSubscriber(stream, request.id)
   listener.acknowledge(honoured)
   if (Object.keys(honoured).length === 0) return listener.finish()

@@ -2,8 +2,11 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Principal, Scope } from '../principal.ts'
 import type { Decision } from './access.ts'
+import { TrustedProxies } from './client-address.ts'
 import { Connections } from './connections.ts'
+import { allowPage } from './cross-origin.ts'
 import { ClientGone } from './disconnected.ts'
+import { PerAddress } from './per-address.ts'
 import { sendError } from './send.ts'
 
 /** Where to listen, what to bear, and whom to tell of errors. */
@@ -12,6 +15,8 @@ export interface ListenerOptions {
   /** 0 picks a free one. */
   readonly port: number
   readonly limits: ListenerLimits
+  /** Who is believed when it says for whom it asks: addresses and networks. */
+  readonly trustedProxies?: readonly string[]
   /** An error that no client caused. The client is told that there was one, and no more. */
   readonly onError: (error: unknown) => void
 }
@@ -21,12 +26,15 @@ export interface ListenerLimits {
   readonly headersMs: number
   readonly requestMs: number
   readonly connections: number
+  readonly connectionsPerAddress?: number | undefined
 }
 
 /** What is answered at an address. */
 export interface Site {
   /** Why a request is turned away before anything of it is read, or undefined. */
   readonly refusalOf: (request: IncomingMessage) => string | undefined
+  /** The foreign site whose pages may read the answer, if it came from one. */
+  readonly guestOf?: (request: IncomingMessage) => string | undefined
   /** Whether a request is let in to a route that is not for everybody. */
   readonly admit: (request: IncomingMessage, scope: Scope) => Promise<Decision>
   readonly routes: Routes
@@ -62,12 +70,21 @@ export interface Listener extends AsyncDisposable {
 /** Opens a listener. Disposing it lets answers that are on their way end, then closes. */
 export async function openListener(site: Site, options: ListenerOptions): Promise<Listener> {
   const server = createServer({ connectionsCheckingInterval: DEADLINE_CHECK_MS }, (request, response) => {
-    if (connections.waitingOn(request.socket) < MAX_PIPELINED)
-      return void dispatch(site, request, response, options.onError)
-    sendError(response, 503, -32000, 'Too many requests at once on one connection', {
-      headers: { connection: 'close' },
-    })
+    if (connections.waitingOn(request.socket) >= MAX_PIPELINED)
+      return sendError(response, 503, -32000, 'Too many requests at once on one connection', {
+        headers: { connection: 'close' },
+      })
+    if (perAddress?.admits(request, response) === false)
+      return sendError(response, 429, -32000, 'Too many requests at once from one address', {
+        headers: { 'retry-after': '1' },
+      })
+    void dispatch(site, request, response, options.onError)
   })
+  const { connectionsPerAddress } = options.limits
+  const perAddress =
+    connectionsPerAddress === undefined
+      ? undefined
+      : new PerAddress(server, connectionsPerAddress, new TrustedProxies(options.trustedProxies ?? []))
   const connections = new Connections(server)
   setLimits(server, options.limits)
   await listening(server, options)
@@ -78,7 +95,7 @@ export async function openListener(site: Site, options: ListenerOptions): Promis
 }
 
 async function dispatch(
-  { refusalOf, admit, routes, nothingHere }: Site,
+  { refusalOf, guestOf, admit, routes, nothingHere }: Site,
   request: IncomingMessage,
   response: ServerResponse,
   onError: ListenerOptions['onError'],
@@ -86,6 +103,8 @@ async function dispatch(
   try {
     const refusal = refusalOf(request)
     if (refusal !== undefined) return sendError(response, 403, -32000, refusal)
+    const guest = guestOf?.(request)
+    if (guest !== undefined && allowPage(request, response, guest)) return
     const path = (request.url ?? '/').replace(/\?.*$/s, '')
     const { route, name } = routeOf(routes, path)
     if (route === undefined) return sendError(response, 404, -32000, nothingHere)

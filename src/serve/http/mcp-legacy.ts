@@ -61,7 +61,7 @@ export class LegacyEdge {
     if (session.isListening) return sendError(response, 409, -32000, 'The session has a stream already')
     if (this.#streams.isFull)
       return sendError(response, 503, -32000, 'Too many open streams', { headers: { 'retry-after': '30' } })
-    const stream = new EventStream(response, { [SESSION_HEADER]: session.id })
+    const stream = new EventStream(response, { [SESSION_HEADER]: session.id }, this.#streams.pendingBytes)
     this.#streams.add(stream, () => {}, principal)
     session.listenOn(stream)
     stream.onClose(() => this.#sessions.use(session))
