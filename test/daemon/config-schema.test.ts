@@ -94,7 +94,7 @@ const HONOURED = [
   ...['public_url', 'allowed_hosts', 'allowed_origins', 'trusted_proxies'].map((key) => `serve.http.${key}`),
   ...['', '.host', '.port'].map((key) => `serve.operations${key}`),
   ...['oauth', 'oauth.issuer', 'oauth.audience', 'oauth.scopes'].map((key) => `serve.${key}`),
-  ...['public', 'well_known', 'well_known.enabled'].map((key) => `serve.${key}`),
+  ...['page', 'page.enabled', 'page.title', 'public', 'well_known', 'well_known.enabled'].map((key) => `serve.${key}`),
   ...['', '.generations', '.younger_than'].map((key) => `retention${key}`),
   ...['', '.moved_tag', '.mass_deletion'].map((key) => `sources[].brakes${key}`),
   'state',

@@ -56,7 +56,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
   ])
   expect(config.serve).toEqual({
     http: { host: '127.0.0.1', port: 8741, allowedHosts: [], allowedOrigins: [], trustedProxies: [] },
-    web: { wellKnown: { isPublic: false } },
+    web: { wellKnown: { isPublic: false }, page: { title: 'Agent Skills', isPublic: false } },
     oauth: undefined,
     instructions: undefined,
   })
@@ -73,7 +73,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
     .replaceAll(/^# (?=(?:state|lock|retention|programs|limits|gate|defaults):)/gm, '')
     .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
-      /^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|signed|instructions|well_known|public|oauth|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
+      /^( +)# (?=(?:unlisted|update|names|strict|lfs|policy|signed|instructions|well_known|page|public|oauth|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
       '$1',
     )
     .replaceAll(/^( +)# (?=(?:webhook|operations):$|  (?:provider|secret|host|port): )/gm, '$1')
@@ -90,6 +90,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.serve.instructions).toMatch(/^The skills of our team/)
   expect(config.sources[0]?.webhook?.provider).toBe('github')
   expect(config.serve.operations).toEqual({ host: '127.0.0.1', port: 8742 })
+  expect(config.serve.web.page).toEqual({ title: 'Agent Skills', isPublic: true })
   expect(config.serve.oauth?.issuer).toBe('https://login.example.com/realms/team')
   expect(config.serve.http).toMatchObject({ publicUrl: 'https://skills.example.com', trustedProxies: ['10.0.0.0/8'] })
 })

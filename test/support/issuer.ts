@@ -91,7 +91,7 @@ export class TokenIssuer implements AsyncDisposable {
       code_challenge_methods_supported: ['S256'],
       ...this.metadata,
     }
-    return new Map([
+    return new Map<string, object>([
       ['/.well-known/oauth-authorization-server', metadata],
       ['/keys', { keys: [...this.#keys.map(({ jwk }) => jwk), ...this.also] }],
     ])

@@ -38,7 +38,6 @@ export const LATER: readonly Later[] = [
   { key: 'serve.tools' },
   { key: 'serve.prompts' },
   { key: 'serve.search' },
-  { key: 'serve.page' },
   { key: 'serve.metrics' },
   { key: 'packs' },
   { key: 'audit' },

@@ -97,7 +97,9 @@ const SURFACES = {
     skills: z.enum(['none', 'user-invocable']).optional().describe('Whether skills are prompts too. Default: none.'),
   }),
   search: surface('The tool search_skills.', {}),
-  page: surface('The catalog for people, at /.', { title: line(200).optional().describe('Its title.') }),
+  page: surface('The catalog for people, at /.', {
+    title: line(200).optional().describe('Its title. Default: Agent Skills.'),
+  }),
   well_known: surface('/.well-known/agent-skills/, for installers.', {}),
   metrics: surface('/metrics, in the form of Prometheus.', {}),
 }

@@ -73,7 +73,11 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     options.limits.bodyBytes,
   )
   const { oauth, names } = options
-  const resource = (): string => `${names?.publicUrl?.replace(/\/$/, '') ?? listener.url}/mcp`
+  const address = (): string => names?.publicUrl?.replace(/\/$/, '') ?? listener.url
+  const resource = (): string => `${address()}/mcp`
+  const plain = options.access ?? OPEN_TO_ALL
+  const rules = oauth === undefined ? plain : rulesWith(plain, oauth, resource)
+  const access = new Access(rules)
   const routes: Routes = {
     '/mcp': {
       scope: 'skills',
@@ -81,18 +85,16 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     },
     ...healthRoutes(serving.registry),
     ...(options.webhooks !== undefined && hookRoutes(options.webhooks)),
-    ...(options.web !== undefined && webRoutes(serving, options.web)),
+    ...(options.web !== undefined && webRoutes(serving, options.web, { access, address, now: options.now })),
     ...(oauth !== undefined && metadataRoutes(oauth, resource)),
   }
 
-  const plain = options.access ?? OPEN_TO_ALL
-  const rules = oauth === undefined ? plain : rulesWith(plain, oauth, resource)
   const guard = new Guard({ ...options.names, host: options.host })
   const listener = await openListener(
     {
       refusalOf: (request) => guard.refusalOf(request),
       guestOf: (request) => guard.guestOf(request),
-      admit: admission(options, rules),
+      admit: admission(options, access),
       routes,
       nothingHere: NOTHING_HERE,
     },
@@ -112,8 +114,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
 }
 
 /** Whether one may ask, and then whether not too often. Whoever is denied is counted too: that costs us as much. */
-function admission({ limits, now, trustedProxies = [] }: HttpOptions, rules: AccessRules): Site['admit'] {
-  const access = new Access(rules)
+function admission({ limits, now, trustedProxies = [] }: HttpOptions, access: Access): Site['admit'] {
   if (limits.rate === undefined) return async (request, scope) => access.decide(request, scope)
   const rate = new RateLimit(limits.rate, now)
   const proxies = new TrustedProxies(trustedProxies)

@@ -1,12 +1,16 @@
 import { Discovery } from '../discovery.ts'
 import type { Serving } from '../mcp/methods.ts'
 import type { Route, Routes } from './listener.ts'
+import { Page } from './page.ts'
+import type { PageParts } from './page.ts'
 import { WELL_KNOWN, WellKnownEndpoint } from './well-known.ts'
 
 /** What is offered over HTTP to those that do not speak MCP. */
 export interface WebOptions {
   /** The skills as files, for installers. Undefined where they are not offered so. */
   readonly wellKnown: Offered | undefined
+  /** The catalog for people, at `/`. Undefined where it is not offered. */
+  readonly page: (Offered & { readonly title: string }) | undefined
 }
 
 export interface Offered {
@@ -15,8 +19,25 @@ export interface Offered {
 }
 
 /** The routes of what is offered. */
-export function webRoutes(serving: Serving, { wellKnown }: WebOptions): Routes {
-  return { ...(wellKnown !== undefined && wellKnownRoutes(serving, wellKnown)) }
+export function webRoutes(
+  serving: Serving,
+  { wellKnown, page }: WebOptions,
+  edge: Pick<PageParts, 'access' | 'address' | 'now'>,
+): Routes {
+  const { registry } = serving
+  return {
+    ...(wellKnown !== undefined && wellKnownRoutes(serving, wellKnown)),
+    ...(page !== undefined &&
+      pageRoutes(new Page({ ...edge, ...page, registry, hasInstaller: wellKnown !== undefined }))),
+  }
+}
+
+function pageRoutes(page: Page): Routes {
+  return {
+    '/': { answer: (request, response) => page.show(request, response) },
+    '/login': { answer: (request, response) => page.signIn(request, response) },
+    '/logout': { answer: (request, response) => page.signOut(request, response) },
+  }
 }
 
 function wellKnownRoutes(serving: Serving, { isPublic }: Offered): Routes {

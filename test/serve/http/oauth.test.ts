@@ -33,7 +33,7 @@ afterAll(async () => {
   await repository[Symbol.asyncDispose]()
 })
 
-test('76: without a token the answer is 401, and says where a client learns how to come by one', async () => {
+test('S76: without a token the answer is 401, and says where a client learns how to come by one', async () => {
   const { status, headers, text } = await call(served)
 
   expect(status).toBe(401)
@@ -56,7 +56,7 @@ test.each(['', '/mcp'])('the metadata of RFC 9728 is answered to everybody, at %
   })
 })
 
-test('76: a token that is wrong, expired or meant for another server is answered with 401 invalid_token', async () => {
+test('S76: a token that is wrong, expired or meant for another server is answered with 401 invalid_token', async () => {
   const here = served.url
   const bad = [
     await issuer.token({ aud: `${here}/` }),
@@ -77,7 +77,7 @@ test('76: a token that is wrong, expired or meant for another server is answered
   expect(await call(served, await issuer.token({ aud: here }))).toMatchObject({ status: 200 })
 })
 
-test('76: a token without the scope is answered with 403 insufficient_scope, and the scope that it lacks', async () => {
+test('S76: a token without the scope is answered with 403 insufficient_scope, and the scope that it lacks', async () => {
   const { status, headers } = await call(served, await issuer.token({ aud: served.url, scope: 'page' }))
 
   expect(status).toBe(403)
@@ -85,7 +85,7 @@ test('76: a token without the scope is answered with 403 insufficient_scope, and
   expect(headers['www-authenticate']).toContain('scope="skills"')
 })
 
-test('76: a token in the address is refused, however good it is', async () => {
+test('S76: a token in the address is refused, however good it is', async () => {
   const token = await issuer.token({ aud: served.url })
 
   const { status } = await ask(served.http.url, `/mcp?access_token=${token}`, { ...CALL, headers: head() })
