@@ -20,13 +20,10 @@ export async function contentOf(listed: CatalogFile, read: ReadFile): Promise<Co
   return text === undefined ? { blob: Buffer.from(bytes).toString('base64') } : { text }
 }
 
-/** The same as it is stored. */
-export async function bytesOf(
-  { skill, file }: Pick<CatalogFile, 'skill' | 'file'>,
-  read: ReadFile,
-): Promise<Uint8Array | undefined> {
-  const bytes = await read(skill, file)
-  return bytes !== undefined && isAsListed(bytes, file) ? bytes : undefined
+/** The bytes of a listed file, under the same promise. */
+export async function bytesOf(listed: CatalogFile, read: ReadFile): Promise<Uint8Array | undefined> {
+  const bytes = await read(listed.skill, listed.file)
+  return bytes !== undefined && isAsListed(bytes, listed.file) ? bytes : undefined
 }
 
 function isAsListed(bytes: Uint8Array, { size, sha256 }: SkillFile): boolean {

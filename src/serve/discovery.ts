@@ -35,6 +35,7 @@ export class Discovery {
   readonly #base: string
   /** Of archives, by the digests of their skills. Those of the catalog in use alone. */
   #archives: ReadonlyMap<string, Announced> = new Map()
+  #making: Promise<unknown> = Promise.resolve()
   #latest: { readonly catalog: Catalog; readonly installable: Promise<Installable> } | undefined
 
   constructor({ registry, read }: { readonly registry: Registry; readonly read: ReadFile }, base: string) {
@@ -52,8 +53,16 @@ export class Discovery {
     return this.#latest.installable
   }
 
-  /** The archive of a skill; undefined where one of its files is damaged. */
+  /** The archive of a skill; undefined where one of its files is damaged. One is made at a time, whoever asks. */
   async archiveOf(skill: CatalogSkill): Promise<Buffer | undefined> {
+    const previous = this.#making
+    const made = previous.then(() => this.#make(skill))
+    // Who comes next waits for the end of this one, not for its success.
+    this.#making = made.catch(() => {})
+    return made
+  }
+
+  async #make(skill: CatalogSkill): Promise<Buffer | undefined> {
     const files: ArchivedFile[] = []
     for (const listed of skill.files) {
       const bytes = await bytesOf(listed, this.#read)
@@ -81,8 +90,8 @@ export class Discovery {
       const archive = isSingle(skill) ? undefined : await this.announced(skill)
       if (archive !== undefined) archives.set(skill.digest, archive)
       // One that is damaged now is asked for again with the next request; its neighbours do not wait for it.
-      if (archive === undefined && !isSingle(skill)) this.#latest = undefined
-      else entries.push(this.#entryOf(name, skill, archive))
+      if (archive !== undefined || isSingle(skill)) entries.push(this.#entryOf(name, skill, archive))
+      else if (this.#latest?.catalog === catalog) this.#latest = undefined
     }
     this.#archives = archives
     return { skills, listing: listingOf({ $schema: SCHEMA, skills: entries }) }
