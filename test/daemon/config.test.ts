@@ -56,7 +56,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
   ])
   expect(config.serve).toEqual({
     http: { host: '127.0.0.1', port: 8741, allowedHosts: [], allowedOrigins: [], trustedProxies: [] },
-    web: { wellKnown: { isPublic: false }, page: { title: 'Agent Skills', isPublic: false } },
+    web: { wellKnown: {}, page: { title: 'Agent Skills' }, open: new Set() },
     oauth: undefined,
     instructions: undefined,
   })
@@ -90,7 +90,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.serve.instructions).toMatch(/^The skills of our team/)
   expect(config.sources[0]?.webhook?.provider).toBe('github')
   expect(config.serve.operations).toEqual({ host: '127.0.0.1', port: 8742 })
-  expect(config.serve.web.page).toEqual({ title: 'Agent Skills', isPublic: true })
+  expect(config.serve.web.open).toEqual(new Set(['page', 'well-known']))
   expect(config.serve.oauth?.issuer).toBe('https://login.example.com/realms/team')
   expect(config.serve.http).toMatchObject({ publicUrl: 'https://skills.example.com', trustedProxies: ['10.0.0.0/8'] })
 })

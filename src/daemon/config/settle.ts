@@ -60,9 +60,9 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
 
 function webOf({ public: open = [], well_known: wellKnown, page }: ConfigFile['serve']): WebOptions {
   return {
-    wellKnown: wellKnown?.enabled === false ? undefined : { isPublic: open.includes('well-known') },
-    page:
-      page?.enabled === false ? undefined : { title: page?.title ?? 'Agent Skills', isPublic: open.includes('page') },
+    wellKnown: wellKnown?.enabled === false ? undefined : {},
+    page: page?.enabled === false ? undefined : { title: page?.title ?? 'Agent Skills' },
+    open: new Set(open),
   }
 }
 

@@ -7,6 +7,8 @@ export interface AccessRules {
   readonly authenticate?: Authenticate
   /** False: whoever can connect may ask everything. A token that is given has to be right all the same. */
   readonly isTokenRequired: boolean
+  /** What is for everybody, on purpose. */
+  readonly open?: ReadonlySet<Scope>
   /** What the issuer of tokens calls a scope, where it is another word than ours. */
   readonly wordsOf?: (scope: Scope) => string
   /** Where a client learns how to come by a token (RFC 9728). */
@@ -42,6 +44,7 @@ export class Access {
 
   /** By the token in the `Authorization` header, the one place where a client of MCP may put it. */
   async decide(request: IncomingMessage, scope: Scope): Promise<Decision> {
+    if (this.#rules.open?.has(scope) === true) return ANYBODY
     if (hasTokenInQuery(request.url ?? '')) return this.#denied(400, scope, 'invalid_request', IN_QUERY)
     // Node would take the first of several, a proxy before us perhaps the last.
     const given = request.headersDistinct['authorization'] ?? []

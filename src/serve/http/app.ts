@@ -75,9 +75,10 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   const { oauth, names } = options
   const address = (): string => names?.publicUrl?.replace(/\/$/, '') ?? listener.url
   const resource = (): string => `${address()}/mcp`
-  const plain = options.access ?? OPEN_TO_ALL
+  const plain = { ...(options.access ?? OPEN_TO_ALL), ...(options.web !== undefined && { open: options.web.open }) }
   const rules = oauth === undefined ? plain : rulesWith(plain, oauth, resource)
   const access = new Access(rules)
+  const admit = admission(options, access)
   const routes: Routes = {
     '/mcp': {
       scope: 'skills',
@@ -85,7 +86,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     },
     ...healthRoutes(serving.registry),
     ...(options.webhooks !== undefined && hookRoutes(options.webhooks)),
-    ...(options.web !== undefined && webRoutes(serving, options.web, { access, address, now: options.now })),
+    ...(options.web !== undefined && webRoutes(serving, options.web, { access, admit, address, now: options.now })),
     ...(oauth !== undefined && metadataRoutes(oauth, resource)),
   }
 
@@ -94,7 +95,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     {
       refusalOf: (request) => guard.refusalOf(request),
       guestOf: (request) => guard.guestOf(request),
-      admit: admission(options, access),
+      admit,
       routes,
       nothingHere: NOTHING_HERE,
     },

@@ -3,6 +3,7 @@ import type { Principal } from '../principal.ts'
 import type { Registry } from '../registry.ts'
 import type { Access } from './access.ts'
 import { readBody } from './body.ts'
+import type { Site } from './listener.ts'
 import { PAGE_POLICY, catalogPage, loginPage } from './page-html.ts'
 import { PAGE_SESSION_S, PageSessions } from './page-sessions.ts'
 import { sendError, sendStatus } from './send.ts'
@@ -11,9 +12,9 @@ import { sendError, sendStatus } from './send.ts'
 export interface PageParts {
   readonly registry: Registry
   readonly access: Access
+  /** Whether a request is let in, and not one too many. */
+  readonly admit: Site['admit']
   readonly title: string
-  /** Answered without a token, on purpose. */
-  readonly isPublic: boolean
   readonly hasInstaller: boolean
   /** The address of the server as clients know it, without a slash at its end. */
   readonly address: () => string
@@ -36,9 +37,8 @@ export class Page {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       return sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: 'GET, HEAD' } })
     }
-    const { title, isPublic, access } = this.#parts
-    if (isPublic) return this.#sendCatalog(response, undefined)
-    const decision = await access.decide(request, 'page')
+    const { title, admit } = this.#parts
+    const decision = await admit(request, 'page')
     if (decision.kind === 'granted') return this.#sendCatalog(response, undefined)
     const reader = this.#sessions.find(this.#sessionIdIn(request))
     // A token that was sent with the request and is wrong is told of as such, whoever is signed in.
@@ -50,10 +50,13 @@ export class Page {
 
   /** `/login` */
   async signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { access, admit, title } = this.#parts
+    const tried = await admit(request, 'page')
+    if (tried.kind === 'denied' && tried.status === 429) return refuseForm(response, tried)
     const form = await this.#formIn(request)
     if (!form.ok) return refuseForm(response, form)
-    const decision = await this.#parts.access.decideToken(form.fields.get('token') ?? '', 'page')
-    if (decision.kind === 'denied') return sendPage(response, 401, loginPage(this.#parts.title, true))
+    const decision = await access.decideToken(form.fields.get('token') ?? '', 'page')
+    if (decision.kind === 'denied') return sendPage(response, 401, loginPage(title, true))
     this.#sessions.close(this.#sessionIdIn(request))
     const { principal } = decision
     const id = principal && this.#sessions.open(principal)
@@ -123,10 +126,9 @@ export class Page {
   }
 }
 
-type Form = { readonly ok: true; readonly fields: URLSearchParams } | Refused
+type Form = { readonly ok: true; readonly fields: URLSearchParams } | (Refused & { readonly ok: false })
 
 interface Refused {
-  readonly ok: false
   readonly status: number
   readonly message: string
   readonly headers?: Readonly<Record<string, string>>

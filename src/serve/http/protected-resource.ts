@@ -27,6 +27,7 @@ function metadataUrlOf(resource: string): string {
  */
 export function rulesWith(rules: AccessRules, oauth: OAuthOptions, resource: () => string): AccessRules {
   return {
+    ...rules,
     authenticate: either(rules.authenticate, (token) => oauth.authenticate(token, resource())),
     isTokenRequired: true,
     ...(oauth.scopes.length > 0 && { wordsOf: () => oauth.scopes.join(' ') }),

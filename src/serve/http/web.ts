@@ -1,5 +1,6 @@
 import { Discovery } from '../discovery.ts'
 import type { Serving } from '../mcp/methods.ts'
+import type { Scope } from '../principal.ts'
 import type { Route, Routes } from './listener.ts'
 import { Page } from './page.ts'
 import type { PageParts } from './page.ts'
@@ -8,25 +9,22 @@ import { WELL_KNOWN, WellKnownEndpoint } from './well-known.ts'
 /** What is offered over HTTP to those that do not speak MCP. */
 export interface WebOptions {
   /** The skills as files, for installers. Undefined where they are not offered so. */
-  readonly wellKnown: Offered | undefined
+  readonly wellKnown: object | undefined
   /** The catalog for people, at `/`. Undefined where it is not offered. */
-  readonly page: (Offered & { readonly title: string }) | undefined
-}
-
-export interface Offered {
-  /** Answered without a token, on purpose, where others need one. */
-  readonly isPublic: boolean
+  readonly page: { readonly title: string } | undefined
+  /** What of it is answered without a token, on purpose, where others need one. */
+  readonly open: ReadonlySet<Scope>
 }
 
 /** The routes of what is offered. */
 export function webRoutes(
   serving: Serving,
   { wellKnown, page }: WebOptions,
-  edge: Pick<PageParts, 'access' | 'address' | 'now'>,
+  edge: Pick<PageParts, 'access' | 'admit' | 'address' | 'now'>,
 ): Routes {
   const { registry } = serving
   return {
-    ...(wellKnown !== undefined && wellKnownRoutes(serving, wellKnown)),
+    ...(wellKnown !== undefined && wellKnownRoutes(serving)),
     ...(page !== undefined &&
       pageRoutes(new Page({ ...edge, ...page, registry, hasInstaller: wellKnown !== undefined }))),
   }
@@ -40,10 +38,10 @@ function pageRoutes(page: Page): Routes {
   }
 }
 
-function wellKnownRoutes(serving: Serving, { isPublic }: Offered): Routes {
+function wellKnownRoutes(serving: Serving): Routes {
   const endpoint = new WellKnownEndpoint(new Discovery(serving, WELL_KNOWN), serving.read)
   const route: Route = {
-    ...(!isPublic && { scope: 'well-known' }),
+    scope: 'well-known',
     answer: (request, response, { name }) => endpoint.answer(name, request, response),
   }
   return { [`${WELL_KNOWN}**`]: route }

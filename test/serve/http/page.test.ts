@@ -258,6 +258,23 @@ test('serve.public opens the page and the files for installers, and nothing else
   expect([page.status, index.status, mcp.status]).toEqual([200, 200, 401])
 })
 
+test('what is open to everybody is limited like the rest, and so is signing in', async () => {
+  await using served = await serve(repository, {
+    config: [
+      'serve:',
+      '  http: { allowed_hosts: [skills.example.com] }',
+      '  public: [well-known]',
+      'limits: { http: { rate: { requests: 3, per: 1h } } }',
+    ],
+    now: () => 0,
+  })
+  const index = async () => (await ask(served.http.url, '/.well-known/agent-skills/index.json')).status
+
+  expect([await index(), await index(), await index(), await index()]).toEqual([200, 200, 200, 429])
+  expect((await signIn(served, newToken().secret)).status).toBe(429)
+  expect((await ask(served.http.url, '/')).status).toBe(429)
+})
+
 test('serve.page.enabled: false takes the page and its forms away', async () => {
   await using served = await serve(repository, { config: ['serve:', '  page: { enabled: false }'] })
 
