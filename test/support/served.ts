@@ -10,6 +10,7 @@ import { httpOptionsOf } from '../../src/daemon/http-edge.ts'
 import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
 import { serveHttp } from '../../src/serve/http/app.ts'
+import type { AccessRules } from '../../src/serve/http/access.ts'
 import type { HttpLimits, HttpServer } from '../../src/serve/http/app.ts'
 import type { Surface } from '../../src/serve/mcp/methods.ts'
 import { GitServer } from './git-server.ts'
@@ -43,6 +44,8 @@ export interface ServedOptions {
   readonly now?: () => number
   /** What is offered besides skills and resources. */
   readonly surfaces?: readonly Surface[]
+  /** In place of the tokens of the state folder. */
+  readonly access?: AccessRules
   /** In place of what the configuration says. */
   readonly limits?: Partial<HttpLimits>
 }
@@ -95,7 +98,11 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
   })
   const serving = { ...daemon.serving, ...(options.surfaces !== undefined && { surfaces: options.surfaces }) }
-  const http = await serveHttp(serving, { ...edge, limits: { ...edge.limits, ...options.limits } })
+  const http = await serveHttp(serving, {
+    ...edge,
+    limits: { ...edge.limits, ...options.limits },
+    ...(options.access !== undefined && { access: options.access }),
+  })
   daemon.tokens.listen(() => http.endStreamsOver())
   const served: Served = {
     daemon,

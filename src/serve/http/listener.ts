@@ -109,6 +109,8 @@ async function dispatch(
     const { route, name } = routeOf(routes, path)
     if (route === undefined) return sendError(response, 404, -32000, nothingHere)
     const decision = route.scope === undefined ? undefined : await admit(request, route.scope)
+    // Who is gone by now is told to nobody again: what would be held for it would be held for good.
+    if (response.destroyed) return
     if (decision?.kind === 'denied') {
       return sendError(response, decision.status, -32000, decision.message, { headers: decision.headers })
     }

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Tokens } from '../../../src/daemon/tokens.ts'
 import { newToken } from '../../../src/daemon/tokens.ts'
 import type { Surface } from '../../../src/serve/mcp/methods.ts'
-import type { Scope } from '../../../src/serve/principal.ts'
+import type { Principal, Scope } from '../../../src/serve/principal.ts'
 import { INITIALIZE, exchange, legacy, modern } from '../../conformance/exchange.ts'
 import type { Answer } from '../../conformance/exchange.ts'
 import { Repository } from '../../support/repository.ts'
@@ -312,6 +312,45 @@ describe('streams', () => {
     expect(served.http.counts().streams).toBe(0)
   })
 })
+
+test('a client that is gone before its token was looked up leaves no stream behind', async () => {
+  const lookedUp = Promise.withResolvers<Principal>()
+  const asked = Promise.withResolvers<void>()
+  const authenticate = async (token: string): Promise<Principal> => {
+    if (token !== 'slow') return OWNER
+    asked.resolve()
+    return lookedUp.promise
+  }
+  await using served = await serve(repository, { access: { authenticate, isTokenRequired: true } })
+  const session = await openSession(served, bearer('quick'))
+  const socket = connect(Number(new URL(served.url).port), '127.0.0.1')
+  const lines = ['GET /mcp HTTP/1.1', 'Host: localhost', 'Authorization: Bearer slow', `Mcp-Session-Id: ${session}`]
+  socket.write(`${[...lines, 'Accept: text/event-stream'].join('\r\n')}\r\n\r\n`)
+  await asked.promise
+
+  socket.resetAndDestroy()
+  await once(socket, 'close')
+  await exchange(`${served.http.url}/healthz`, { method: 'GET' })
+  lookedUp.resolve(OWNER)
+  await exchange(`${served.http.url}/healthz`, { method: 'GET' })
+
+  expect(served.http.counts()).toMatchObject({ sessions: 1, streams: 0 })
+})
+
+test('where a client learns how to come by a token, each challenge says so', async () => {
+  const metadataUrl = 'https://hub.example.com/.well-known/oauth-protected-resource/mcp'
+  const authenticate = async (): Promise<undefined> => undefined
+  await using served = await serve(repository, { access: { authenticate, isTokenRequired: true, metadataUrl } })
+
+  const replies = [await ask(served, {}), await ask(served, bearer('wrong'))]
+
+  expect(replies.map(challengeOf)).toEqual([
+    `Bearer scope="skills", resource_metadata="${metadataUrl}"`,
+    `Bearer error="invalid_token", scope="skills", resource_metadata="${metadataUrl}"`,
+  ])
+})
+
+const OWNER: Principal = { id: 'owner', scopes: new Set(['skills']) }
 
 describe('names', () => {
   const ROUTES = ['/mcp', '/healthz', '/readyz', '/hooks/fx', '/', '/nowhere', '/.well-known/agent-skills/index.json']
