@@ -41,8 +41,12 @@ export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
   }
 }
 
-/** Whoever is reached from other machines asks for one: by its address, or by a name that a proxy passes on. */
+/**
+ * Whoever is reached from other machines asks for one: by its address, or by a name that a proxy passes on. So does whoever
+ * trusts an issuer of tokens.
+ */
 export function isTokenRequired({ serve }: Config, { host }: ListenAddress): boolean {
+  if (serve.oauth !== undefined) return true
   const { publicUrl, allowedHosts } = serve.http
   const names = [...allowedHosts.map((allowed) => allowed.replace(/:\d+$/, '')), ...hostsIn(publicUrl)]
   return [host, ...names].some((name) => !isLoopback(name.replaceAll(/^\[|\]$/g, '')))
