@@ -17,6 +17,7 @@ import { show } from './commands/show.ts'
 import { start } from './commands/start.ts'
 import { status } from './commands/status.ts'
 import { sync } from './commands/sync.ts'
+import { token } from './commands/token.ts'
 import { update } from './commands/update.ts'
 import { verify } from './commands/verify.ts'
 import { why } from './commands/why.ts'
@@ -53,6 +54,7 @@ const COMMANDS: readonly Command[] = [
   reject,
   disable,
   enable,
+  token,
 ]
 
 /** Runs one command line. Results go to stdout, everything else to stderr. */

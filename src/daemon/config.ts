@@ -6,6 +6,7 @@ import type { SourceId } from '../sync/model/source-id.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { Retention } from '../sync/store/collect.ts'
 import type { FetchLimits } from '../sync/upstream/upstream.ts'
+import type { WebOptions } from '../serve/http/web.ts'
 import type { Provider } from '../serve/http/webhook-proof.ts'
 import type { ArchiveFormat } from '../serve/mcp/archive.ts'
 import type { ResourceListing } from '../serve/mcp/forms.ts'
@@ -23,6 +24,7 @@ import { CONFIG } from './config/schema.ts'
 import { configOf } from './config/settle.ts'
 import { readYaml } from './config/yaml.ts'
 import { codeOf } from './error-code.ts'
+import type { OAuthConfig } from './oauth.ts'
 import type { ProxyChoice } from './proxy.ts'
 import type { Place } from './config/yaml.ts'
 import type { SignedBy } from './trust.ts'
@@ -74,11 +76,15 @@ export interface ConfiguredSource {
 }
 
 export interface ServeConfig extends FormsConfig {
-  readonly http: ListenAddress
+  readonly http: HttpAddress
   /** Where webhooks are taken, if not there. */
   readonly operations: ListenAddress | undefined
   /** How long clients may take an answer for fresh without asking. */
   readonly ttlMs: number
+  /** What is offered besides MCP. */
+  readonly web: WebOptions
+  /** Whose tokens are accepted besides ours. */
+  readonly oauth: OAuthConfig | undefined
   /** What clients are told about this server when they connect. */
   readonly instructions: string | undefined
 }
@@ -90,6 +96,15 @@ export interface FormsConfig {
   /** Templates of the operator, checked. */
   readonly templates: readonly string[]
   readonly resources: ResourceListing
+}
+
+/** Where MCP clients connect, and by which names. */
+export interface HttpAddress extends ListenAddress {
+  readonly publicUrl: string | undefined
+  readonly allowedHosts: readonly string[]
+  readonly allowedOrigins: readonly string[]
+  /** Addresses and networks. */
+  readonly trustedProxies: readonly string[]
 }
 
 export interface ListenAddress {
@@ -116,7 +131,10 @@ export interface HttpLimits {
   readonly headersMs: number
   readonly requestMs: number
   readonly connections: number
+  readonly connectionsPerAddress: number | undefined
+  readonly rate: { readonly requests: number; readonly perMs: number } | undefined
   readonly streams: number
+  readonly streamBytes: number
   readonly sessions: number
   readonly sessionIdleMs: number
 }

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import type { Webhooks } from '../serve/http/webhook.ts'
 import { Registry } from '../serve/registry.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
@@ -25,6 +26,7 @@ import { expectLock } from './lock-rules.ts'
 import type { Log } from './log.ts'
 import { Nudges } from './nudges.ts'
 import { hostOf } from './hosts.ts'
+import { oauthOf } from './oauth.ts'
 import { Puller, repositoryOf } from './puller.ts'
 import { Report } from './report.ts'
 import type { Redactor } from './redactor.ts'
@@ -34,6 +36,7 @@ import { Poller } from './schedule.ts'
 import { servingOf } from './serving.ts'
 import { SessionJournal } from './session-journal.ts'
 import { statusOf } from './status.ts'
+import { Tokens } from './tokens.ts'
 import type { HttpStatus, Status } from './status.ts'
 import { webhooksOf } from './webhooks.ts'
 
@@ -55,6 +58,8 @@ export interface Parts {
  */
 export class Daemon implements AsyncDisposable {
   readonly registry = new Registry()
+  /** Who may ask over HTTP. */
+  readonly tokens: Tokens
   readonly #config: Config
   readonly #parts: Parts
   readonly #report: Report
@@ -70,6 +75,7 @@ export class Daemon implements AsyncDisposable {
     this.#parts = parts
     this.#report = report
     this.#startedAt = parts.clock.now()
+    this.tokens = new Tokens(config.state, () => parts.clock.now())
     const { environment, redactor, clock } = parts
     const keyring = new Keyring({ environment, redactor, clock, fetchMs: config.limits.fetch.totalMs })
     this.#puller = new Puller({ ...parts, config, registry: this.registry, publisher, report, keyring })
@@ -90,6 +96,7 @@ export class Daemon implements AsyncDisposable {
     const report = await Report.open(parts.store.records, ids, parts.clock, parts.log)
     const daemon = new Daemon(config, parts, publisher, report)
     daemon.registry.publish(catalog)
+    await readTokens(daemon.tokens, parts)
     // Others read the generation from the disk: it must not go on naming what may not be served.
     if (refused.length > 0) await daemon.#puller.publish(new Map(), { action: 'withdraw', trigger: 'start' }, NEVER)
     return daemon
@@ -107,6 +114,12 @@ export class Daemon implements AsyncDisposable {
   /** Where the sessions of its clients outlive this process. */
   openSessions(): SessionJournal {
     return new SessionJournal(this.#parts)
+  }
+
+  /** The authorization server whose tokens are accepted. */
+  get oauth(): OAuthOptions | undefined {
+    const { oauth } = this.#config.serve
+    return oauth && oauthOf(oauth, this.#parts)
   }
 
   /** Pulls each source on its schedule from now on. */
@@ -298,6 +311,16 @@ async function readDecisions({ store, log }: Parts): Promise<void> {
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
     log.error('decisions-not-read', { code: error.code, message: error.message })
+  }
+}
+
+/** Where they cannot be read, all but HTTP goes on, and there nobody is known. */
+async function readTokens(tokens: Tokens, { log }: Parts): Promise<void> {
+  try {
+    await tokens.read()
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    log.error('tokens-not-read', { code: error.code, message: error.message })
   }
 }
 

@@ -103,7 +103,7 @@ const PLACES: readonly RegExp[] = [
   /\b((?:private-token|x-api-key|(?:set-)?cookie)["']?\s{0,8}[:=]\s{0,8}["']?)[^\r\n"']+/gi,
   /\b((?:basic|bearer)\s{1,8})[a-z0-9._~+/=-]{8,}/gi,
   // Tokens of well-known hosts, tokens that are JSON (RFC 7519), and private keys.
-  /()(?<![\w-])(?:gh[opsur]_|github_pat_|gl(?:pat|dt|rt|ptt)-|xox[abeoprs]-)[\w.-]{16,16384}/g,
+  /()(?<![\w-])(?:gh[opsur]_|github_pat_|sks_|gl(?:pat|dt|rt|ptt)-|xox[abeoprs]-)[\w.-]{16,16384}/g,
   /()(?<![\w.-])eyJ[\w-]{8,4096}\.[\w-]{2,16384}\.[\w-]{16,4096}/g,
   /()-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]{0,65536}(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?/g,
 ]

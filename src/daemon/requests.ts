@@ -13,6 +13,7 @@ import { VERBS } from './decide.ts'
 import type { RollbackTarget } from './rollback.ts'
 import { withoutFindings } from './status.ts'
 import { syncEndOf } from './sync-end.ts'
+import { TOKEN } from './tokens.ts'
 
 /** What a running daemon can be asked over its socket. Each request names the configuration of the one who asks. */
 export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers {
@@ -73,6 +74,16 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       const { generation, source, commit, hold } = parsed(ROLLBACK, params)
       return daemon.rollback(targetOf(generation, source, commit, config), hold, signal)
     },
+    async 'token-add'(params) {
+      checked(params)
+      await daemon.tokens.add(parsed(ADD_TOKEN, params).token)
+      return null
+    },
+    async 'token-revoke'(params) {
+      checked(params)
+      await daemon.tokens.revoke(parsed(REVOKE_TOKEN, params).name)
+      return null
+    },
   }
 }
 
@@ -120,6 +131,8 @@ type Request = z.infer<typeof REQUEST>
 
 const DECIDE = z.object({ source: z.string(), verb: z.enum(VERBS), commit: z.string().optional() })
 const DISABLE = z.object({ source: z.string(), path: z.string(), disabled: z.boolean() })
+const ADD_TOKEN = z.object({ token: TOKEN })
+const REVOKE_TOKEN = z.object({ name: z.string() })
 const CANDIDATE = z.object({ source: z.string(), commit: z.string().optional() })
 const ROLLBACK = z.object({
   generation: z.number().optional(),

@@ -37,6 +37,8 @@ export interface HttpStatus {
   readonly subscribedUris: number
   /** Of the second listener, where there is one: webhooks are taken there. */
   readonly operations?: { readonly url: string }
+  /** Whether one is needed, and how many there are; no number where they cannot be read. */
+  readonly tokens: { readonly required: boolean; readonly count?: number }
 }
 
 export interface SourceStatus {

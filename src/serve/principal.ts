@@ -7,6 +7,8 @@ export interface Principal {
   /** For the log and for limits. No secret, and nothing that a client made up. */
   readonly id: string
   readonly scopes: ReadonlySet<Scope>
+  /** Whether the token has expired or was revoked since. What goes on for long, such as a stream, ends then. */
+  readonly isOver?: () => boolean
 }
 
 /**

@@ -91,7 +91,10 @@ const HONOURED = [
   ...['.env', '.file', '.credential'].map((key) => `sources[].auth.github_app.private_key${key}`),
   ...['', '.env', '.file', '.credential'].map((key) => `sources[].auth.header.value${key}`),
   ...['', '.http', '.http.host', '.http.port', '.instructions', '.ttl'].map((key) => `serve${key}`),
+  ...['public_url', 'allowed_hosts', 'allowed_origins', 'trusted_proxies'].map((key) => `serve.http.${key}`),
   ...['', '.host', '.port'].map((key) => `serve.operations${key}`),
+  ...['oauth', 'oauth.issuer', 'oauth.audience', 'oauth.scopes'].map((key) => `serve.${key}`),
+  ...['page', 'page.enabled', 'page.title', 'public', 'well_known', 'well_known.enabled'].map((key) => `serve.${key}`),
   ...['index', 'index.enabled', 'index.templates', 'templates', 'templates[].uri'].map((key) => `serve.${key}`),
   ...['', '.list', '.synthetic'].map((key) => `serve.resources${key}`),
   'sources[].archives',
@@ -108,6 +111,9 @@ const HONOURED = [
   ...['', '.files', '.bytes'].map((key) => `limits.skill${key}`),
   ...['', '.bytes'].map((key) => `limits.disk${key}`),
   ...['', '.bytes', '.depth'].map((key) => `limits.frontmatter${key}`),
+  ...['stream_bytes', 'connections_per_address', 'rate', 'rate.requests', 'rate.per'].map(
+    (key) => `limits.http.${key}`,
+  ),
   ...['header', 'request', 'session_idle'].map((key) => `limits.http.${key}_timeout`),
 ]
 

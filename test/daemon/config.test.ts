@@ -57,7 +57,9 @@ test('a source needs an id and an address; all else has the defaults of the desi
     },
   ])
   expect(config.serve).toEqual({
-    http: { host: '127.0.0.1', port: 8741 },
+    http: { host: '127.0.0.1', port: 8741, allowedHosts: [], allowedOrigins: [], trustedProxies: [] },
+    web: { wellKnown: {}, page: { title: 'Agent Skills' }, open: new Set() },
+    oauth: undefined,
     ttlMs: 60_000,
     instructions: undefined,
     index: 'omit',
@@ -77,7 +79,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
     .replaceAll(/^# (?=(?:state|lock|retention|programs|limits|gate|defaults):)/gm, '')
     .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
-      /^( +)# (?=(?:unlisted|update|names|nested|strict|lfs|policy|signed|archives|ttl|instructions|username|passphrase): )/gm,
+      /^( +)# (?=(?:unlisted|update|names|nested|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|oauth|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
       '$1',
     )
     .replaceAll(/^( +)# (?=(?:webhook|operations):$|  (?:provider|secret|host|port): )/gm, '$1')
@@ -101,6 +103,9 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.serve.templates).toEqual(['skill://team/{product}/SKILL.md'])
   expect(config.serve.index).toEqual(parse(text).serve.index)
   expect(config.serve.resources).toEqual(parse(text).serve.resources)
+  expect(config.serve.web.open).toEqual(new Set(['page', 'well-known']))
+  expect(config.serve.oauth?.issuer).toBe('https://login.example.com/realms/team')
+  expect(config.serve.http).toMatchObject({ publicUrl: 'https://skills.example.com', trustedProxies: ['10.0.0.0/8'] })
 })
 
 test('each alternative that the example shows for `auth`, `ca` and `proxy` is one', async () => {
@@ -422,22 +427,55 @@ test.each(['http://127.0.0.1:3000/y', 'http://[::1]/y', 'https://git.example.com
   },
 )
 
-test.each(['127.0.0.1', '127.0.0.2', '::1', 'localhost'])('%s is a place to listen', (host) => {
+test.each([
+  '127.0.0.1',
+  '127.0.0.2',
+  '::1',
+  'localhost',
+  '0.0.0.0',
+  '::',
+  '192.0.2.1',
+  'hub.example.com',
+  '127.example.com',
+])('%s is a place to listen', (host) => {
   const text = stringify({ sources: [{ id: 'a', url: 'https://x.example/y' }], serve: { http: { host } } })
 
   expect(parse(text).serve.http.host).toBe(host)
 })
 
-test.each(['0.0.0.0', '::', '192.0.2.1', 'hub.example.com', '127.example.com'])(
-  '%s is off loopback and refused',
-  (host) => {
-    const found = problems(stringify({ sources: [{ id: 'a', url: 'https://x.example/y' }], serve: { http: { host } } }))
+test('names, origins, proxies and limits of clients are read', () => {
+  const config = parse(`sources: [{ id: a, url: https://x.example/y }]
+serve:
+  http:
+    public_url: https://skills.example.com
+    allowed_hosts: [hub, 'hub:8741', '[2001:db8::1]:8741']
+    allowed_origins: ['https://app.example.com']
+    trusted_proxies: [10.0.0.0/8, '2001:db8::/32', 192.0.2.7]
+limits: { http: { stream_bytes: 64KiB, connections_per_address: 8, rate: { requests: 600, per: 1m } } }`)
 
-    expect(found).toEqual([
-      '6:5 serve.http.host: HTTP off loopback needs a token, which is not in this version yet; use 127.0.0.1',
-    ])
-  },
-)
+  expect(config.serve.http).toMatchObject({
+    publicUrl: 'https://skills.example.com',
+    allowedHosts: ['hub', 'hub:8741', '[2001:db8::1]:8741'],
+    allowedOrigins: ['https://app.example.com'],
+    trustedProxies: ['10.0.0.0/8', '2001:db8::/32', '192.0.2.7'],
+  })
+  expect(config.limits.http).toMatchObject({
+    streamBytes: 65_536,
+    connectionsPerAddress: 8,
+    rate: { requests: 600, perMs: 60_000 },
+  })
+})
+
+test.each([
+  ['allowed_hosts', ['https://hub', 'hub/path', 'hub:port', '*', 'a b', '']],
+  ['allowed_origins', ['hub', 'https://hub/', 'null', '*', 'https://a@b']],
+  ['trusted_proxies', ['proxy', '10.0.0.0/33', '10.0.0.0/', '::/129', '10.0.0.0/8/8', '']],
+])('serve.http.%s takes no %j', (key, values) => {
+  for (const value of values) {
+    const text = stringify({ sources: [{ id: 'a', url: 'https://x.example/y' }], serve: { http: { [key]: [value] } } })
+    expect(problems(text), value).toEqual([expect.stringContaining(`serve.http.${key}[0]: must`)])
+  }
+})
 
 const CANARY = 'hunter2Canary'
 const TOKEN = `ghp_${'Canary'.repeat(6)}`

@@ -6,10 +6,12 @@ import { processEnvironment, readConfig } from '../../src/daemon/config.ts'
 import type { Config } from '../../src/daemon/config.ts'
 import { acquireLock } from '../../src/daemon/daemon-lock.ts'
 import { Daemon } from '../../src/daemon/daemon.ts'
+import { httpOptionsOf } from '../../src/daemon/http-edge.ts'
 import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
 import { serveHttp } from '../../src/serve/http/app.ts'
-import type { HttpServer } from '../../src/serve/http/app.ts'
+import type { AccessRules } from '../../src/serve/http/access.ts'
+import type { HttpLimits, HttpServer } from '../../src/serve/http/app.ts'
 import type { Surface } from '../../src/serve/mcp/methods.ts'
 import { GitServer } from './git-server.ts'
 import type { Repository } from './repository.ts'
@@ -42,6 +44,10 @@ export interface ServedOptions {
   readonly now?: () => number
   /** Offered over HTTP besides what the daemon offers. */
   readonly surfaces?: readonly Surface[]
+  /** In place of the tokens of the state folder. */
+  readonly access?: AccessRules
+  /** In place of what the configuration says. */
+  readonly limits?: Partial<HttpLimits>
 }
 
 /** Serves one repository as one source, `fx` if nothing else is said, pulled once. */
@@ -84,18 +90,23 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     redactor,
     environment: processEnvironment(),
   })
-  const { sessions, sessionIdleMs, ...limits } = config.limits.http
-  const surfaces = [...(daemon.serving.surfaces ?? []), ...(options.surfaces ?? [])]
-  const http = await serveHttp(
-    { ...daemon.serving, surfaces },
-    {
-      host: '127.0.0.1',
-      port: 0,
-      limits: { ...limits, keepAliveMs: 15_000, sessions: { sessions, idleMs: sessionIdleMs } },
-      now: options.now ?? (() => systemClock.monotonicMs()),
-      onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
-    },
-  )
+  const edge = httpOptionsOf(config, {
+    listen: { host: config.serve.http.host, port: 0 },
+    tokens: daemon.tokens,
+    oauth: daemon.oauth,
+    clock: { monotonicMs: options.now ?? (() => systemClock.monotonicMs()) },
+    onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
+  })
+  const serving = {
+    ...daemon.serving,
+    surfaces: [...(daemon.serving.surfaces ?? []), ...(options.surfaces ?? [])],
+  }
+  const http = await serveHttp(serving, {
+    ...edge,
+    limits: { ...edge.limits, ...options.limits },
+    ...(options.access !== undefined && { access: options.access }),
+  })
+  daemon.tokens.listen(() => http.endStreamsOver())
   const served: Served = {
     daemon,
     http,

@@ -6,20 +6,18 @@ import { systemClock } from '../clock.ts'
 import type { Config, ListenAddress } from '../config.ts'
 import { ControlError } from '../control-client.ts'
 import type { Log } from '../log.ts'
+import { httpOptionsOf, isTokenRequired } from '../http-edge.ts'
 import { isLoopback } from '../config/loopback.ts'
 import { becomeWriter } from '../writer.ts'
 import { MODE_DETAILS, MODE_OPTIONS, UsageError, configOf, logOf } from './command.ts'
 import type { Command, Context } from './command.ts'
-
-/** How often an idle stream carries a comment. */
-const KEEP_ALIVE_MS = 15_000
 
 export const start: Command = {
   name: 'start',
   summary: 'Run the daemon: pull on schedule, serve over HTTP',
   details: `
       --port N         the port to listen on; 0 picks a free one
-      --host NAME      the loopback address to listen on${MODE_DETAILS}`,
+      --host NAME      the address to listen on; off loopback, clients need a token${MODE_DETAILS}`,
   options: { port: { type: 'string' }, host: { type: 'string' }, ...MODE_OPTIONS },
   async run(context) {
     const { environment, redactor, signal, streams } = context
@@ -28,23 +26,26 @@ export const start: Command = {
     const log = logOf(context)
     await using writer = await becomeWriter({ config, environment, log, redactor, command: 'start' }, signal)
     const { daemon } = writer
-    const limits = httpLimits(config)
-    const edge = { limits, onError: (error: unknown) => logFailed(log, error) }
-    const webhooks = new WebhookEndpoint(daemon.webhooks, limits.bodyBytes, () => systemClock.now())
-    await using operations = await operationsOf(config, webhooks, edge)
+    const { tokens, oauth } = daemon
+    const required = isTokenRequired(config, listen)
+    if (required && oauth === undefined && tokens.all?.length === 0) throw new UsageError(noToken(listen))
+    const onError = (error: unknown): void => logFailed(log, error)
+    const webhooks = new WebhookEndpoint(daemon.webhooks, config.limits.http.bodyBytes, () => systemClock.now())
+    const options = httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, onError })
+    await using operations = await operationsOf(config, webhooks, options)
     await using sessionLog = daemon.openSessions()
     await using http = await serveHttp(daemon.serving, {
-      ...listen,
-      ...edge,
-      now: () => systemClock.monotonicMs(),
+      ...options,
       sessionLog,
       ...(operations === undefined && { webhooks }),
     }).catch((error: unknown) => {
       throw listenError(listen, error, 'try --port 0')
     })
+    tokens.listen(() => http.endStreamsOver())
     daemon.isServedBy(() => ({
       url: http.url,
       ...http.counts(),
+      tokens: { required, ...(tokens.all && { count: tokens.all.length }) },
       ...(operations !== undefined && { operations: { url: operations.url } }),
     }))
     streams.stdout.write(`${http.url}/mcp\n`)
@@ -61,12 +62,16 @@ function listenOn({ values }: Context, config: Config): ListenAddress {
   const host = typeof values['host'] === 'string' ? values['host'] : configuredHost
   const port = typeof values['port'] === 'string' ? portOf(values['port']) : configuredPort
   if (port === undefined || port > 65_535) throw new UsageError('--port is a number from 0 to 65535')
-  if (!isLoopback(host)) {
+  if (!isLoopback(host) && config.serve.operations === undefined && config.sources.some(({ webhook }) => webhook)) {
     throw new UsageError(
-      `Cannot listen on "${host}": HTTP off loopback needs a token, which is not in this version yet`,
+      `Cannot listen on "${host}": off loopback, webhooks are taken at an address of their own; set serve.operations`,
     )
   }
   return { host, port }
+}
+
+function noToken({ host }: ListenAddress): string {
+  return `Cannot listen on "${host}": whoever is reached from other machines asks for a token, and there is none; make one with skillsyncd token add NAME`
 }
 
 /** Undefined for what is no decimal number: `Number` takes the empty text for 0, and so for any free port. */
@@ -74,20 +79,17 @@ function portOf(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) ? Number(text) : undefined
 }
 
-function httpLimits(config: Config): Parameters<typeof serveHttp>[1]['limits'] {
-  const { sessions, sessionIdleMs, ...limits } = config.limits.http
-  return { ...limits, keepAliveMs: KEEP_ALIVE_MS, sessions: { sessions, idleMs: sessionIdleMs } }
-}
-
 async function operationsOf(
   { serve: { operations } }: Config,
   webhooks: WebhookEndpoint,
-  edge: Pick<ListenerOptions, 'limits' | 'onError'>,
+  { limits, trustedProxies, onError }: ListenerOptions,
 ): Promise<Listener | undefined> {
   if (operations === undefined) return undefined
-  return serveOperations(webhooks, { ...operations, ...edge }).catch((error: unknown) => {
-    throw listenError(operations, error, 'set another port in serve.operations')
-  })
+  return serveOperations(webhooks, { ...operations, limits, onError, ...(trustedProxies && { trustedProxies }) }).catch(
+    (error: unknown) => {
+      throw listenError(operations, error, 'set another port in serve.operations')
+    },
+  )
 }
 
 function listenError({ host, port }: ListenAddress, error: unknown, mend: string): unknown {

@@ -15,7 +15,7 @@ import { request } from '../requests.ts'
 import { decisionTexts, skillOperand } from '../decision-text.ts'
 import { signersTexts } from '../signer-text.ts'
 import { statusOf, withFindings } from '../status.ts'
-import type { Condition, SourceStatus, Status } from '../status.ts'
+import type { Condition, HttpStatus, SourceStatus, Status } from '../status.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
 
@@ -71,13 +71,19 @@ function linesOf(now: Status, all: boolean): string[] {
     now.daemon === undefined ? 'no daemon runs' : `daemon ${now.daemon.pid}, up since ${now.daemon.startedAt}`
   const head = `skillsyncd ${now.version}: ${daemon}; generation ${now.generation}, ${now.skills} skills served`
   const clients = now.http && `${now.http.url}/mcp: ${now.http.sessions} sessions, ${now.http.streams} streams`
+  const access = now.http && accessText(now.http.tokens)
   const hooks = now.http?.operations && `${now.http.operations.url}/hooks: webhooks`
   return [
     head,
     `state ${now.state}`,
-    ...[clients, hooks].filter((line) => line !== undefined),
+    ...[clients, access, hooks].filter((line) => line !== undefined),
     ...now.sources.flatMap((source) => ['', ...sourceLines(source, all)]),
   ]
+}
+
+function accessText({ required, count }: HttpStatus['tokens']): string {
+  const there = count === undefined ? 'they cannot be read, so nobody is let in by one' : `there are ${count}`
+  return `a token is ${required ? 'required' : 'not required'}; ${there}`
 }
 
 function sourceLines(source: SourceStatus, all: boolean): string[] {

@@ -1,5 +1,4 @@
 import { isObject } from '../../sync/store/json.ts'
-import { isLoopback } from './loopback.ts'
 import type { Fault, KeyPath } from './problem.ts'
 
 /** A key of the schema that this version cannot honour, or not with every value. */
@@ -28,29 +27,13 @@ export const LATER: readonly Later[] = [
   { key: 'sources[].unverifiable' },
   { key: 'sources[].packed' },
   { key: 'sources[].uris' },
-  {
-    key: 'serve.http.host',
-    values: (value) => typeof value === 'string' && !isLoopback(value),
-    message: 'HTTP off loopback needs a token, which is not in this version yet; use 127.0.0.1',
-  },
-  { key: 'serve.http.public_url' },
-  { key: 'serve.http.allowed_hosts' },
-  { key: 'serve.http.allowed_origins' },
-  { key: 'serve.http.trusted_proxies' },
   { key: 'serve.http.tls' },
-  { key: 'serve.public' },
-  { key: 'serve.oauth' },
   { key: 'serve.contract' },
   { key: 'serve.tools' },
   { key: 'serve.prompts' },
   { key: 'serve.search' },
-  { key: 'serve.page' },
-  { key: 'serve.well_known' },
   { key: 'serve.metrics' },
   { key: 'packs' },
-  { key: 'limits.http.stream_bytes' },
-  { key: 'limits.http.connections_per_address' },
-  { key: 'limits.http.rate' },
   { key: 'audit' },
   { key: 'log' },
   { key: 'programs.gpg' },

@@ -65,6 +65,7 @@ const TOKENS = [
   /\bgl(?:pat|dt|rt|ptt)-[\w-]{16}/,
   /\bxox[abeoprs]-[\w-]{10}/,
   /\bsk-[\w-]{20}/,
+  /\bsks_[\w-]{20}/,
   /\bAKIA[A-Z0-9]{16}\b/,
   /-----BEGIN [A-Z ]*PRIVATE KEY-----/,
 ]

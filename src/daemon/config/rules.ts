@@ -1,6 +1,7 @@
 import { isObject } from '../../sync/store/json.ts'
 import { accessFaults, authMisuse, timeFaults } from './access-rules.ts'
 import { laterFaults } from './later.ts'
+import { isLoopback } from './loopback.ts'
 import { keyText, looksLikeSecret } from './problem.ts'
 import type { Fault, KeyPath } from './problem.ts'
 
@@ -15,6 +16,7 @@ export function ruleFaults(value: unknown): Fault[] {
     ...duplicateIds(entriesOf(value, 'packs'), 'packs'),
     ...sources.flatMap((source, index) => sourceFaults(source, ['sources', index])),
     ...addressFaults(value),
+    ...oauthFaults(value),
     ...gateFaults(isObject(value) ? value['gate'] : undefined),
     ...accessFaults(sources, entriesOf(value, 'defaults')),
     ...inlineSecrets(value, []),
@@ -72,6 +74,22 @@ function addressFaults(value: unknown): Fault[] {
   const { host: httpHost = LOOPBACK, port: httpPort = 8741 } = isObject(serve['http']) ? serve['http'] : {}
   if (port === 0 || port !== httpPort || host !== httpHost) return []
   return [{ path: ['serve', 'operations', 'port'], message: 'is the address of `serve.http` too; they must differ' }]
+}
+
+/** Who could change the keys of an issuer on their way could make tokens. */
+function oauthFaults(value: unknown): Fault[] {
+  const serve = isObject(value) ? value['serve'] : undefined
+  const oauth = isObject(serve) ? serve['oauth'] : undefined
+  const issuer = isObject(oauth) ? oauth['issuer'] : undefined
+  const url = typeof issuer === 'string' ? URL.parse(issuer) : null
+  const path = ['serve', 'oauth', 'issuer']
+  if (url?.protocol === 'http:' && !isLoopback(url.hostname.replaceAll(/^\[|\]$/g, ''))) {
+    return [{ path, message: 'must be an https address, unless it is on this machine' }]
+  }
+  if (url !== null && (url.search !== '' || url.hash !== '')) {
+    return [{ path, message: 'must not have a query or a fragment' }]
+  }
+  return []
 }
 
 const LOOPBACK = '127.0.0.1'

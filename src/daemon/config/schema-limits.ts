@@ -32,9 +32,7 @@ const HTTP_LIMITS = z.strictObject({
   streams: ofCount(10_000, 'Streams open at once.'),
   sessions: ofCount(10_000, 'Sessions of the 2025 era; above it the one unused for longest ends.'),
   session_idle_timeout: ofTime(30 * 86_400_000, 'How long a session is kept that nobody uses.'),
-  stream_bytes: bytes()
-    .optional()
-    .describe('What may wait for a client that does not read, before its stream is closed. Default: 1MiB.'),
+  stream_bytes: ofBytes(2 ** 20, 'What may wait for a client that does not read, before its stream is closed.'),
   connections_per_address: count().optional().describe('Connections open at once from one address.'),
   rate: z
     .strictObject({

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { z } from 'zod'
 import { skillSpaceOf } from '../../serve/mcp/skill-space.ts'
 import { SECRET } from './schema-access.ts'
@@ -16,19 +17,41 @@ const HTTP = z.strictObject({
   public_url: webUrl()
     .optional()
     .describe('The address by which clients reach us, where it is another than host and port.'),
-  allowed_hosts: z.array(line(253)).optional().describe('Values of the Host header to answer, besides host and port.'),
-  allowed_origins: z.array(line(300)).optional().describe('Values of the Origin header to answer.'),
-  trusted_proxies: z
-    .array(line(100))
+  allowed_hosts: z
+    .array(
+      line(253).regex(/^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i, 'must be a host name, without a scheme or a path'),
+    )
     .optional()
-    .describe('Addresses or networks whose forwarded headers are believed.'),
+    .describe('Values of the Host header to answer, besides host and port. Without a port: with any.'),
+  allowed_origins: z
+    .array(line(300).regex(/^https?:\/\/[^/?#@]+$/i, 'must be http:// or https:// and a host, with nothing behind it'))
+    .optional()
+    .describe('Values of the Origin header to answer.'),
+  trusted_proxies: z
+    .array(line(100).refine(isNetwork, 'must be an IP address, or a network such as 10.0.0.0/8'))
+    .optional()
+    .describe('Addresses or networks whose X-Forwarded-For is believed.'),
   tls: TLS.optional().describe('Serve https by ourselves. Read again when the files change.'),
 })
 
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...more] = text.split('/')
+  const widest = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
+  if (widest === -1 || more.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= widest)
+}
+
 const OAUTH = z.strictObject({
-  issuer: webUrl().describe('The authorization server whose tokens are accepted.'),
-  audience: line().optional().describe('What a token must be meant for. Default: our own address.'),
-  scopes: z.array(line(200)).optional().describe('What a token must allow.'),
+  issuer: webUrl().describe(
+    'The authorization server whose tokens are accepted, as it calls itself; https off this machine.',
+  ),
+  audience: line().optional().describe('What a token must be meant for. Default: our own address with /mcp.'),
+  scopes: z
+    .array(line(200).regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, 'must be a scope: without spaces, quotes and backslashes'))
+    .optional()
+    .describe(
+      'What a token must allow, all of them, to open everything. Default: each scope of ours opens what it names.',
+    ),
 })
 
 function surface<Shape extends z.ZodRawShape>(description: string, more: Shape) {
@@ -81,7 +104,9 @@ const SURFACES = {
     skills: z.enum(['none', 'user-invocable']).optional().describe('Whether skills are prompts too. Default: none.'),
   }),
   search: surface('The tool search_skills.', {}),
-  page: surface('The catalog for people, at /.', { title: line(200).optional().describe('Its title.') }),
+  page: surface('The catalog for people, at /.', {
+    title: line(200).optional().describe('Its title. Default: Agent Skills.'),
+  }),
   well_known: surface('/.well-known/agent-skills/, for installers.', {}),
   metrics: surface('/metrics, in the form of Prometheus.', {}),
 }

@@ -2,6 +2,8 @@ import { dirname, join, resolve } from 'node:path'
 import { ARCHIVE_FORMATS } from '../../serve/mcp/archive.ts'
 import type { AskedRef } from '../../sync/model/revision.ts'
 import type { Brakes, Schedule, Source } from '../../sync/model/source.ts'
+import type { WebOptions } from '../../serve/http/web.ts'
+import type { OAuthConfig } from '../oauth.ts'
 import type { ProxyChoice } from '../proxy.ts'
 import { TOKEN_USERNAME } from './access.ts'
 import type { Access, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './access.ts'
@@ -9,7 +11,7 @@ import { withDefaults } from './defaults.ts'
 import type { Environment } from './environment.ts'
 import { gateOf } from './gate.ts'
 import type { ConfigFile } from './schema.ts'
-import type { Config, ConfiguredSource, FormsConfig, HttpLimits, Limits, Mode } from '../config.ts'
+import type { Config, ConfiguredSource, FormsConfig, HttpAddress, HttpLimits, Limits, Mode } from '../config.ts'
 import type { SignedBy } from '../trust.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
@@ -34,9 +36,11 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     file: resolve(fileName),
     sources: enabled.map((entry) => configuredOf(entry, absolute)),
     serve: {
-      http: { host: file.serve.http.host, port: file.serve.http.port },
+      http: httpAddressOf(file.serve.http),
       operations: file.serve.operations,
       ttlMs: file.serve.ttl,
+      web: webOf(file.serve),
+      oauth: oauthOf(file.serve.oauth),
       instructions: file.serve.instructions,
       ...formsOf(file.serve),
     },
@@ -62,6 +66,29 @@ function formsOf({ resources, index, templates }: ConfigFile['serve']): FormsCon
     index: index?.enabled === false ? 'off' : (index?.templates ?? 'omit'),
     templates: templates?.map(({ uri }) => uri) ?? [],
     resources: { list: resources?.list ?? 'skills', synthetic: resources?.synthetic ?? 'hide' },
+  }
+}
+
+function webOf({ public: open = [], well_known: wellKnown, page }: ConfigFile['serve']): WebOptions {
+  return {
+    wellKnown: wellKnown?.enabled === false ? undefined : {},
+    page: page?.enabled === false ? undefined : { title: page?.title ?? 'Agent Skills' },
+    open: new Set(open),
+  }
+}
+
+function oauthOf(entry: ConfigFile['serve']['oauth']): OAuthConfig | undefined {
+  return entry && { issuer: entry.issuer, audience: entry.audience, scopes: entry.scopes ?? [] }
+}
+
+function httpAddressOf(entry: ConfigFile['serve']['http']): HttpAddress {
+  return {
+    host: entry.host,
+    port: entry.port,
+    publicUrl: entry.public_url,
+    allowedHosts: entry.allowed_hosts ?? [],
+    allowedOrigins: entry.allowed_origins ?? [],
+    trustedProxies: entry.trusted_proxies ?? [],
   }
 }
 
@@ -226,7 +253,10 @@ function httpLimitsOf(entry: LimitsEntry['http']): HttpLimits {
     headersMs: entry.header_timeout,
     requestMs: entry.request_timeout,
     connections: entry.connections,
+    connectionsPerAddress: entry.connections_per_address,
+    rate: entry.rate && { requests: entry.rate.requests, perMs: entry.rate.per },
     streams: entry.streams,
+    streamBytes: entry.stream_bytes,
     sessions: entry.sessions,
     sessionIdleMs: entry.session_idle_timeout,
   }

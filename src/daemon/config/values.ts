@@ -48,6 +48,11 @@ export function duration({ least = '1ms', most = '3650d' } = {}) {
     .refine((ms) => ms <= mostMs, `must be ${most} at most`)
 }
 
+/** The milliseconds of a duration; undefined for what is none. */
+export function durationOf(text: string): number | undefined {
+  return DURATION.test(text) ? durationMs(text) : undefined
+}
+
 function durationMs(text: string): number {
   return measured(text, DURATION, UNITS_MS)
 }

@@ -1,39 +1,61 @@
-import { buildServer } from '../mcp/core.ts'
 import { listenForEvents } from '../mcp/events.ts'
 import { Hub } from '../mcp/hub.ts'
 import type { Serving } from '../mcp/methods.ts'
-import { multiplexerFor } from '../mcp/multiplexer.ts'
-import type { Multiplexer } from '../mcp/multiplexer.ts'
-import type { Era } from '../mcp/caller.ts'
+import { ScopedCore } from '../mcp/scoped-core.ts'
+import type { IncomingMessage } from 'node:http'
+import type { Scope } from '../principal.ts'
+import { Access, OPEN_TO_ALL } from './access.ts'
+import type { AccessRules, Decision, Denied } from './access.ts'
+import { TrustedProxies, networkOf } from './client-address.ts'
 import { EventStreams } from './event-stream.ts'
-import { refusalOf, refusalOfBrowser } from './guard.ts'
+import { Guard, refusalOfBrowser } from './guard.ts'
+import type { Names } from './guard.ts'
+import { healthRoutes } from './health.ts'
 import { openListener } from './listener.ts'
-import type { Listener, ListenerLimits, ListenerOptions, Routes } from './listener.ts'
+import type { Listener, ListenerLimits, ListenerOptions, Routes, Site } from './listener.ts'
 import { McpEndpoint } from './mcp.ts'
 import { LegacyEdge } from './mcp-legacy.ts'
 import { ModernEdge } from './mcp-modern.ts'
 import { Past } from './past.ts'
 import { NO_SESSION_LOG } from './session-log.ts'
 import type { SessionLog } from './session-log.ts'
+import { metadataRoutes, rulesWith } from './protected-resource.ts'
+import type { OAuthOptions } from './protected-resource.ts'
+import { RateLimit } from './rate-limit.ts'
+import type { Rate } from './rate-limit.ts'
 import { Sessions } from './sessions.ts'
 import type { SessionLimits } from './sessions.ts'
+import { webRoutes } from './web.ts'
+import type { WebOptions } from './web.ts'
 import type { WebhookEndpoint } from './webhook.ts'
 
-/** Where to listen, what to bear, and whom to tell of errors. The host is a loopback address or name. */
+/** Where to listen, what to bear, and whom to tell of errors. */
 export interface HttpOptions extends ListenerOptions {
   readonly limits: HttpLimits
   /** Milliseconds that only ever go up. */
   readonly now: () => number
   /** Where sessions outlive the process; without it they end with it. */
   readonly sessionLog?: SessionLog
+  /** Who may ask; everybody who can connect if nothing else is said. */
+  readonly access?: AccessRules
+  /** By which names clients may call, besides the host. */
+  readonly names?: Omit<Names, 'host'>
   /** Answered here too, where they have no address of their own. */
   readonly webhooks?: WebhookEndpoint
+  /** What is offered besides MCP; nothing if nothing else is said. */
+  readonly web?: WebOptions
+  /** Whose tokens are accepted besides ours. */
+  readonly oauth?: OAuthOptions
 }
 
 /** What clients may cost, and how long they may take. */
 export interface HttpLimits extends ListenerLimits {
   readonly bodyBytes: number
   readonly streams: number
+  /** What may wait for a client that does not read its stream. */
+  readonly streamBytes?: number | undefined
+  /** Of each principal; of each address where there is none. */
+  readonly rate?: Rate | undefined
   readonly keepAliveMs: number
   readonly sessions: SessionLimits
 }
@@ -41,6 +63,8 @@ export interface HttpLimits extends ListenerLimits {
 /** The HTTP side of the daemon, while it listens. */
 export interface HttpServer extends Listener {
   readonly counts: () => { readonly sessions: number; readonly streams: number; readonly subscribedUris: number }
+  /** To be called when a token was revoked: its streams end now, and not when somebody looks. */
+  readonly endStreamsOver: () => void
 }
 
 /** Opens the listener. Disposing it ends every stream with its result, then closes. */
@@ -50,15 +74,27 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   const { limits, now, sessionLog: log = NO_SESSION_LOG } = options
   const past = new Past(serving, (mark) => log.catalogOf(mark))
   const sessions = new Sessions({ hub, limits: limits.sessions, now, log, past })
-  const [modern, legacy] = await Promise.all([coreFor(serving, 'modern'), coreFor(serving, 'legacy')])
   const endpoint = new McpEndpoint(
-    new ModernEdge(modern, serving, hub, streams),
-    new LegacyEdge(legacy, sessions, streams),
+    new ModernEdge(new ScopedCore(serving, 'modern'), serving, hub, streams),
+    new LegacyEdge(new ScopedCore(serving, 'legacy'), sessions, streams),
     options.limits.bodyBytes,
   )
+  const { oauth, names } = options
+  const address = (): string => names?.publicUrl?.replace(/\/$/, '') ?? listener.url
+  const resource = (): string => `${address()}/mcp`
+  const plain = { ...(options.access ?? OPEN_TO_ALL), ...(options.web !== undefined && { open: options.web.open }) }
+  const rules = oauth === undefined ? plain : rulesWith(plain, oauth, resource)
+  const access = new Access(rules)
+  const admit = admission(options, access)
   const routes: Routes = {
-    '/mcp': (request, response) => endpoint.answer(request, response),
+    '/mcp': {
+      scope: 'skills',
+      answer: (request, response, { principal }) => endpoint.answer(request, response, principal),
+    },
+    ...healthRoutes(serving.registry),
     ...(options.webhooks !== undefined && hookRoutes(options.webhooks)),
+    ...(options.web !== undefined && webRoutes(serving, options.web, { access, admit, address, now: options.now })),
+    ...(oauth !== undefined && metadataRoutes(oauth, resource)),
   }
 
   // Before there is a session: what is published while they are brought back must reach those that are.
@@ -68,15 +104,24 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     every(SWEEP_MS, () => sessions.sweep()),
   ]
   await sessions.restore()
-  const listener = await openListener({ refusalOf, routes, nothingHere: NOTHING_HERE }, options).catch(
-    (error: unknown) => {
-      for (const one of telling) one[Symbol.dispose]()
-      throw error
+  const guard = new Guard({ ...options.names, host: options.host })
+  const listener = await openListener(
+    {
+      refusalOf: (request) => guard.refusalOf(request),
+      guestOf: (request) => guard.guestOf(request),
+      admit,
+      routes,
+      nothingHere: NOTHING_HERE,
     },
-  )
+    options,
+  ).catch((error: unknown) => {
+    for (const one of telling) one[Symbol.dispose]()
+    throw error
+  })
   return {
     url: listener.url,
     counts: () => ({ sessions: sessions.size, streams: streams.size, subscribedUris: hub.size }),
+    endStreamsOver: () => streams.endThoseOver(),
     async [Symbol.asyncDispose]() {
       for (const one of telling) one[Symbol.dispose]()
       streams[Symbol.dispose]()
@@ -85,14 +130,32 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   }
 }
 
+/** Whether one may ask, and then whether not too often. Whoever is denied is counted too: that costs us as much. */
+function admission({ limits, now, trustedProxies = [] }: HttpOptions, access: Access): Site['admit'] {
+  if (limits.rate === undefined) return async (request, scope) => access.decide(request, scope)
+  const rate = new RateLimit(limits.rate, now)
+  const proxies = new TrustedProxies(trustedProxies)
+  return async (request: IncomingMessage, scope: Scope) => {
+    const decision = await access.decide(request, scope)
+    const principal = decision.kind === 'granted' ? decision.principal : undefined
+    const waitS = rate.take(principal === undefined ? networkOf(proxies.clientOf(request)) : `as ${principal.id}`)
+    return waitS === undefined ? decision : tooOften(waitS)
+  }
+}
+
+function tooOften(waitS: number): Denied {
+  return { kind: 'denied', status: 429, message: 'Too many requests', headers: { 'retry-after': String(waitS) } }
+}
+
 /** Opens the second listener, for programs of the operator and of git hosts. It may lie off loopback, and has nothing for browsers. */
 export async function serveOperations(webhooks: WebhookEndpoint, options: ListenerOptions): Promise<Listener> {
   const nothingHere = 'Nothing is served at this path'
-  return openListener({ refusalOf: refusalOfBrowser, routes: hookRoutes(webhooks), nothingHere }, options)
+  const admit = async (): Promise<Decision> => OPEN
+  return openListener({ refusalOf: refusalOfBrowser, admit, routes: hookRoutes(webhooks), nothingHere }, options)
 }
 
 function hookRoutes(webhooks: WebhookEndpoint): Routes {
-  return { '/hooks/': (request, response, source) => webhooks.answer(source, request, response) }
+  return { '/hooks/': { answer: (request, response, { name }) => webhooks.answer(name, request, response) } }
 }
 
 /** Calls until what is returned is disposed. Keeps no process alive. */
@@ -103,11 +166,6 @@ function every(ms: number, call: () => void): Disposable {
 
 const SWEEP_MS = 60_000
 
-const NOTHING_HERE = 'Nothing is served at this path; MCP is at /mcp'
+const OPEN: Decision = { kind: 'granted', principal: undefined }
 
-async function coreFor(serving: Serving, era: Era): Promise<Multiplexer> {
-  const multiplexer = multiplexerFor(era)
-  const server = buildServer(serving, era, (context) => multiplexer.callerOf(context.mcpReq.id))
-  await server.connect(multiplexer.transport)
-  return multiplexer
-}
+const NOTHING_HERE = 'Nothing is served at this path; MCP is at /mcp'

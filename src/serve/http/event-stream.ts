@@ -1,10 +1,8 @@
 import type { ServerResponse } from 'node:http'
+import type { Principal } from '../principal.ts'
 
-/**
- * What may wait for a client that does not read. Above it the connection is closed, and all that it costs is its place. One
- * that reads is given time: what is told at one moment may be more than that.
- */
-const MAX_PENDING_BYTES = 2 ** 20
+/** What may wait for a client that does not read, if nothing else is said. */
+const PENDING_BYTES = 2 ** 20
 
 /** So much is handed to the connection at once: thousands of small writes cost several times their bytes. */
 const WRITE_BYTES = 2 ** 16
@@ -19,9 +17,12 @@ export class EventStream implements Disposable {
   #pendingBytes = 0
   /** Whether the client took something since that was last asked. */
   #isReading = false
+  readonly #maxPending: number
 
-  constructor(response: ServerResponse, headers: Readonly<Record<string, string>> = {}) {
+  /** Above `maxPending` bytes that the client has not read, the connection is closed: it costs no more than its place. */
+  constructor(response: ServerResponse, headers: Readonly<Record<string, string>> = {}, maxPending = PENDING_BYTES) {
     this.#response = response
+    this.#maxPending = maxPending
     response.writeHead(200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-cache, no-transform',
@@ -78,17 +79,17 @@ export class EventStream implements Disposable {
 
   #hold(json: string): void {
     if (this.#pending.has(json)) return
-    const wasWithin = this.#pendingBytes <= MAX_PENDING_BYTES
+    const wasWithin = this.#pendingBytes <= this.#maxPending
     this.#pending.add(json)
     this.#pendingBytes += json.length
-    if (!wasWithin || this.#pendingBytes <= MAX_PENDING_BYTES) return
+    if (!wasWithin || this.#pendingBytes <= this.#maxPending) return
     this.#isReading = false
     // A client that reads has taken some of it a turn later.
     setImmediate(() => this.#dropIfStuck())
   }
 
   #dropIfStuck(): void {
-    if (this.#pendingBytes > MAX_PENDING_BYTES && !this.#isReading) this.#response.destroy()
+    if (this.#pendingBytes > this.#maxPending && !this.#isReading) this.#response.destroy()
     this.#isReading = false
   }
 
@@ -120,12 +121,15 @@ export function refusalOfStream(response: ServerResponse): string | undefined {
 
 /** Every open stream of the server: counted, kept alive by one timer, closed together. */
 export class EventStreams implements Disposable {
-  readonly #open = new Map<EventStream, () => void>()
+  readonly #open = new Map<EventStream, Opened>()
+  /** What may wait for a client that does not read. */
+  readonly pendingBytes: number | undefined
   readonly #limit: number
   readonly #timer: NodeJS.Timeout
 
-  constructor(limits: { readonly streams: number; readonly keepAliveMs: number }) {
+  constructor(limits: StreamLimits) {
     this.#limit = limits.streams
+    this.pendingBytes = limits.streamBytes
     this.#timer = setInterval(() => this.#keepAlive(), limits.keepAliveMs)
     this.#timer.unref()
   }
@@ -138,22 +142,41 @@ export class EventStreams implements Disposable {
     return this.#open.size >= this.#limit
   }
 
-  /** `farewell` is called when the server shuts down, before the stream is ended. */
-  add(stream: EventStream, farewell: () => void): void {
-    this.#open.set(stream, farewell)
+  /** `farewell` is called before the stream is ended by us. It is ended once its principal is over. */
+  add(stream: EventStream, farewell: () => void, principal?: Principal): void {
+    this.#open.set(stream, { farewell, principal })
     stream.onClose(() => this.#open.delete(stream))
   }
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer)
-    for (const [stream, farewell] of this.#open) {
-      farewell()
-      stream.end()
-    }
-    this.#open.clear()
+    for (const stream of this.#open.keys()) this.#end(stream)
+  }
+
+  /** Ends the streams of tokens that have expired or were revoked. */
+  endThoseOver(): void {
+    for (const [stream, { principal }] of this.#open) if (principal?.isOver?.() === true) this.#end(stream)
+  }
+
+  #end(stream: EventStream): void {
+    this.#open.get(stream)?.farewell()
+    this.#open.delete(stream)
+    stream.end()
   }
 
   #keepAlive(): void {
+    this.endThoseOver()
     for (const stream of this.#open.keys()) stream.keepAlive()
   }
+}
+
+interface Opened {
+  readonly farewell: () => void
+  readonly principal: Principal | undefined
+}
+
+interface StreamLimits {
+  readonly streams: number
+  readonly streamBytes?: number | undefined
+  readonly keepAliveMs: number
 }

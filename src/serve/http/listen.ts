@@ -8,6 +8,7 @@ import { listenResult } from '../mcp/listen-result.ts'
 import { servedAmong } from '../mcp/lookup.ts'
 import type { Serving } from '../mcp/methods.ts'
 import { invalidParams, noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
+import type { Principal } from '../principal.ts'
 import { EventStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 
@@ -34,6 +35,7 @@ export function listen(
   hub: Hub,
   streams: EventStreams,
   response: ServerResponse,
+  principal?: Principal,
 ): void {
   const parsed = PARAMS.safeParse(request.params)
   if (!parsed.success) throw invalidParams('`notifications` is required, and is a filter of notifications')
@@ -44,13 +46,13 @@ export function listen(
     ...(wanted.size > 0 && { resourceSubscriptions: [...wanted.keys()] }),
     ...(parsed.data.notifications.resourcesListChanged === true && { resourcesListChanged: true }),
   }
-  const stream = new EventStream(response)
+  const stream = new EventStream(response, {}, streams.pendingBytes)
   const listener = new StreamSubscriber(stream, request.id)
   listener.acknowledge(honoured)
   if (Object.keys(honoured).length === 0) return listener.finish()
   for (const [asked, canonical] of wanted) hub.subscribe(listener, asked, canonical)
   if (honoured.resourcesListChanged) hub.subscribeToLists(listener)
-  streams.add(stream, () => listener.sendResult())
+  streams.add(stream, () => listener.sendResult(), principal)
   stream.onClose(() => {
     hub.unsubscribeFromLists(listener)
     for (const [asked, canonical] of wanted) hub.unsubscribe(listener, asked, canonical)

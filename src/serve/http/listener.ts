@@ -1,7 +1,12 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Principal, Scope } from '../principal.ts'
+import type { Decision } from './access.ts'
+import { TrustedProxies } from './client-address.ts'
 import { Connections } from './connections.ts'
+import { allowPage } from './cross-origin.ts'
 import { ClientGone } from './disconnected.ts'
+import { PerAddress } from './per-address.ts'
 import { sendError } from './send.ts'
 
 /** Where to listen, what to bear, and whom to tell of errors. */
@@ -10,6 +15,8 @@ export interface ListenerOptions {
   /** 0 picks a free one. */
   readonly port: number
   readonly limits: ListenerLimits
+  /** Who is believed when it says for whom it asks: addresses and networks. */
+  readonly trustedProxies?: readonly string[]
   /** An error that no client caused. The client is told that there was one, and no more. */
   readonly onError: (error: unknown) => void
 }
@@ -19,21 +26,40 @@ export interface ListenerLimits {
   readonly headersMs: number
   readonly requestMs: number
   readonly connections: number
+  readonly connectionsPerAddress?: number | undefined
 }
 
 /** What is answered at an address. */
 export interface Site {
   /** Why a request is turned away before anything of it is read, or undefined. */
   readonly refusalOf: (request: IncomingMessage) => string | undefined
+  /** The foreign site whose pages may read the answer, if it came from one. */
+  readonly guestOf?: (request: IncomingMessage) => string | undefined
+  /** Whether a request is let in to a route that is not for everybody. */
+  readonly admit: (request: IncomingMessage, scope: Scope) => Promise<Decision>
   readonly routes: Routes
   /** Said where no route leads. */
   readonly nothingHere: string
 }
 
-/** By path. One that ends in a slash stands for each name directly below it. */
+/**
+ * By path. One that ends in a slash stands for each name directly below it; one that ends in two stars, for all paths below,
+ * which are the name then.
+ */
 export type Routes = Readonly<Record<string, Route>>
 
-type Route = (request: IncomingMessage, response: ServerResponse, name: string) => Promise<void>
+export interface Route {
+  /** What a token has to open, where one is needed. Without it the route is for everybody, or asks for a proof of its own. */
+  readonly scope?: Scope
+  readonly answer: (request: IncomingMessage, response: ServerResponse, asked: Asked) => Promise<void>
+}
+
+export interface Asked {
+  /** The last part of the path. */
+  readonly name: string
+  /** Undefined where no token was given, and none is needed. */
+  readonly principal: Principal | undefined
+}
 
 /** An HTTP server, while it listens. */
 export interface Listener extends AsyncDisposable {
@@ -44,12 +70,21 @@ export interface Listener extends AsyncDisposable {
 /** Opens a listener. Disposing it lets answers that are on their way end, then closes. */
 export async function openListener(site: Site, options: ListenerOptions): Promise<Listener> {
   const server = createServer({ connectionsCheckingInterval: DEADLINE_CHECK_MS }, (request, response) => {
-    if (connections.waitingOn(request.socket) < MAX_PIPELINED)
-      return void dispatch(site, request, response, options.onError)
-    sendError(response, 503, -32000, 'Too many requests at once on one connection', {
-      headers: { connection: 'close' },
-    })
+    if (connections.waitingOn(request.socket) >= MAX_PIPELINED)
+      return sendError(response, 503, -32000, 'Too many requests at once on one connection', {
+        headers: { connection: 'close' },
+      })
+    if (perAddress?.admits(request, response) === false)
+      return sendError(response, 429, -32000, 'Too many requests at once from one address', {
+        headers: { 'retry-after': '1' },
+      })
+    void dispatch(site, request, response, options.onError)
   })
+  const { connectionsPerAddress } = options.limits
+  const perAddress =
+    connectionsPerAddress === undefined
+      ? undefined
+      : new PerAddress(server, connectionsPerAddress, new TrustedProxies(options.trustedProxies ?? []))
   const connections = new Connections(server)
   setLimits(server, options.limits)
   await listening(server, options)
@@ -60,7 +95,7 @@ export async function openListener(site: Site, options: ListenerOptions): Promis
 }
 
 async function dispatch(
-  { refusalOf, routes, nothingHere }: Site,
+  { refusalOf, guestOf, admit, routes, nothingHere }: Site,
   request: IncomingMessage,
   response: ServerResponse,
   onError: ListenerOptions['onError'],
@@ -68,10 +103,18 @@ async function dispatch(
   try {
     const refusal = refusalOf(request)
     if (refusal !== undefined) return sendError(response, 403, -32000, refusal)
+    const guest = guestOf?.(request)
+    if (guest !== undefined && allowPage(request, response, guest)) return
     const path = (request.url ?? '/').replace(/\?.*$/s, '')
     const { route, name } = routeOf(routes, path)
     if (route === undefined) return sendError(response, 404, -32000, nothingHere)
-    await route(request, response, name)
+    const decision = route.scope === undefined ? undefined : await admit(request, route.scope)
+    // Who is gone by now is told to nobody again: what would be held for it would be held for good.
+    if (response.destroyed) return
+    if (decision?.kind === 'denied') {
+      return sendError(response, decision.status, -32000, decision.message, { headers: decision.headers })
+    }
+    await route.answer(request, response, { name, principal: decision?.principal })
   } catch (error) {
     // The last catch before the socket: one failed request never takes the others with it.
     if (!(error instanceof ClientGone) && !isAborted(error)) onError(error)
@@ -83,8 +126,12 @@ async function dispatch(
 function routeOf(routes: Routes, path: string): { readonly route: Route | undefined; readonly name: string } {
   const folder = path.slice(0, path.lastIndexOf('/') + 1)
   const name = path.slice(folder.length)
-  const key = Object.hasOwn(routes, path) ? path : folder
-  return { route: name !== '' && Object.hasOwn(routes, key) ? routes[key] : undefined, name }
+  // The root is a page, and no folder of all that has a name.
+  if (Object.hasOwn(routes, path) && (name !== '' || path === '/')) return { route: routes[path], name }
+  if (name !== '' && folder !== '/' && Object.hasOwn(routes, folder)) return { route: routes[folder], name }
+  const tree = Object.keys(routes).find((key) => key.endsWith('/**') && path.startsWith(key.slice(0, -2)))
+  if (tree === undefined) return { route: undefined, name }
+  return { route: routes[tree], name: path.slice(tree.length - 2) }
 }
 
 /** A client that sends request after request and reads nothing has so many answers held for it, and no more. */

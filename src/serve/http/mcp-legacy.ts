@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { SUPPORTED_PROTOCOL_VERSIONS, isInitializeRequest, isJSONRPCRequest } from '@modelcontextprotocol/server'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
-import type { Multiplexer, Response } from '../mcp/multiplexer.ts'
+import type { Response } from '../mcp/multiplexer.ts'
+import type { Core } from '../mcp/scoped-core.ts'
 import { INVALID_PARAMS } from '../mcp/rpc-error.ts'
+import type { Principal } from '../principal.ts'
 import { answerBatch } from './batch.ts'
 import { disconnected } from './disconnected.ts'
 import { EventStream, refusalOfStream } from './event-stream.ts'
@@ -18,19 +20,24 @@ const MAX_BATCH = 100
 
 /** What the wire of 2025-11-25 and earlier asks of an HTTP server around the core: sessions, and a stream for each. */
 export class LegacyEdge {
-  readonly #core: Multiplexer
+  readonly #core: Core
   readonly #sessions: Sessions
   readonly #streams: EventStreams
 
-  constructor(core: Multiplexer, sessions: Sessions, streams: EventStreams) {
+  constructor(core: Core, sessions: Sessions, streams: EventStreams) {
     this.#core = core
     this.#sessions = sessions
     this.#streams = streams
   }
 
-  async answer(body: unknown, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (isJSONRPCRequest(body) && body.method === 'initialize') return this.#initialize(body, response)
-    const session = this.#sessionOf(request, response)
+  async answer(
+    body: unknown,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal | undefined,
+  ): Promise<void> {
+    if (isJSONRPCRequest(body) && body.method === 'initialize') return this.#initialize(body, response, principal)
+    const session = this.#sessionOf(request, response, principal)
     if (session === undefined) return
     const messages = Array.isArray(body) ? body : [body]
     if (messages.length > MAX_BATCH)
@@ -42,15 +49,15 @@ export class LegacyEdge {
     const [first] = requests
     if (first === undefined) return sendStatus(response, 202)
     const signal = disconnected(response)
-    const serve = async (message: JSONRPCRequest): Promise<Response> => this.#serve(message, session, signal)
+    const serve = async (message: JSONRPCRequest): Promise<Response> => this.#serve(message, session, principal, signal)
     const answer = Array.isArray(body) ? await answerBatch(requests, serve) : JSON.stringify(await serve(first))
     await session.written
     sendJsonText(response, 200, answer)
   }
 
   /** GET: the stream of a session's notifications. */
-  openStream(request: IncomingMessage, response: ServerResponse): void {
-    const session = this.#sessionOf(request, response)
+  openStream(request: IncomingMessage, response: ServerResponse, principal: Principal | undefined): void {
+    const session = this.#sessionOf(request, response, principal)
     if (session === undefined) return
     if (!acceptsEvents(request)) return sendError(response, 406, -32000, 'The client must accept text/event-stream')
     const refusal = refusalOfStream(response)
@@ -58,27 +65,36 @@ export class LegacyEdge {
     if (session.isListening) return sendError(response, 409, -32000, 'The session has a stream already')
     if (this.#streams.isFull)
       return sendError(response, 503, -32000, 'Too many open streams', { headers: { 'retry-after': '30' } })
-    const stream = new EventStream(response, { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) })
-    this.#streams.add(stream, () => {})
+    const headers = { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) }
+    const stream = new EventStream(response, headers, this.#streams.pendingBytes)
+    this.#streams.add(stream, () => {}, principal)
     session.listenOn(stream)
     stream.onClose(() => this.#sessions.use(session))
   }
 
   /** DELETE: the client says that it is done. */
-  async endSession(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const session = this.#sessionOf(request, response)
+  async endSession(
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal | undefined,
+  ): Promise<void> {
+    const session = this.#sessionOf(request, response, principal)
     if (session === undefined) return
     this.#sessions.close(session)
     await session.written
     sendStatus(response, 200)
   }
 
-  async #initialize(message: JSONRPCRequest, response: ServerResponse): Promise<void> {
+  async #initialize(
+    message: JSONRPCRequest,
+    response: ServerResponse,
+    principal: Principal | undefined,
+  ): Promise<void> {
     if (!isInitializeRequest(message)) {
       const why = '`initialize` names a protocolVersion, capabilities and clientInfo'
       return sendError(response, 400, INVALID_PARAMS, why, { id: message.id })
     }
-    const opened = this.#sessions.open()
+    const opened = this.#sessions.open(principal?.id)
     if (opened === undefined) {
       return sendError(response, 503, -32000, 'Too many sessions', { id: message.id, headers: { 'retry-after': '30' } })
     }
@@ -86,7 +102,7 @@ export class LegacyEdge {
     const signal = disconnected(response)
     let isOpen = false
     try {
-      const answer = await this.#serve(message, session, signal)
+      const answer = await this.#serve(message, session, principal, signal)
       if ('result' in answer) session.keep()
       await session.written
       isOpen = 'result' in answer && !signal.aborted
@@ -97,11 +113,21 @@ export class LegacyEdge {
     }
   }
 
-  async #serve(message: JSONRPCRequest, session: Session, signal: AbortSignal): Promise<Response> {
-    return this.#core.serve(message, { era: 'legacy', subscriptions: session }, signal)
+  async #serve(
+    message: JSONRPCRequest,
+    session: Session,
+    principal: Principal | undefined,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const caller = { era: 'legacy', subscriptions: session, ...(principal !== undefined && { principal }) } as const
+    return this.#core.serve(message, caller, signal)
   }
 
-  #sessionOf(request: IncomingMessage, response: ServerResponse): Session | undefined {
+  #sessionOf(
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal | undefined,
+  ): Session | undefined {
     const version = request.headers['mcp-protocol-version']
     if (typeof version === 'string' && !SUPPORTED_PROTOCOL_VERSIONS.includes(version)) {
       const supported = SUPPORTED_PROTOCOL_VERSIONS.join(', ')
@@ -114,7 +140,7 @@ export class LegacyEdge {
       return undefined
     }
     const id = request.headers[SESSION_HEADER]
-    const session = typeof id === 'string' ? this.#sessions.find(id) : undefined
+    const session = typeof id === 'string' ? this.#sessions.find(id, principal?.id) : undefined
     if (typeof id !== 'string') sendError(response, 400, -32000, 'Bad Request: Mcp-Session-Id header is required')
     else if (session === undefined) sendError(response, 404, -32001, 'Session not found')
     return session

@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { InboundModernRoute, JSONRPCRequest } from '@modelcontextprotocol/server'
-import type { Multiplexer, Response } from '../mcp/multiplexer.ts'
+import type { Response } from '../mcp/multiplexer.ts'
+import type { Core } from '../mcp/scoped-core.ts'
 import { MODERN_REVISION } from '../mcp/core.ts'
 import type { Hub } from '../mcp/hub.ts'
 import type { Serving } from '../mcp/methods.ts'
 import { RpcError } from '../mcp/rpc-error.ts'
+import type { Principal } from '../principal.ts'
 import { refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 import { listen } from './listen.ts'
@@ -16,19 +18,24 @@ const UNSUPPORTED_REVISION = -32022
 
 /** What the wire of 2026-07-28 asks of an HTTP server around the core: revision, headers, streams, statuses. */
 export class ModernEdge {
-  readonly #core: Multiplexer
+  readonly #core: Core
   readonly #serving: Serving
   readonly #hub: Hub
   readonly #streams: EventStreams
 
-  constructor(core: Multiplexer, serving: Serving, hub: Hub, streams: EventStreams) {
+  constructor(core: Core, serving: Serving, hub: Hub, streams: EventStreams) {
     this.#core = core
     this.#serving = serving
     this.#hub = hub
     this.#streams = streams
   }
 
-  async answer(route: InboundModernRoute, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async answer(
+    route: InboundModernRoute,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal | undefined,
+  ): Promise<void> {
     const id = route.messageKind === 'request' ? route.message.id : null
     const { revision } = route.classification
     if (revision !== MODERN_REVISION) {
@@ -42,12 +49,13 @@ export class ModernEdge {
     if (route.messageKind === 'notification') return sendStatus(response, 202)
     const mismatch = headerMismatch(route.message, request)
     if (mismatch !== undefined) return sendError(response, 400, HEADER_MISMATCH, `Bad Request: ${mismatch}`, { id })
-    if (route.message.method === 'subscriptions/listen') return this.#listen(route.message, response)
-    const answer = await this.#core.serve(route.message, { era: 'modern' }, disconnected(response))
+    if (route.message.method === 'subscriptions/listen') return this.#listen(route.message, response, principal)
+    const caller = { era: 'modern', ...(principal !== undefined && { principal }) } as const
+    const answer = await this.#core.serve(route.message, caller, disconnected(response))
     sendJson(response, statusOf(answer), answer)
   }
 
-  #listen(message: JSONRPCRequest, response: ServerResponse): void {
+  #listen(message: JSONRPCRequest, response: ServerResponse, principal: Principal | undefined): void {
     const { id } = message
     const refusal = refusalOfStream(response)
     if (refusal !== undefined) return sendError(response, 400, -32000, refusal, { id })
@@ -55,7 +63,7 @@ export class ModernEdge {
       return sendError(response, 503, -32000, 'Too many open streams', { id, headers: { 'retry-after': '30' } })
     }
     try {
-      listen(message, this.#serving, this.#hub, this.#streams, response)
+      listen(message, this.#serving, this.#hub, this.#streams, response, principal)
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
       sendError(response, 200, error.code, error.message, { id, data: error.data })

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { classifyInboundRequest, isJsonContentType } from '@modelcontextprotocol/server'
 import type { InboundLadderRejection } from '@modelcontextprotocol/server'
+import type { Principal } from '../principal.ts'
 import { jsonBody } from './body.ts'
 import type { LegacyEdge } from './mcp-legacy.ts'
 import type { ModernEdge } from './mcp-modern.ts'
@@ -18,20 +19,20 @@ export class McpEndpoint {
     this.#bodyBytes = bodyBytes
   }
 
-  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async answer(request: IncomingMessage, response: ServerResponse, principal: Principal | undefined): Promise<void> {
     switch (request.method) {
       case 'POST':
-        return this.#post(request, response)
+        return this.#post(request, response, principal)
       case 'GET':
-        return this.#legacy.openStream(request, response)
+        return this.#legacy.openStream(request, response, principal)
       case 'DELETE':
-        return this.#legacy.endSession(request, response)
+        return this.#legacy.endSession(request, response, principal)
       default:
         return sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: 'GET, POST, DELETE' } })
     }
   }
 
-  async #post(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #post(request: IncomingMessage, response: ServerResponse, principal: Principal | undefined): Promise<void> {
     if (!isJsonContentType(request.headers['content-type'] ?? null)) {
       return sendError(response, 415, -32000, 'The content type must be application/json')
     }
@@ -42,9 +43,9 @@ export class McpEndpoint {
       case 'reject':
         return refuse(response, route, body.json)
       case 'modern':
-        return this.#modern.answer(route, request, response)
+        return this.#modern.answer(route, request, response, principal)
       case 'legacy':
-        return this.#legacy.answer(body.json, request, response)
+        return this.#legacy.answer(body.json, request, response, principal)
     }
   }
 }

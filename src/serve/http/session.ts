@@ -42,6 +42,11 @@ export class Session implements Subscriber, Subscriptions {
     return this.#options.key
   }
 
+  /** Whose it is. For everybody else it does not exist. */
+  get principal(): string | undefined {
+    return this.#options.principal
+  }
+
   get isListening(): boolean {
     return this.#stream !== undefined
   }

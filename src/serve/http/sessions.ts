@@ -70,10 +70,10 @@ export class Sessions {
     return { id, session }
   }
 
-  /** The session of an id, which is used by that. One that was idle for too long is over, though nothing had ended it. */
-  find(id: string): Session | undefined {
+  /** The session of an id, which is used by that; undefined for another's. One that was idle for too long is over, though nothing had ended it. */
+  find(id: string, principal?: string): Session | undefined {
     const entry = this.#byKey.get(keyOf(id))
-    if (entry === undefined) return undefined
+    if (entry === undefined || entry.session.principal !== principal) return undefined
     const { session } = entry
     if (this.#isOld(entry) && !session.isListening) {
       this.close(session)

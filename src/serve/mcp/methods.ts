@@ -1,5 +1,6 @@
 import type { ServerCapabilities } from '@modelcontextprotocol/server'
 import type { ReadFile } from '../content.ts'
+import type { Scope } from '../principal.ts'
 import type { Registry } from '../registry.ts'
 import type { CacheHint, Caller } from './caller.ts'
 import type { Forms } from './forms.ts'
@@ -26,6 +27,8 @@ export interface Serving {
 
 /** A group of methods that is offered as a whole, with what the server declares for it. */
 export interface Surface {
+  /** What a token has to open for it. For a caller whose token does not, there is no such surface. */
+  readonly scope?: Scope
   readonly capabilities: ServerCapabilities
   /** All methods, given those that there are without it: it may answer for what one of them does not know. */
   readonly methods: (known: Methods) => Methods

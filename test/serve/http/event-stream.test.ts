@@ -57,23 +57,26 @@ test('a message that was held is sent again once the client has read it', async 
   expect(messagesOf(await received)).toEqual([...filler, '{"same":true}', '{"same":true}'])
 })
 
-test('a client that does not read is dropped when more than 1 MiB waits for it', async () => {
-  await using pair = await openPair()
-  await fill(pair)
-  const gone = once(pair.response, 'close')
-  const message = (number: number): string => JSON.stringify({ number, padding: 'p'.repeat(1000) })
+test.each([MIB, MIB / 16])(
+  'a client that does not read is dropped when more than %i bytes wait for it',
+  async (most) => {
+    await using pair = await openPair({ maxPending: most })
+    await fill(pair)
+    const gone = once(pair.response, 'close')
+    const message = (number: number): string => JSON.stringify({ number, padding: 'p'.repeat(1000) })
 
-  let waiting = 0
-  for (let number = 0; !pair.response.destroyed && waiting < 2 * MIB; number += 1) {
-    pair.stream.send(message(number))
-    waiting += message(number).length
-    await turn()
-  }
-  await gone
+    let waiting = 0
+    for (let number = 0; !pair.response.destroyed && waiting < 2 * most; number += 1) {
+      pair.stream.send(message(number))
+      waiting += message(number).length
+      await turn()
+    }
+    await gone
 
-  expect(waiting).toBeGreaterThan(MIB)
-  expect(waiting).toBeLessThan(MIB + 2 * message(1000).length)
-})
+    expect(waiting).toBeGreaterThan(most)
+    expect(waiting).toBeLessThan(most + 2 * message(1000).length)
+  },
+)
 
 test('a client that stops reading in the middle of a burst is dropped when it took nothing from one look to the next', async () => {
   await using pair = await openPair()
@@ -228,7 +231,7 @@ interface Pair extends AsyncDisposable {
   readonly client: Socket
 }
 
-async function openPair({ pipelined = 1 } = {}): Promise<Pair> {
+async function openPair({ pipelined = 1, maxPending = MIB } = {}): Promise<Pair> {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -243,7 +246,7 @@ async function openPair({ pipelined = 1 } = {}): Promise<Pair> {
   // A socket that broke is what some tests are about.
   client.on('error', () => {})
   return {
-    stream: new EventStream(response!),
+    stream: new EventStream(response!, {}, maxPending),
     response: response!,
     behind,
     client,

@@ -1,0 +1,103 @@
+import { SCOPES } from '../../serve/principal.ts'
+import type { Scope } from '../../serve/principal.ts'
+import { systemClock } from '../clock.ts'
+import { durationOf } from '../config/values.ts'
+import { printable } from '../log-line.ts'
+import { agreeWithDaemon } from '../requests.ts'
+import { Tokens, isExpired, isTokenName, newToken } from '../tokens.ts'
+import type { Token } from '../tokens.ts'
+import { withWriter } from './asking.ts'
+import { UsageError, configOf, printJson, printLines } from './command.ts'
+import type { Command, Context, ExitStatus } from './command.ts'
+
+/** What clients of MCP ask for. */
+const OF_CLIENTS: readonly Scope[] = SCOPES.filter((scope) => scope !== 'page' && scope !== 'well-known')
+
+export const token: Command = {
+  name: 'token',
+  summary: 'Who may ask over HTTP: add, list and revoke tokens',
+  operands: { text: 'add NAME | list | revoke NAME', most: 2 },
+  details: `
+  add prints the token on stdout, once: only a hash of it is kept. A running daemon heeds each change at once.
+
+      --scope S,…      what it opens: ${SCOPES.join(', ')};
+                       default: ${OF_CLIENTS.join(', ')}
+      --expires T      for how long, such as 90d, or never; default: 90d
+`,
+  options: { scope: { type: 'string', multiple: true }, expires: { type: 'string' } },
+  async run(context) {
+    const [verb, name] = context.operands
+    if (verb === 'list' && name === undefined) return listTokens(context)
+    if (verb === 'add' && name !== undefined) return addToken(context, name)
+    if (verb === 'revoke' && name !== undefined) return revokeToken(context, name)
+    throw new UsageError('"token" wants add NAME, list or revoke NAME; see skillsyncd token --help')
+  },
+}
+
+async function addToken(context: Context, name: string): Promise<ExitStatus> {
+  if (!isTokenName(name))
+    throw new UsageError('The name of a token has 1 to 64 letters, digits, dots, hyphens and underscores')
+  const config = await configOf(context)
+  const scopes = scopesOf(context.values['scope'])
+  const created = systemClock.now()
+  const expires = expiryOf(context.values['expires'] ?? '90d', created)
+  const { secret, sha256 } = newToken()
+  const added: Token = { name, sha256, scopes, created: created.toISOString(), ...(expires && { expires }) }
+  // The daemon is told the hash alone: what it does not know it cannot let slip.
+  await withWriter(context, config, (ask) => ask('token-add', { token: added }))
+  const { streams, json, quiet } = context
+  // This once it is meant to be seen, so it goes past the filter of secrets.
+  streams.stdout.write(
+    json ? `${JSON.stringify({ ...shown(added, created), token: secret }, null, 2)}\n` : `${secret}\n`,
+  )
+  if (!json && !quiet)
+    streams.stderr.write(`${name} opens ${scopes.join(', ')}; ${expiryText(added)}. It is not shown again.\n`)
+  return 0
+}
+
+async function revokeToken(context: Context, name: string): Promise<ExitStatus> {
+  const config = await configOf(context)
+  await withWriter(context, config, (ask) => ask('token-revoke', { name }))
+  if (context.json) printJson(context, { name, revoked: true })
+  else printLines(context, [`${printable(name)} is revoked`])
+  return 0
+}
+
+async function listTokens(context: Context): Promise<ExitStatus> {
+  const config = await configOf(context)
+  await agreeWithDaemon(config, context.signal)
+  const now = systemClock.now()
+  const tokens = await new Tokens(config.state, () => now).read()
+  if (context.json) printJson(context, { tokens: tokens.map((one) => shown(one, now)) })
+  else printLines(context, tokens.length === 0 ? ['there are no tokens'] : tokens.map((one) => lineOf(one, now)))
+  return 0
+}
+
+/** Without the hash: it is of no use to anybody who looks. */
+function shown({ sha256: _sha256, ...rest }: Token, now: Date): object {
+  return { ...rest, expired: isExpired({ ...rest, sha256: _sha256 }, now) }
+}
+
+function lineOf(one: Token, now: Date): string {
+  const expiry = isExpired(one, now) ? `expired ${one.expires}` : expiryText(one)
+  return `${one.name.padEnd(24)} ${one.scopes.join(',')}  since ${one.created}  ${expiry}`
+}
+
+function expiryText({ expires }: Token): string {
+  return expires === undefined ? 'never expires' : `expires ${expires}`
+}
+
+function scopesOf(given: unknown): readonly Scope[] {
+  if (!Array.isArray(given)) return OF_CLIENTS
+  const named = given.flatMap((list) => String(list).split(','))
+  const unknown = named.some((name) => !SCOPES.some((scope) => scope === name))
+  if (unknown) throw new UsageError(`--scope is a list of ${SCOPES.join(', ')}`)
+  return SCOPES.filter((scope) => named.includes(scope))
+}
+
+function expiryOf(given: unknown, created: Date): string | undefined {
+  if (given === 'never') return undefined
+  const ms = durationOf(String(given))
+  if (ms === undefined) throw new UsageError('--expires is a duration such as 12h or 90d, or never')
+  return new Date(created.getTime() + ms).toISOString()
+}

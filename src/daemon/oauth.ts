@@ -1,0 +1,93 @@
+import { errors, jwtVerify } from 'jose'
+import type { JWTPayload } from 'jose'
+import { openedBy } from '../serve/http/protected-resource.ts'
+import type { OAuthOptions } from '../serve/http/protected-resource.ts'
+import type { Principal } from '../serve/principal.ts'
+import type { Clock } from './clock.ts'
+import { Issuer } from './issuer-keys.ts'
+import type { IssuerKeys } from './issuer-keys.ts'
+import type { Log } from './log.ts'
+
+/** The authorization server whose tokens are accepted. */
+export interface OAuthConfig {
+  readonly issuer: string
+  /** What a token must be meant for. Undefined for the address of MCP. */
+  readonly audience: string | undefined
+  /** What a token must allow, all of them, to open everything. */
+  readonly scopes: readonly string[]
+}
+
+/** Signed with a key that only the issuer has. With a secret that is shared, whoever checks a token could make one. */
+const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+
+/** How far the clock of the issuer may be from ours. */
+const TOLERANCE_S = 5
+
+/** Access tokens that are JWT (RFC 9068, and what others make of it), checked against the keys of the issuer. */
+export function oauthOf(
+  { issuer: url, audience, scopes }: OAuthConfig,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): OAuthOptions {
+  const issuer = new Issuer(url, { clock, told: (failure) => report(log, url, failure) })
+  const verified = async (token: string, resource: string, known: IssuerKeys): Promise<JWTPayload> => {
+    const { payload } = await jwtVerify(token, known.keys, {
+      issuer: known.issuer,
+      audience: audience ?? resource,
+      algorithms: ALGORITHMS,
+      requiredClaims: ['exp', 'aud', 'iss'],
+      clockTolerance: TOLERANCE_S,
+      currentDate: clock.now(),
+    })
+    return payload
+  }
+  return {
+    issuer: url,
+    scopes,
+    async authenticate(token, resource) {
+      if (!JWT.test(token)) return undefined
+      const known = await issuer.keys()
+      if (known === undefined) return undefined
+      try {
+        return principalIn(await verified(token, resource, known), scopes, clock)
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) return unlessRefused(error)
+      }
+      const newer = await issuer.newerThan(known)
+      if (newer === undefined) return undefined
+      return verified(token, resource, newer).then((payload) => principalIn(payload, scopes, clock), unlessRefused)
+    },
+  }
+}
+
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
+
+/** A key that the issuer offers and nobody can use is as good as none. */
+function unlessRefused(error: unknown): undefined {
+  const isRefused = error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException
+  if (!isRefused) throw error
+}
+
+function principalIn(payload: JWTPayload, needed: readonly string[], clock: Clock): Principal {
+  const { sub, exp = 0 } = payload
+  // A program that asks for itself has no subject with some issuers.
+  const id = [sub, payload['client_id'], payload['azp']].find((said) => typeof said === 'string') ?? 'unnamed'
+  return {
+    id: `oauth:${id.replaceAll(/\p{C}/gu, '?').slice(0, 200)}`,
+    scopes: openedBy(new Set(scopesIn(payload)), needed),
+    isOver: () => clock.now().getTime() >= (exp + TOLERANCE_S) * 1000,
+  }
+}
+
+/** `scope` in words (RFC 9068, 2.2.3); `scp`, in words or as a list, of those who came before it. */
+function scopesIn(payload: JWTPayload): string[] {
+  return [payload['scope'], payload['scp']]
+    .flat()
+    .flatMap((said) => (typeof said === 'string' ? said.split(' ') : []))
+    .filter((scope) => scope !== '')
+}
+
+function report(log: Log, issuer: string, failure: string | undefined): void {
+  if (failure === undefined) return log.recovery('issuer-not-asked', '')
+  const message = `Cannot learn the keys of "${issuer}": ${failure}`
+  log.failure('warn', 'issuer-not-asked', { source: '', code: 'issuer-not-asked', message })
+}

@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto'
+import type { Catalog, CatalogFile, CatalogSkill } from '../sync/model/catalog.ts'
+import { bytesOf } from './content.ts'
+import type { ReadFile } from './content.ts'
+import { installNames } from './install-names.ts'
+import type { Registry } from './registry.ts'
+import { ZIP_LIMITS, zipOf } from './zip.ts'
+import type { ArchivedFile } from './zip.ts'
+
+/** Agent Skills discovery 0.2.0: the version of the document. It is compared, never fetched. */
+const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
+
+/** What is announced of some bytes before they are asked for. */
+export interface Announced {
+  readonly sha256: string
+  readonly size: number
+}
+
+/** A document that lists what can be installed. */
+export interface Listing extends Announced {
+  readonly json: Buffer
+}
+
+/** What can be installed by name, out of one catalog. */
+export interface Installable {
+  readonly skills: ReadonlyMap<string, CatalogSkill>
+  readonly listing: Listing
+}
+
+/** The skills of the lists, for installers: they know HTTP, names and files, and nothing of MCP. */
+export class Discovery {
+  readonly #registry: Registry
+  readonly #read: ReadFile
+  /** The path below which all of it is answered, with a slash at its end. */
+  readonly #base: string
+  /** Of archives, by the digests of their skills. Those of the catalog in use alone. */
+  #archives: ReadonlyMap<string, Announced> = new Map()
+  #making: Promise<unknown> = Promise.resolve()
+  #latest: { readonly catalog: Catalog; readonly installable: Promise<Installable> } | undefined
+
+  constructor({ registry, read }: { readonly registry: Registry; readonly read: ReadFile }, base: string) {
+    this.#registry = registry
+    this.#read = read
+    this.#base = base
+  }
+
+  /** Of the catalog being served. Whoever asks meanwhile waits for the same. */
+  async installable(): Promise<Installable> {
+    const { catalog } = this.#registry
+    if (this.#latest?.catalog !== catalog) {
+      this.#latest = { catalog, installable: this.#build(catalog) }
+    }
+    return this.#latest.installable
+  }
+
+  /** The archive of a skill; undefined where one of its files is damaged. One is made at a time, whoever asks. */
+  async archiveOf(skill: CatalogSkill): Promise<Buffer | undefined> {
+    const previous = this.#making
+    const made = previous.then(() => this.#make(skill))
+    // Who comes next waits for the end of this one, not for its success.
+    this.#making = made.catch(() => {})
+    return made
+  }
+
+  async #make(skill: CatalogSkill): Promise<Buffer | undefined> {
+    const files: ArchivedFile[] = []
+    for (const listed of skill.files) {
+      const bytes = await bytesOf(listed, this.#read)
+      if (bytes === undefined) return undefined
+      files.push({ path: listed.file.path, executable: listed.file.executable, bytes })
+    }
+    return zipOf(files)
+  }
+
+  /** What is announced of the archive of a skill, which is made where it is not known yet. */
+  async announced(skill: CatalogSkill): Promise<Announced | undefined> {
+    const known = this.#archives.get(skill.digest)
+    if (known !== undefined) return known
+    if (skill.files.length > ZIP_LIMITS.files || skill.skill.size > ZIP_LIMITS.bytes) return undefined
+    const archive = await this.archiveOf(skill)
+    return archive && announcedOf(archive)
+  }
+
+  async #build(catalog: Catalog): Promise<Installable> {
+    const skills = installNames(catalog.listed)
+    const archives = new Map<string, Announced>()
+    const entries: object[] = []
+    // One after the other: the files of one skill are in memory at a time.
+    for (const [name, skill] of [...skills].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+      const archive = isSingle(skill) ? undefined : await this.announced(skill)
+      if (archive !== undefined) archives.set(skill.digest, archive)
+      // One that is damaged now is asked for again with the next request; its neighbours do not wait for it.
+      if (archive !== undefined || isSingle(skill)) entries.push(this.#entryOf(name, skill, archive))
+      else if (this.#latest?.catalog === catalog) this.#latest = undefined
+    }
+    this.#archives = archives
+    return { skills, listing: listingOf({ $schema: SCHEMA, skills: entries }) }
+  }
+
+  /**
+   * Discovery 0.2.0, and more: clients of 0.1.0 read `files`, one of them asks for them again where `version` moved; and
+   * `resources` has the digest of each file, as `skills/list` has it.
+   */
+  #entryOf(name: string, skill: CatalogSkill, archive: Announced | undefined): object {
+    const { uri, source, digest: version, files } = skill
+    const [document] = files
+    const artifact = archive ?? document?.file
+    return {
+      name,
+      type: archive === undefined ? 'skill-md' : 'archive',
+      description: clipped(skill.description),
+      url: this.#base + (archive === undefined ? `${name}/SKILL.md` : `${name}.zip`),
+      digest: `sha256:${artifact?.sha256}`,
+      version,
+      files: files.map(({ file }) => file.path),
+      resources: files.map((file) => this.#resourceOf(name, file)),
+      source,
+      uri,
+    }
+  }
+
+  #resourceOf(name: string, { file: { path, size, sha256 } }: CatalogFile): object {
+    const url = `${this.#base}${name}/${path.split('/').map(encodeURIComponent).join('/')}`
+    return { path, url, digest: `sha256:${sha256}`, size }
+  }
+}
+
+function isSingle({ files }: CatalogSkill): boolean {
+  return files.length === 1
+}
+
+/** Installers count what a character takes in UTF-16, and pass over a skill with more. */
+function clipped(description: string): string {
+  return description.length <= 1024 ? description : `${description.slice(0, 1023).toWellFormed()}…`
+}
+
+function listingOf(document: object): Listing {
+  const json = Buffer.from(`${JSON.stringify(document)}\n`)
+  return { json, ...announcedOf(json) }
+}
+
+function announcedOf(bytes: Uint8Array): Announced {
+  return { sha256: createHash('sha256').update(bytes).digest('hex'), size: bytes.length }
+}

@@ -1,0 +1,165 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Principal } from '../principal.ts'
+import type { Registry } from '../registry.ts'
+import type { Access } from './access.ts'
+import { readBody } from './body.ts'
+import type { Site } from './listener.ts'
+import { PAGE_POLICY, catalogPage, loginPage } from './page-html.ts'
+import { PAGE_SESSION_S, PageSessions } from './page-sessions.ts'
+import { sendError, sendStatus } from './send.ts'
+
+/** What the page is made from. */
+export interface PageParts {
+  readonly registry: Registry
+  readonly access: Access
+  /** Whether a request is let in, and not one too many. */
+  readonly admit: Site['admit']
+  readonly title: string
+  readonly hasInstaller: boolean
+  /** The address of the server as clients know it, without a slash at its end. */
+  readonly address: () => string
+  /** Milliseconds that only ever go up. */
+  readonly now: () => number
+}
+
+/** The catalog for people, at `/`. Where a token is needed it is given in a form once, and a cookie stands for it then. */
+export class Page {
+  readonly #parts: PageParts
+  readonly #sessions: PageSessions
+
+  constructor(parts: PageParts) {
+    this.#parts = parts
+    this.#sessions = new PageSessions(parts.now)
+  }
+
+  /** `/` */
+  async show(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      return sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: 'GET, HEAD' } })
+    }
+    const { title, admit } = this.#parts
+    const decision = await admit(request, 'page')
+    if (decision.kind === 'granted') return this.#sendCatalog(response, undefined)
+    const reader = this.#sessions.find(this.#sessionIdIn(request))
+    // A token that was sent with the request and is wrong is told of as such, whoever is signed in.
+    const isAsked = request.headers.authorization === undefined && decision.status === 401
+    if (isAsked && reader !== undefined) return this.#sendCatalog(response, reader)
+    if (isAsked) return sendPage(response, 401, loginPage(title, false), decision.headers)
+    sendError(response, decision.status, -32000, decision.message, { headers: decision.headers })
+  }
+
+  /** `/login` */
+  async signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { access, admit, title } = this.#parts
+    const tried = await admit(request, 'page')
+    if (tried.kind === 'denied' && tried.status === 429) return refuseForm(response, tried)
+    const form = await this.#formIn(request)
+    if (!form.ok) return refuseForm(response, form)
+    const decision = await access.decideToken(form.fields.get('token') ?? '', 'page')
+    if (decision.kind === 'denied') return sendPage(response, 401, loginPage(title, true))
+    this.#sessions.close(this.#sessionIdIn(request))
+    const { principal } = decision
+    const id = principal && this.#sessions.open(principal)
+    this.#redirect(response, id === undefined ? undefined : `${id}; Max-Age=${PAGE_SESSION_S}`)
+  }
+
+  /** `/logout` */
+  async signOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const form = await this.#formIn(request)
+    if (!form.ok) return refuseForm(response, form)
+    this.#sessions.close(this.#sessionIdIn(request))
+    this.#redirect(response, '; Max-Age=0')
+  }
+
+  /** What was filled in, on a page of ours. */
+  async #formIn(request: IncomingMessage): Promise<Form> {
+    const { method, headers } = request
+    if (method !== 'POST') {
+      return { ok: false, status: 405, message: 'Method not allowed', headers: { allow: 'POST' } }
+    }
+    // Pages of any site on loopback are let through to us; a form has to be our own. A browser names the origin of each.
+    if (!this.#isOwn(headers)) {
+      return { ok: false, status: 403, message: 'The Origin header is missing, or names another site' }
+    }
+    if (!/^application\/x-www-form-urlencoded *(?:;|$)/i.test(headers['content-type'] ?? '')) {
+      return { ok: false, status: 415, message: 'The content type must be application/x-www-form-urlencoded' }
+    }
+    const chunks: Buffer[] = []
+    if (!(await readBody(request, FORM_BYTES, (bytes) => chunks.push(bytes)))) {
+      const message = `The body is over ${FORM_BYTES} bytes`
+      // What is left of the body is not read, so the connection cannot be used again.
+      return { ok: false, status: 413, message, headers: { connection: 'close' } }
+    }
+    return { ok: true, fields: new URLSearchParams(Buffer.concat(chunks).toString('utf8')) }
+  }
+
+  #isOwn({ origin, host }: IncomingMessage['headers']): boolean {
+    if (origin === undefined) return false
+    return origin === new URL(this.#parts.address()).origin || origin === `http://${host}`
+  }
+
+  #sendCatalog(response: ServerResponse, reader: Principal | undefined): void {
+    const { registry, title, hasInstaller, address } = this.#parts
+    const text = { title, hasInstaller, address: address(), reader: reader?.id }
+    sendPage(response, 200, catalogPage(registry.catalog, text))
+  }
+
+  #redirect(response: ServerResponse, cookie: string | undefined): void {
+    const attributes = `Path=/; HttpOnly; SameSite=Strict${this.#isSecure ? '; Secure' : ''}`
+    const header = cookie === undefined ? {} : { 'set-cookie': `${this.#cookieName}=${cookie}; ${attributes}` }
+    sendStatus(response, 303, { location: './', 'cache-control': 'no-store', 'content-length': '0', ...header })
+  }
+
+  get #isSecure(): boolean {
+    return this.#parts.address().startsWith('https:')
+  }
+
+  /** Over https in the form that no other host can set (RFC 6265bis, 4.1.3.2). */
+  get #cookieName(): string {
+    return this.#isSecure ? '__Host-skillsyncd' : 'skillsyncd'
+  }
+
+  #sessionIdIn({ headers }: IncomingMessage): string {
+    const name = `${this.#cookieName}=`
+    const cookies = (headers.cookie ?? '').split(';').map((cookie) => cookie.trim())
+    return cookies.find((cookie) => cookie.startsWith(name))?.slice(name.length) ?? ''
+  }
+}
+
+type Form = { readonly ok: true; readonly fields: URLSearchParams } | (Refused & { readonly ok: false })
+
+interface Refused {
+  readonly status: number
+  readonly message: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+function refuseForm(response: ServerResponse, { status, message, headers = {} }: Refused): void {
+  sendError(response, status, -32000, message, { headers })
+}
+
+/** The longest token, each character of it encoded, and its name. */
+const FORM_BYTES = 25_000
+
+function sendPage(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  more: Readonly<Record<string, string>> = {},
+): void {
+  const body = Buffer.from(text)
+  response.writeHead(status, { ...PAGE_HEAD, 'content-length': body.length, ...more })
+  response.end(body)
+}
+
+const PAGE_HEAD = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': PAGE_POLICY,
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  // With none at all a browser would send the form without its origin.
+  'referrer-policy': 'same-origin',
+  'cache-control': 'no-store',
+}

@@ -1,0 +1,43 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { bareAddress, networkOf } from './client-address.ts'
+import type { TrustedProxies } from './client-address.ts'
+
+/**
+ * How much of a server one address may hold: so many connections. A proxy that we believe holds those of many clients, so of
+ * what comes through it the requests are counted that wait for the end of their answer, each a connection of somebody.
+ */
+export class PerAddress {
+  readonly #most: number
+  readonly #proxies: TrustedProxies
+  readonly #held = new Map<string, number>()
+
+  constructor(server: Server, most: number, proxies: TrustedProxies) {
+    this.#most = most
+    this.#proxies = proxies
+    server.on('connection', (socket: Socket) => {
+      const address = bareAddress(socket.remoteAddress)
+      if (!proxies.has(address) && !this.#hold(networkOf(address), socket)) socket.destroy()
+    })
+  }
+
+  /** False for a request through a proxy whose client has as many on their way as it may. */
+  admits(request: IncomingMessage, response: ServerResponse): boolean {
+    if (!this.#proxies.has(bareAddress(request.socket.remoteAddress))) return true
+    return this.#hold(networkOf(this.#proxies.clientOf(request)), response)
+  }
+
+  #hold(address: string, until: Socket | ServerResponse): boolean {
+    const held = this.#held.get(address) ?? 0
+    if (held >= this.#most) return false
+    this.#held.set(address, held + 1)
+    until.once('close', () => this.#release(address))
+    return true
+  }
+
+  #release(address: string): void {
+    const held = this.#held.get(address) ?? 0
+    if (held <= 1) this.#held.delete(address)
+    else this.#held.set(address, held - 1)
+  }
+}

@@ -1,0 +1,48 @@
+import { Discovery } from '../discovery.ts'
+import type { Serving } from '../mcp/methods.ts'
+import type { Scope } from '../principal.ts'
+import type { Route, Routes } from './listener.ts'
+import { Page } from './page.ts'
+import type { PageParts } from './page.ts'
+import { WELL_KNOWN, WellKnownEndpoint } from './well-known.ts'
+
+/** What is offered over HTTP to those that do not speak MCP. */
+export interface WebOptions {
+  /** The skills as files, for installers. Undefined where they are not offered so. */
+  readonly wellKnown: object | undefined
+  /** The catalog for people, at `/`. Undefined where it is not offered. */
+  readonly page: { readonly title: string } | undefined
+  /** What of it is answered without a token, on purpose, where others need one. */
+  readonly open: ReadonlySet<Scope>
+}
+
+/** The routes of what is offered. */
+export function webRoutes(
+  serving: Serving,
+  { wellKnown, page }: WebOptions,
+  edge: Pick<PageParts, 'access' | 'admit' | 'address' | 'now'>,
+): Routes {
+  const { registry } = serving
+  return {
+    ...(wellKnown !== undefined && wellKnownRoutes(serving)),
+    ...(page !== undefined &&
+      pageRoutes(new Page({ ...edge, ...page, registry, hasInstaller: wellKnown !== undefined }))),
+  }
+}
+
+function pageRoutes(page: Page): Routes {
+  return {
+    '/': { answer: (request, response) => page.show(request, response) },
+    '/login': { answer: (request, response) => page.signIn(request, response) },
+    '/logout': { answer: (request, response) => page.signOut(request, response) },
+  }
+}
+
+function wellKnownRoutes(serving: Serving): Routes {
+  const endpoint = new WellKnownEndpoint(new Discovery(serving, WELL_KNOWN), serving.read)
+  const route: Route = {
+    scope: 'well-known',
+    answer: (request, response, { name }) => endpoint.answer(name, request, response),
+  }
+  return { [`${WELL_KNOWN}**`]: route }
+}

@@ -1,0 +1,132 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { CatalogSkill } from '../../sync/model/catalog.ts'
+import { readSkillUri } from '../../sync/model/skill-uri.ts'
+import { bytesOf } from '../content.ts'
+import type { ReadFile } from '../content.ts'
+import type { Announced, Discovery, Listing } from '../discovery.ts'
+import { mimeTypeOf } from '../mime.ts'
+import { sendError, sendStatus } from './send.ts'
+
+/** Below this the skills are answered for installers (Agent Skills discovery 0.2.0). */
+export const WELL_KNOWN = '/.well-known/agent-skills/'
+
+/** Bytes that are answered with, announced before they are read. */
+interface Answerable extends Announced {
+  readonly mimeType: string
+  /** Undefined where they are damaged. */
+  readonly bytes: () => Promise<Uint8Array | undefined>
+}
+
+/** Skills as files, for programs that know HTTP alone. Each path is looked up as it is; none is joined. */
+export class WellKnownEndpoint {
+  readonly #discovery: Discovery
+  readonly #read: ReadFile
+  /** Of answers that clients have not taken yet. */
+  #heldBytes = 0
+
+  constructor(discovery: Discovery, read: ReadFile) {
+    this.#discovery = discovery
+    this.#read = read
+  }
+
+  /** `below`: what follows the folder in the path, as it was asked for. */
+  async answer(below: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      return sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: 'GET, HEAD' } })
+    }
+    const found = await this.#find(below)
+    if (found === 'nothing') return sendError(response, 404, -32000, 'Nothing is served at this path')
+    if (found === 'damaged') return sendDamaged(response)
+    const head = headOf(found)
+    if (isKnown(found, request.headers['if-none-match'])) return sendStatus(response, 304, head)
+    const contentHead = { ...head, 'content-type': found.mimeType, 'content-length': String(found.size) }
+    if (request.method === 'HEAD') return sendStatus(response, 200, contentHead)
+    await this.#send(found, contentHead, response)
+  }
+
+  async #find(below: string): Promise<Answerable | 'nothing' | 'damaged'> {
+    const { skills, listing } = await this.#discovery.installable()
+    if (below === 'index.json') return document(listing)
+    const archived = below.endsWith('.zip') ? skills.get(below.slice(0, -'.zip'.length)) : undefined
+    if (archived !== undefined) return this.#archive(archived)
+    // The rules for what a URI can name hold here too: a path is no less hostile.
+    const uri = readSkillUri(`skill://${below}`)
+    if (!uri.ok || uri.trailingSlash) return 'nothing'
+    const [name = '', ...path] = uri.canonical.slice('skill://'.length).split('/').map(decodeURIComponent)
+    return this.#file(skills.get(name), path.join('/')) ?? 'nothing'
+  }
+
+  async #archive(skill: CatalogSkill): Promise<Answerable | 'damaged'> {
+    const announced = await this.#discovery.announced(skill)
+    if (announced === undefined) return 'damaged'
+    return { ...announced, mimeType: 'application/zip', bytes: () => this.#discovery.archiveOf(skill) }
+  }
+
+  #file(skill: CatalogSkill | undefined, path: string): Answerable | undefined {
+    const listed = skill?.files.find(({ file }) => file.path === path)
+    if (listed === undefined) return undefined
+    const { sha256, size } = listed.file
+    return { sha256, size, mimeType: inertTypeOf(listed.name), bytes: () => bytesOf(listed, this.#read) }
+  }
+
+  async #send(found: Answerable, head: Readonly<Record<string, string>>, response: ServerResponse): Promise<void> {
+    // Whoever reads slowly has the bytes held for it: others have to come again rather than fill the memory.
+    if (this.#heldBytes > 0 && this.#heldBytes + found.size > MAX_HELD_BYTES) {
+      return sendError(response, 503, -32000, 'Too much is being sent; try again', { headers: { 'retry-after': '1' } })
+    }
+    this.#heldBytes += found.size
+    response.once('close', () => (this.#heldBytes -= found.size))
+    const bytes = await found.bytes()
+    if (bytes === undefined) return sendDamaged(response)
+    response.setTimeout(STALLED_MS, () => response.destroy())
+    response.writeHead(200, head)
+    response.end(bytes)
+  }
+}
+
+const MAX_HELD_BYTES = 256 * 2 ** 20
+
+/** A client that takes not a byte for so long is given up. */
+const STALLED_MS = 30_000
+
+function sendDamaged(response: ServerResponse): void {
+  sendError(response, 500, -32603, 'The stored content is damaged; try again later')
+}
+
+function document(listing: Listing): Answerable {
+  return { ...listing, mimeType: 'application/json', bytes: async () => listing.json }
+}
+
+/** What others wrote is data here: a browser that is sent to it runs none of it in our name. */
+function headOf({ sha256 }: Announced): Readonly<Record<string, string>> {
+  return {
+    etag: `"sha256:${sha256}"`,
+    'cache-control': 'no-cache',
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; sandbox",
+    'content-disposition': 'attachment',
+    'cross-origin-resource-policy': 'same-origin',
+  }
+}
+
+/** RFC 9110, 13.1.2: compared weakly, and a list or a star may be given. */
+function isKnown({ sha256 }: Announced, ifNoneMatch: string | undefined): boolean {
+  if (ifNoneMatch === undefined) return false
+  const tags = new Set(ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, '')))
+  return tags.has('*') || tags.has(`"sha256:${sha256}"`)
+}
+
+/** The type of a file, but for those that a browser would make a page or a program of. */
+function inertTypeOf(name: string): string {
+  const type = mimeTypeOf(name)
+  if (ACTIVE.has(type)) return 'text/plain; charset=utf-8'
+  return type.startsWith('text/') ? `${type}; charset=utf-8` : type
+}
+
+const ACTIVE: ReadonlySet<string> = new Set([
+  'text/html',
+  'text/javascript',
+  'text/css',
+  'application/xml',
+  'image/svg+xml',
+])

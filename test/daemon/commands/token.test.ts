@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { World } from '../../e2e/world.ts'
+import { exchange, modern } from '../../conformance/exchange.ts'
+
+test('add prints the token once, and what is kept is a hash of it, readable by its owner alone', async () => {
+  await using world = await World.create()
+  const { home } = world
+  const file = join(home.state, 'tokens.json')
+
+  const added = await home.run('token', 'add', 'ci', '--scope', 'skills,tools', '--expires', '12h')
+  const listed = await home.run('token', 'list', '--json')
+
+  expect(added).toMatchObject({ status: 0, stdout: expect.stringMatching(/^sks_[\w-]{43}\n$/) })
+  const token = added.stdout.trim()
+  const kept = await readFile(file, 'utf8')
+  expect(kept).toContain(createHash('sha256').update(token).digest('hex'))
+  expect(((await stat(file)).mode & 0o777).toString(8)).toBe('600')
+  expect(JSON.parse(listed.stdout).tokens).toMatchObject([{ name: 'ci', scopes: ['skills', 'tools'], expired: false }])
+  for (const text of [kept, listed.stdout, added.stderr]) expect(text).not.toContain(token)
+})
+
+test('a running daemon heeds each change at once', async () => {
+  await using world = await World.create()
+  const { home } = world
+  const daemon = home.start('start')
+  const url = await daemon.line()
+  const statusFor = async (token: string): Promise<number> => {
+    const { headers, body } = modern('skills/list')
+    return (await exchange(url, { headers: { ...headers, authorization: `Bearer ${token}` }, body })).status
+  }
+
+  const added = JSON.parse((await home.run('token', 'add', 'ci', '--expires', 'never', '--json')).stdout)
+  const before = await statusFor(added.token)
+  const status = JSON.parse((await home.run('status', '--json')).stdout)
+  const lines = (await home.run('status')).stdout
+  const revoked = await home.run('token', 'revoke', 'ci')
+  const after = await statusFor(added.token)
+
+  expect(added).toEqual({
+    name: 'ci',
+    token: added.token,
+    scopes: ['skills', 'tools', 'prompts', 'contract'],
+    created: added.created,
+    expired: false,
+  })
+  expect([before, after]).toEqual([200, 401])
+  expect(status.http.tokens).toEqual({ required: false, count: 1 })
+  expect(lines).toContain('a token is not required; there are 1\n')
+  expect(revoked).toMatchObject({ status: 0, stdout: 'ci is revoked\n' })
+})
+
+test('a damaged file is an error for each command, keeps everybody out, and is not written over', async () => {
+  await using world = await World.create()
+  const { home } = world
+  const file = join(home.state, 'tokens.json')
+  const token = (await home.run('token', 'add', 'ci')).stdout.trim()
+  await writeFile(file, (await readFile(file, 'utf8')).slice(0, -20))
+  const damaged = await readFile(file, 'utf8')
+
+  const commands = [
+    await home.run('token', 'list'),
+    await home.run('token', 'add', 'other'),
+    await home.run('token', 'revoke', 'ci'),
+  ]
+  const daemon = home.start('start', '--host', '0.0.0.0')
+  const { port } = new URL(await daemon.line())
+  const { headers, body } = modern('skills/list')
+  const reply = await exchange(`http://127.0.0.1:${port}/mcp`, {
+    headers: { ...headers, authorization: `Bearer ${token}` },
+    body,
+  })
+
+  expect(commands.map(({ status }) => status)).toEqual([1, 1, 1])
+  for (const { stderr, stdout } of commands) {
+    expect(stderr).toContain('it is damaged; no token is accepted')
+    expect(stdout).toBe('')
+  }
+  expect(reply.status).toBe(401)
+  expect(await readFile(file, 'utf8')).toBe(damaged)
+  expect(await daemon.said((line) => line.includes('"tokens-not-read"'))).toContain('store-failed')
+})
+
+test('what cannot be done is said, without what looks like a token, and none is made', async () => {
+  await using world = await World.create()
+  const mistaken = `sks_${'a'.repeat(43)}`
+  const wrong = [
+    { args: ['add'], status: 2, says: 'wants add NAME' },
+    { args: ['add', mistaken], status: 2, says: 'The name of a token' },
+    { args: ['add', 'ci', '--scope', 'skills,everything'], status: 2, says: '--scope is a list of skills, tools' },
+    { args: ['add', 'ci', '--expires', ''], status: 2, says: '--expires is a duration' },
+    { args: ['revoke', mistaken], status: 1, says: 'There is no token of that name' },
+  ]
+
+  const ends = await inTurn(wrong, ({ args }) => world.home.run('token', ...args))
+  const listed = await world.home.run('token', 'list')
+
+  expect(ends.map(({ status, stdout }) => [status, stdout])).toEqual(wrong.map(({ status }) => [status, '']))
+  for (const [index, { says }] of wrong.entries()) expect(ends[index]?.stderr).toContain(says)
+  expect(JSON.stringify(ends)).not.toContain(mistaken)
+  expect(listed.stdout).toBe('there are no tokens\n')
+})
+
+test('a name is given once', async () => {
+  await using world = await World.create()
+  await world.home.run('token', 'add', 'ci')
+
+  const again = await world.home.run('token', 'add', 'ci')
+
+  expect(again).toMatchObject({ status: 1, stdout: '' })
+  expect(again.stderr).toContain('There is a token "ci" already')
+})
+
+async function inTurn<Item, Result>(items: readonly Item[], work: (item: Item) => Promise<Result>): Promise<Result[]> {
+  const results: Result[] = []
+  for (const item of items) results.push(await work(item))
+  return results
+}

@@ -1,0 +1,216 @@
+import { createSecretKey, generateKeyPairSync } from 'node:crypto'
+import { SignJWT, UnsecuredJWT } from 'jose'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createLog } from '../../src/daemon/log.ts'
+import { oauthOf } from '../../src/daemon/oauth.ts'
+import { Redactor } from '../../src/daemon/redactor.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { TokenIssuer } from '../support/issuer.ts'
+import type { OAuthOptions } from '../../src/serve/http/protected-resource.ts'
+
+const HERE = 'https://skills.example.com/mcp'
+
+let issuer: TokenIssuer
+let clock: FakeClock
+let logged: string
+beforeEach(async () => {
+  issuer = await TokenIssuer.start()
+  clock = new FakeClock()
+  clock.setWall(new Date())
+  logged = ''
+})
+afterEach(async () => {
+  await issuer[Symbol.asyncDispose]()
+})
+
+function accepting(config: { audience?: string; scopes?: readonly string[]; issuer?: string } = {}): OAuthOptions {
+  const log = createLog({
+    stream: { write: (line: string) => (logged += line) },
+    format: 'json',
+    journal: false,
+    level: 'debug',
+    clock,
+    redactor: new Redactor(),
+  })
+  return oauthOf(
+    { issuer: config.issuer ?? issuer.url, audience: config.audience, scopes: config.scopes ?? [] },
+    { clock, log },
+  )
+}
+
+test('a token of the issuer that is meant for us stands for its subject, with the scopes that it names', async () => {
+  const oauth = accepting()
+  const token = await issuer.token({ aud: HERE, scope: 'skills openid page unknown' })
+
+  const principal = await oauth.authenticate(token, HERE)
+
+  expect(principal?.id).toBe('oauth:ada')
+  expect([...(principal?.scopes ?? [])].toSorted()).toEqual(['page', 'skills'])
+})
+
+test.each<[string, Record<string, unknown>]>([
+  ['meant for another server', { aud: 'https://other.example.com/mcp' }],
+  ['meant for our name and not for our address', { aud: 'https://skills.example.com' }],
+  ['meant for nobody', {}],
+  ['expired', { aud: HERE, exp: Math.floor(Date.now() / 1000) - 60 }],
+  ['without an end', { aud: HERE, exp: null }],
+  ['not valid yet', { aud: HERE, nbf: Math.floor(Date.now() / 1000) + 60 }],
+  ['of another issuer by its own words', { aud: HERE, iss: 'https://other.example.com' }],
+  ['of nobody', { aud: HERE, iss: null }],
+])('S76: a token is refused that is %s', async (_, claims) => {
+  const oauth = accepting()
+
+  expect(await oauth.authenticate(await issuer.token(claims), HERE)).toBeUndefined()
+  expect(await oauth.authenticate(await issuer.token({ aud: HERE }), HERE)).toBeDefined()
+})
+
+test('S76: a token is refused whose signature is not one of a key of the issuer', async () => {
+  const oauth = accepting()
+  const claims = { iss: issuer.url, sub: 'ada', aud: HERE, exp: Math.floor(Date.now() / 1000) + 300, scope: 'skills' }
+  const { kid } = issuer.publicKey
+  const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+  const shared = createSecretKey(Buffer.from(JSON.stringify(issuer.publicKey)))
+  const good = await issuer.token({ aud: HERE })
+  const [head = '', body = '', signature = ''] = good.split('.')
+  const more = Buffer.from(JSON.stringify({ ...claims, scope: 'skills tools page' })).toString('base64url')
+
+  const forged = [
+    await new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid: kid! }).sign(stranger),
+    await new SignJWT(claims).setProtectedHeader({ alg: 'HS256', kid: kid! }).sign(shared),
+    new UnsecuredJWT(claims).encode(),
+    `${Buffer.from('{"alg":"none"}').toString('base64url')}.${body}.${signature}`,
+    `${head}.${more}.${signature}`,
+    `${head}.${body}.`,
+    `${head}.${body}`,
+    'a.b.c',
+    '',
+  ]
+
+  for (const token of forged) expect(await oauth.authenticate(token, HERE), token).toBeUndefined()
+  expect(await oauth.authenticate(good, HERE)).toBeDefined()
+})
+
+test('the audience that is configured counts, and no other', async () => {
+  const oauth = accepting({ audience: 'api://skills' })
+
+  expect(await oauth.authenticate(await issuer.token({ aud: ['x', 'api://skills'] }), HERE)).toBeDefined()
+  expect(await oauth.authenticate(await issuer.token({ aud: HERE }), HERE)).toBeUndefined()
+})
+
+test('with scopes in the configuration a token that has them all opens everything, and another one nothing', async () => {
+  const oauth = accepting({ scopes: ['read', 'use'] })
+  const scopesOf = async (claims: Record<string, unknown>) =>
+    (await oauth.authenticate(await issuer.token({ aud: HERE, ...claims }), HERE))?.scopes.size
+
+  expect(await scopesOf({ scope: 'use other read' })).toBe(6)
+  expect(await scopesOf({ scope: null, scp: ['read', 'use'] })).toBe(6)
+  expect(await scopesOf({ scope: 'use skills' })).toBe(0)
+})
+
+test('a token ends when it says so, for what goes on in its name too', async () => {
+  const oauth = accepting()
+  const token = await issuer.token({ aud: HERE, exp: Math.floor(clock.now().getTime() / 1000) + 60 })
+  const principal = await oauth.authenticate(token, HERE)
+
+  expect(principal?.isOver?.()).toBe(false)
+  await clock.advance(70_000)
+
+  expect(principal?.isOver?.()).toBe(true)
+  expect(await oauth.authenticate(token, HERE)).toBeUndefined()
+})
+
+test('the issuer is asked when the first token comes, and not again for the next ones', async () => {
+  const oauth = accepting()
+  expect(issuer.asked).toEqual([])
+
+  for (let at = 0; at < 20; at += 1) await oauth.authenticate(await issuer.token({ aud: HERE }), HERE)
+
+  expect(issuer.asked).toEqual(['/.well-known/oauth-authorization-server', '/keys'])
+})
+
+test('a new key is found when a token comes that it signed, and unknown keys do not have the issuer asked each time', async () => {
+  const oauth = accepting()
+  await oauth.authenticate(await issuer.token({ aud: HERE }), HERE)
+  await issuer.rotate()
+  await clock.advance(10_000)
+
+  const principal = await oauth.authenticate(await issuer.token({ aud: HERE }), HERE)
+
+  expect(principal?.id).toBe('oauth:ada')
+  const asked = issuer.asked.length
+  await using other = await TokenIssuer.start()
+  for (let at = 0; at < 20; at += 1) {
+    expect(await oauth.authenticate(await other.token({ iss: issuer.url, aud: HERE }), HERE)).toBeUndefined()
+  }
+  expect(issuer.asked.length).toBe(asked)
+})
+
+test('a key that the issuer took back lets nobody in once it was asked again, which is within five minutes', async () => {
+  const oauth = accepting()
+  const old = await issuer.token({ aud: HERE, exp: Math.floor(clock.now().getTime() / 1000) + 3_600 })
+  await oauth.authenticate(old, HERE)
+  await issuer.rotate()
+  await clock.advance(300_001)
+  await oauth.authenticate(old, HERE)
+
+  await expect.poll(async () => oauth.authenticate(old, HERE)).toBeUndefined()
+})
+
+test('while the issuer is down its keys are kept, and one line says so', async () => {
+  const oauth = accepting()
+  const token = await issuer.token({ aud: HERE, exp: Math.floor(clock.now().getTime() / 1000) + 86_400 })
+  await oauth.authenticate(token, HERE)
+  issuer.failure = 503
+
+  for (let hour = 0; hour < 5; hour += 1) {
+    await clock.advance(3_600_000)
+    const asked = issuer.asked.length
+    expect((await oauth.authenticate(token, HERE))?.id).toBe('oauth:ada')
+    await expect.poll(() => issuer.asked.length).toBe(asked + 1)
+  }
+
+  expect(logged.split('\n').filter((line) => line.includes('issuer-not-asked'))).toHaveLength(1)
+  expect(logged).toContain('it answers 503')
+  expect(logged).not.toContain(token)
+})
+
+test('nobody gets in while the keys are not known, and an issuer that is down is not asked for each token', async () => {
+  const oauth = accepting()
+  issuer.failure = 500
+  const token = await issuer.token({ aud: HERE })
+
+  for (let at = 0; at < 20; at += 1) expect(await oauth.authenticate(token, HERE)).toBeUndefined()
+  expect(issuer.asked).toHaveLength(1)
+  issuer.failure = undefined
+  await clock.advance(10_000)
+
+  expect(await oauth.authenticate(token, HERE)).toBeDefined()
+  expect(logged).toContain('recovered')
+})
+
+test.each<[string, Record<string, unknown>, string]>([
+  ['of another issuer', { issuer: 'https://other.example.com' }, 'its metadata is of another issuer'],
+  [
+    'that has its keys elsewhere in clear',
+    { jwks_uri: 'http://192.0.2.1/keys' },
+    'its keys are not at an https address',
+  ],
+  ['without keys', { jwks_uri: undefined }, 'its metadata cannot be read'],
+  ['that never ends', { more: 'x'.repeat(300_000) }, 'its answer is over 262144 bytes'],
+])('metadata is refused %s', async (_, metadata, why) => {
+  const oauth = accepting()
+  issuer.metadata = metadata
+
+  expect(await oauth.authenticate(await issuer.token({ aud: HERE }), HERE)).toBeUndefined()
+  expect(logged).toContain(why)
+})
+
+test('a key of the issuer that nobody can use lets nobody in, and keeps nobody from the others', async () => {
+  const oauth = accepting()
+  issuer.also = [{ kty: 'RSA', kid: 'small', alg: 'RS256', n: 'AQAB', e: 'AQAB' }, { kty: 'unheard-of' }]
+  const token = await issuer.token({ aud: HERE })
+  const head = Buffer.from('{"alg":"RS256","kid":"small"}').toString('base64url')
+
+  expect(await oauth.authenticate(token.replace(/^[^.]+/, head), HERE)).toBeUndefined()
+  expect(await oauth.authenticate(token, HERE)).toBeDefined()
+})
