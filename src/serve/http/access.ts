@@ -41,6 +41,7 @@ export class Access {
   /** By the token in the `Authorization` header, the one place where a client of MCP may put it. */
   async decide(request: IncomingMessage, scope: Scope): Promise<Decision> {
     if (hasTokenInQuery(request.url ?? '')) return this.#denied(400, scope, 'invalid_request', IN_QUERY)
+    if (request.headers.authorization === undefined) return this.#judge(undefined, scope, bearerToken)
     // Node would take the first of several, a proxy before us perhaps the last.
     const given = request.headersDistinct['authorization'] ?? []
     if (given.length > 1)
