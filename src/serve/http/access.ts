@@ -46,6 +46,7 @@ export class Access {
   async decide(request: IncomingMessage, scope: Scope): Promise<Decision> {
     if (this.#rules.open?.has(scope) === true) return ANYBODY
     if (hasTokenInQuery(request.url ?? '')) return this.#denied(400, scope, 'invalid_request', IN_QUERY)
+    if (request.headers.authorization === undefined) return this.#judge(undefined, scope, bearerToken)
     // Node would take the first of several, a proxy before us perhaps the last.
     const given = request.headersDistinct['authorization'] ?? []
     if (given.length > 1)
