@@ -3,7 +3,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { processEnvironment, readConfig } from '../../src/daemon/config.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { untar, unzip } from '../support/unpack.ts'
-import { EXACT, KINDS, digestOf, expectInvalidParams, expectNotFound, itemsOf, openScene, walkPages } from './peers.ts'
+import {
+  EXACT,
+  KINDS,
+  digestOf,
+  expectInvalidParams,
+  expectNotFound,
+  inOrder,
+  itemsOf,
+  openScene,
+  walkPages,
+} from './peers.ts'
 import type { Scene } from './peers.ts'
 import { INDEX, openSmall, readBytes, readJson, readText, skillOf } from './small.ts'
 
@@ -65,6 +75,14 @@ describe('archives of FX', () => {
       }
     },
   )
+
+  test('the files of an archive are in the order of the bytes of their paths', async () => {
+    const members = await unzip(await readBytes(scene.of('M'), `${scene.root('pdf-processing')}.zip`))
+
+    const paths = [...members.keys()]
+    expect(paths.slice(0, 3)).toEqual(['.hidden.md', 'SKILL.md', 'assets/logo.png'])
+    expect(paths).toEqual(inOrder(paths, (path) => path))
+  })
 
   test('C124: a hub elsewhere, of another clone, has the same archives to the byte', async () => {
     const first = await readText(scene.of('M'), INDEX)
