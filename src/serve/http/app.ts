@@ -1,3 +1,4 @@
+import { Answers } from '../mcp/answers.ts'
 import { buildServer } from '../mcp/core.ts'
 import { eventsOf } from '../mcp/events.ts'
 import { Hub } from '../mcp/hub.ts'
@@ -14,6 +15,7 @@ import { LegacyEdge } from './mcp-legacy.ts'
 import { ModernEdge } from './mcp-modern.ts'
 import { Sessions } from './sessions.ts'
 import type { SessionLimits } from './sessions.ts'
+import { Shortcut } from './shortcut.ts'
 import type { WebhookEndpoint } from './webhook.ts'
 
 /** Where to listen, what to bear, and whom to tell of errors. The host is a loopback address or name. */
@@ -47,6 +49,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   const endpoint = new McpEndpoint(
     new ModernEdge(modern, serving.registry, hub, streams),
     new LegacyEdge(legacy, sessions, streams),
+    new Shortcut(new Answers(serving), sessions),
     options.limits.bodyBytes,
   )
   const routes: Routes = {

@@ -10,7 +10,7 @@ import type { EventStreams } from './event-stream.ts'
 import { sendError, sendJson, sendJsonText, sendStatus } from './send.ts'
 import type { Session, Sessions } from './sessions.ts'
 
-const SESSION_HEADER = 'mcp-session-id'
+export const SESSION_HEADER = 'mcp-session-id'
 
 /** A batch is a thing of 2025-03-26; so many requests may come in one. */
 const MAX_BATCH = 100

@@ -5,16 +5,19 @@ import { jsonBody } from './body.ts'
 import type { LegacyEdge } from './mcp-legacy.ts'
 import type { ModernEdge } from './mcp-modern.ts'
 import { sendError } from './send.ts'
+import type { Shortcut } from './shortcut.ts'
 
 /** The one endpoint of both eras. What the body says decides the era; headers only have to agree with it. */
 export class McpEndpoint {
   readonly #modern: ModernEdge
   readonly #legacy: LegacyEdge
+  readonly #shortcut: Shortcut
   readonly #bodyBytes: number
 
-  constructor(modern: ModernEdge, legacy: LegacyEdge, bodyBytes: number) {
+  constructor(modern: ModernEdge, legacy: LegacyEdge, shortcut: Shortcut, bodyBytes: number) {
     this.#modern = modern
     this.#legacy = legacy
+    this.#shortcut = shortcut
     this.#bodyBytes = bodyBytes
   }
 
@@ -37,6 +40,7 @@ export class McpEndpoint {
     }
     const body = await jsonBody(request, this.#bodyBytes)
     if (!body.ok) return refuseBody(response, body.why, this.#bodyBytes)
+    if (await this.#shortcut.answer(body.json, request, response)) return
     const route = classifyInboundRequest({ httpMethod: 'POST', ...standardHeaders(request), body: body.json })
     switch (route.kind) {
       case 'reject':

@@ -6,8 +6,13 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
 }
 
 /** Answers with JSON that is text already, in one write with its length: three small writes cost as much as making it. */
-export function sendJsonText(response: ServerResponse, status: number, text: string, headers: Headers = {}): void {
-  const body = Buffer.from(text)
+export function sendJsonText(
+  response: ServerResponse,
+  status: number,
+  text: string | Buffer,
+  headers: Headers = {},
+): void {
+  const body = typeof text === 'string' ? Buffer.from(text) : text
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': body.length, ...headers })
   response.end(body)
 }
