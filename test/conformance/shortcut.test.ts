@@ -7,8 +7,8 @@ import { serve } from '../support/served.ts'
 import type { Served } from '../support/served.ts'
 import { EXACT, itemsOf, walkPages } from './peers.ts'
 
-// Some answers are text before they are asked for and never see the core of the SDK. A request with a param that nobody
-// knows is answered by the core: so each request is asked twice, once with such a param, and nothing may tell the two apart.
+// Plain requests are not classified by the SDK, and some are answered past its core with text that is there already. So each
+// request is asked twice, once with something in it that makes it less than plain: nothing may tell the two answers apart.
 
 let fixture: Fixture
 let served: Served
@@ -46,11 +46,24 @@ async function ask({ headers, body }: Asked): Promise<unknown> {
   return { status: response.status, headers: rest, text: await response.text() }
 }
 
+/** With a param that nobody knows and, where there can be more in it, a `_meta` that is too long to be known. */
 function throughTheCore({ headers, body }: Asked): Asked {
-  const { params } = body
-  if (params !== undefined && (typeof params !== 'object' || params === null || Array.isArray(params)))
-    return { headers, body }
-  return { headers, body: { ...body, params: { ...params, unknown: true } } }
+  const { params = {} } = body
+  if (!isObject(params)) return { headers, body }
+  const { _meta: meta = {} } = params
+  // A modern request without one is told so, which is no answer to one that has it.
+  const isLegacy = /^202[45]-/.test(headers['mcp-protocol-version'] ?? '2025-03-26')
+  const padded = isObject(meta) && (isLegacy || meta === params['_meta'])
+  return {
+    headers,
+    body: { ...body, params: { ...params, unknown: true, ...(padded && { _meta: { ...meta, padding: PADDING } }) } },
+  }
+}
+
+const PADDING = 'x'.repeat(2_048)
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 const JSON_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }

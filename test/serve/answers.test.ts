@@ -21,7 +21,7 @@ async function answersFrom(read: ReadFile) {
   const answers = new Answers({ registry, read, pages: { entries: 10, bytes: 2 ** 20 }, cache })
   const ask = async (method: string, params: object, era: 'legacy' | 'modern' = 'legacy'): Promise<any> => {
     const pieces = await answers.resultOf(method, { ...params }, era)
-    return pieces && JSON.parse(Buffer.concat(pieces.map((piece) => Buffer.from(piece))).toString())
+    return pieces && JSON.parse(Buffer.concat(pieces).toString())
   }
   return { ask, publishNext: () => registry.publish(next!) }
 }

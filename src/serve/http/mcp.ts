@@ -4,6 +4,7 @@ import type { InboundLadderRejection } from '@modelcontextprotocol/server'
 import { jsonBody } from './body.ts'
 import type { LegacyEdge } from './mcp-legacy.ts'
 import type { ModernEdge } from './mcp-modern.ts'
+import { PlainRequests, routeOf } from './plain-request.ts'
 import { sendError } from './send.ts'
 import type { Shortcut } from './shortcut.ts'
 
@@ -12,6 +13,7 @@ export class McpEndpoint {
   readonly #modern: ModernEdge
   readonly #legacy: LegacyEdge
   readonly #shortcut: Shortcut
+  readonly #plain = new PlainRequests()
   readonly #bodyBytes: number
 
   constructor(modern: ModernEdge, legacy: LegacyEdge, shortcut: Shortcut, bodyBytes: number) {
@@ -40,8 +42,12 @@ export class McpEndpoint {
     }
     const body = await jsonBody(request, this.#bodyBytes)
     if (!body.ok) return refuseBody(response, body.why, this.#bodyBytes)
-    if (await this.#shortcut.answer(body.json, request, response)) return
-    const route = classifyInboundRequest({ httpMethod: 'POST', ...standardHeaders(request), body: body.json })
+    const plain = this.#plain.read(body.json, request.headers)
+    if (plain !== undefined && (await this.#shortcut.answer(plain, request.headers, response))) return
+    const route =
+      plain === undefined
+        ? classifyInboundRequest({ httpMethod: 'POST', ...standardHeaders(request), body: body.json })
+        : routeOf(plain)
     switch (route.kind) {
       case 'reject':
         return refuse(response, route, body.json)

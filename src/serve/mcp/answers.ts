@@ -17,7 +17,7 @@ const LISTING_BYTES = 32 * 2 ** 20
 const MAX_CONTENT_BYTES = 2 ** 20
 
 /** The `result` of an answer as JSON, in pieces. */
-type ResultText = readonly (string | Uint8Array)[]
+type ResultText = readonly Uint8Array[]
 
 /**
  * Results that are made into text once and not for each who asks: a change has all its subscribers ask at the same moment.
@@ -26,14 +26,14 @@ type ResultText = readonly (string | Uint8Array)[]
  */
 export class Answers {
   readonly #serving: Serving
-  readonly #endings: Readonly<Record<Era, { readonly read: string; readonly listing: string }>>
+  readonly #endings: Readonly<Record<Era, Endings>>
   /** By digest: the bytes that a listing promises are the same in each catalog. Only what was checked against it comes in. */
   readonly #contents = new TextCache(CONTENT_BYTES)
   #listings: Listings
 
   constructor(serving: Serving) {
     this.#serving = serving
-    this.#endings = { legacy: { read: '}', listing: '}' }, modern: modernEndings(serving) }
+    this.#endings = { legacy: endings('', ''), modern: modernEndings(serving) }
     this.#listings = listingsOf(serving.registry.catalog)
   }
 
@@ -69,7 +69,7 @@ export class Answers {
     if (content === undefined) return undefined
     const { mimeType } = describeFile(listed)
     const head = `{"contents":[{"uri":${JSON.stringify(uri)},"mimeType":${JSON.stringify(mimeType)},`
-    return [head, content, `]${this.#endings[era].read}`]
+    return [Buffer.from(head), content, this.#endings[era].read]
   }
 
   /** `"text":"…"}`: what of an answer is the same for each URI with this content. */
@@ -111,13 +111,24 @@ function withoutEnd(make: () => object): string | undefined {
   }
 }
 
+/** How a result ends. */
+interface Endings {
+  readonly read: Buffer
+  readonly listing: Buffer
+}
+
 /** What the modern era adds to a result, in the core's order: it has its own hints for `resources/read`, and ours for the rest. */
-function modernEndings({ cache }: Serving) {
-  const meta = `"_meta":${JSON.stringify(SERVER_META)}}`
+function modernEndings({ cache }: Serving): Endings {
   const { ttlMs, cacheScope } = cache
-  const hint = JSON.stringify({ ttlMs, cacheScope }).slice(1, -1)
-  return {
-    read: `,"resultType":"complete",${hint},${meta}`,
-    listing: `,${JSON.stringify(cache).slice(1, -1)},"resultType":"complete",${meta}`,
-  }
+  const hint = membersOf({ ttlMs, cacheScope })
+  const meta = membersOf({ _meta: SERVER_META })
+  return endings(`,"resultType":"complete",${hint},${meta}`, `,${membersOf(cache)},"resultType":"complete",${meta}`)
+}
+
+function endings(ofRead: string, ofListing: string): Endings {
+  return { read: Buffer.from(`]${ofRead}}`), listing: Buffer.from(`${ofListing}}`) }
+}
+
+function membersOf(value: object): string {
+  return JSON.stringify(value).slice(1, -1)
 }
