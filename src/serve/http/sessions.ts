@@ -56,8 +56,8 @@ export class Session implements Subscriber, Subscriptions {
     this.#hub.unsubscribe(this, asked, canonical)
   }
 
-  updated(uri: string): void {
-    this.#send(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } }))
+  updated(_uri: string, message: string): void {
+    this.#send(message)
   }
 
   listChanged(): void {
