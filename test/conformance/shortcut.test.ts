@@ -22,9 +22,9 @@ beforeAll(async () => {
   const peer = await modernHttp(served.url)
   const pages = await walkPages(peer, 'skills/list')
   cursors = pages.flatMap(({ nextCursor }) => nextCursor ?? [])
-  // Of the skills at the limits a few files are enough.
+  // A few files of each skill are enough.
   uris = itemsOf(pages)
-    .flatMap(({ resources }) => resources.slice(0, 12).map(({ uri }: { uri: string }) => uri))
+    .flatMap(({ resources }) => resources.slice(0, 3).map(({ uri }: { uri: string }) => uri))
     .flatMap((uri: string) => [uri, uri.slice(0, uri.lastIndexOf('/'))])
   const client = await legacyHttp(served.url)
   session = client.session
@@ -76,7 +76,7 @@ function modern(method: string, params: Record<string, unknown>, id: unknown = 1
       ...JSON_HEADERS,
       'mcp-protocol-version': REVISION,
       'mcp-method': method,
-      ...(name && { 'mcp-name': String(uri) }),
+      ...(name && { 'mcp-name': uri }),
     },
     body: { jsonrpc: '2.0', id, method, params: { _meta: META, ...params } },
   }
@@ -91,7 +91,7 @@ function legacy(method: string, params: object | undefined, id: unknown = 1): As
 
 test('a resource is answered with the same bytes as by the core, in both eras, asked once and again', async () => {
   for (const uri of new Set(uris)) {
-    for (const method of ['resources/read', 'skills/get']) {
+    for (const method of uri.endsWith('/SKILL.md') ? ['resources/read', 'skills/get'] : ['resources/read']) {
       for (const asked of [modern(method, { uri }), legacy(method, { uri })]) {
         const expected = await ask(throughTheCore(asked))
 
@@ -219,17 +219,12 @@ test('no request of any shape is answered otherwise than by the core', async () 
       era: fc.constantFrom('modern', 'legacy'),
       odd: fc.nat(9),
     })
-    .map(({ method, params, id, meta, header: [name, value], era, odd }): Asked => {
-      const whole =
-        era === 'modern' ? modern(method, { _meta: meta, ...params }, id) : legacy(method, params ?? undefined, id)
-      if (odd < 4) {
-        const { [name]: _, ...others } = whole.headers
-        return { ...whole, headers: { ...others, ...(value !== undefined && { [name]: value }) } }
-      }
-      if (odd === 4) return { ...whole, body: { ...whole.body, more: 1 } }
-      if (odd === 5) return { ...whole, body: { ...whole.body, jsonrpc: '1.0' } }
-      return whole
-    })
+    .map(({ method, params, id, meta, era, ...more }) =>
+      oddly(
+        era === 'modern' ? modern(method, { _meta: meta, ...params }, id) : legacy(method, params ?? undefined, id),
+        more,
+      ),
+    )
 
   await fc.assert(
     fc.asyncProperty(asked, async (one) => {
@@ -237,6 +232,18 @@ test('no request of any shape is answered otherwise than by the core', async () 
 
       expect(await ask(one)).toEqual(expected)
     }),
-    { numRuns: 1_000 },
+    { numRuns: 600 },
   )
 })
+
+/** Six in ten are asked with something that is not as it should be. */
+function oddly(
+  { headers, body }: Asked,
+  { odd, header: [name, value] }: { odd: number; header: readonly [string, string | undefined] },
+): Asked {
+  if (odd === 4) return { headers, body: { ...body, more: 1 } }
+  if (odd === 5) return { headers, body: { ...body, jsonrpc: '1.0' } }
+  if (odd > 5) return { headers, body }
+  const { [name]: _, ...others } = headers
+  return { headers: value === undefined ? others : { ...others, [name]: value }, body }
+}

@@ -43,7 +43,7 @@ export class McpEndpoint {
     const body = await jsonBody(request, this.#bodyBytes)
     if (!body.ok) return refuseBody(response, body.why, this.#bodyBytes)
     const plain = this.#plain.read(body.json, request.headers)
-    if (plain !== undefined && (await this.#shortcut.answer(plain, request.headers, response))) return
+    if (plain !== undefined && (await this.#shortcut.answer(plain, undefined, request.headers, response))) return
     const route =
       plain === undefined
         ? classifyInboundRequest({ httpMethod: 'POST', ...standardHeaders(request), body: body.json })

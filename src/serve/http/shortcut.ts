@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Answers } from '../mcp/answers.ts'
+import type { Principal } from '../principal.ts'
 import { SESSION_HEADER } from './mcp-legacy.ts'
 import type { PlainRequest } from './plain-request.ts'
 import { sendJsonPieces } from './send.ts'
@@ -19,7 +20,14 @@ export class Shortcut {
   }
 
   /** Whether the request was answered; nothing was done if not. */
-  async answer(request: PlainRequest, headers: IncomingHttpHeaders, response: ServerResponse): Promise<boolean> {
+  async answer(
+    request: PlainRequest,
+    principal: Principal | undefined,
+    headers: IncomingHttpHeaders,
+    response: ServerResponse,
+  ): Promise<boolean> {
+    // What may depend on who asks is the core's to say.
+    if (principal !== undefined) return false
     if (!Object.hasOwn(PARAMS, request.method) || !this.#isAdmitted(request, headers)) return false
     const result = await this.#answers.resultOf(request.method, request.params, request.era)
     if (result === undefined) return false
