@@ -4,6 +4,7 @@ import { availableParallelism, loadavg } from 'node:os'
 import { measureFirstSync } from './first-sync.ts'
 import { measureNotify } from './notify.ts'
 import { measurePoll } from './poll.ts'
+import { measureServe } from './serve.ts'
 import { extentOf, tableOf } from './table.ts'
 
 // Every figure, in one table and, with each sample, in results.json. A missed target is told, and fails nothing: what is
@@ -11,7 +12,12 @@ import { extentOf, tableOf } from './table.ts'
 
 const extent = extentOf(process.argv)
 const before = machine()
-const figures = [...(await measurePoll(extent)), ...(await measureFirstSync(extent)), ...(await measureNotify(extent))]
+const figures = [
+  ...(await measurePoll(extent)),
+  ...(await measureFirstSync(extent)),
+  ...(await measureNotify(extent)),
+  ...(await measureServe(extent)),
+]
 const results = { at: new Date().toISOString(), ...extent, before, after: machine(), figures }
 await writeFile(new URL('./results.json', import.meta.url), `${JSON.stringify(results, null, 2)}\n`)
 console.log(`\n${tableOf(figures)}\n\nload ${before.load} before, ${results.after.load} after; ${before.cores} cores`)

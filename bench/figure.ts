@@ -1,4 +1,4 @@
-/** Milliseconds by name, of one round. */
+/** What was measured in one round, by name: milliseconds, if a figure does not say otherwise. */
 export type Times = Readonly<Record<string, number>>
 
 /** One line of the table: what is ours against what it is measured by, in the same rounds. */
@@ -9,7 +9,11 @@ export interface Figure {
   /** The median of the rounds' own ratios: a load that comes and goes weighs on both sides of a round. */
   readonly ratio: number
   readonly target?: number
+  /** Of the medians and samples. */
+  readonly unit: Unit
 }
+
+export type Unit = 'ms' | 'KiB'
 
 export interface Series {
   readonly what: string
@@ -48,6 +52,7 @@ export function figureOf(
   all: readonly Times[],
   [ours, reference]: readonly [string, string],
   target?: number,
+  unit: Unit = 'ms',
 ): Figure {
   return {
     name,
@@ -55,6 +60,7 @@ export function figureOf(
     reference: seriesOf(reference, all),
     ratio: median(all.map((times) => timeOf(times, ours) / timeOf(times, reference))),
     ...(target !== undefined && { target }),
+    unit,
   }
 }
 

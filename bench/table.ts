@@ -29,10 +29,10 @@ export function extentOf(args: readonly string[]): Extent {
   return { quick: args.includes('--quick') }
 }
 
-function rowOf({ name, ours, reference, ratio, target }: Figure): string[] {
+function rowOf({ name, ours, reference, ratio, target, unit }: Figure): string[] {
   return [
     name,
-    ...[ours, reference].flatMap(({ what, median }) => [`${median.toFixed(1).padStart(7)} ms`, what]),
+    ...[ours, reference].flatMap(({ what, median }) => [`${median.toFixed(1).padStart(7)} ${unit}`, what]),
     ratio.toFixed(2).padStart(5),
     target === undefined ? '-' : `<= ${target.toFixed(1)}`,
     target === undefined ? '' : ratio <= target ? 'met' : 'MISSED',

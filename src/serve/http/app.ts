@@ -1,3 +1,4 @@
+import { Answers } from '../mcp/answers.ts'
 import { listenForEvents } from '../mcp/events.ts'
 import { Hub } from '../mcp/hub.ts'
 import type { Serving } from '../mcp/methods.ts'
@@ -25,6 +26,7 @@ import { RateLimit } from './rate-limit.ts'
 import type { Rate } from './rate-limit.ts'
 import { Sessions } from './sessions.ts'
 import type { SessionLimits } from './sessions.ts'
+import { Shortcut } from './shortcut.ts'
 import { webRoutes } from './web.ts'
 import type { WebOptions } from './web.ts'
 import type { WebhookEndpoint } from './webhook.ts'
@@ -77,6 +79,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   const endpoint = new McpEndpoint(
     new ModernEdge(new ScopedCore(serving, 'modern'), serving, hub, streams),
     new LegacyEdge(new ScopedCore(serving, 'legacy'), sessions, streams),
+    new Shortcut(new Answers(serving), sessions),
     options.limits.bodyBytes,
   )
   const { oauth, names } = options

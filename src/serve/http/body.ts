@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { ClientGone } from './disconnected.ts'
 
 /** A body of a request, or why it was not read to its end. */
 export type Body =
@@ -19,13 +20,24 @@ export async function readBody(
   take: (bytes: Buffer) => void,
 ): Promise<boolean> {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return false
+  if (request.destroyed) throw new ClientGone()
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>()
   let bytes = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  const onEnd = (): void => resolve(true)
+  const onClose = (): void => reject(new ClientGone())
+  const onData = (chunk: Buffer): void => {
     bytes += chunk.length
-    if (bytes > maxBytes) return false
-    take(chunk)
+    if (bytes <= maxBytes) return take(chunk)
+    request.pause()
+    resolve(false)
   }
-  return true
+  // Listeners, since an iterator costs as much as an answer. A stream outlives its request: they must not keep the body.
+  request.on('data', onData).on('end', onEnd).on('error', reject).on('close', onClose)
+  try {
+    return await promise
+  } finally {
+    request.off('data', onData).off('end', onEnd).off('error', reject).off('close', onClose)
+  }
 }
 
 function parsed(text: string): Body {

@@ -72,8 +72,10 @@ class StreamSubscriber implements Subscriber {
     this.#notify('notifications/subscriptions/acknowledged', { notifications })
   }
 
-  updated(uri: string): void {
-    this.#notify('notifications/resources/updated', { uri })
+  updated(_uri: string, message: string): void {
+    // The one thing that is not the same for all goes in before the two braces that end it.
+    const meta = `,"_meta":{"${SUBSCRIPTION_ID_META_KEY}":${JSON.stringify(this.#id)}}`
+    this.#stream.send(`${message.slice(0, -2)}${meta}}}`)
   }
 
   listChanged(): void {

@@ -13,7 +13,7 @@ import { sendError, sendJson, sendJsonText, sendStatus } from './send.ts'
 import type { Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
-const SESSION_HEADER = 'mcp-session-id'
+export const SESSION_HEADER = 'mcp-session-id'
 
 /** A batch is a thing of 2025-03-26; so many requests may come in one. */
 const MAX_BATCH = 100

@@ -5,17 +5,22 @@ import type { Principal } from '../principal.ts'
 import { jsonBody } from './body.ts'
 import type { LegacyEdge } from './mcp-legacy.ts'
 import type { ModernEdge } from './mcp-modern.ts'
+import { PlainRequests, routeOf } from './plain-request.ts'
 import { sendError } from './send.ts'
+import type { Shortcut } from './shortcut.ts'
 
 /** The one endpoint of both eras. What the body says decides the era; headers only have to agree with it. */
 export class McpEndpoint {
   readonly #modern: ModernEdge
   readonly #legacy: LegacyEdge
+  readonly #shortcut: Shortcut
+  readonly #plain = new PlainRequests()
   readonly #bodyBytes: number
 
-  constructor(modern: ModernEdge, legacy: LegacyEdge, bodyBytes: number) {
+  constructor(modern: ModernEdge, legacy: LegacyEdge, shortcut: Shortcut, bodyBytes: number) {
     this.#modern = modern
     this.#legacy = legacy
+    this.#shortcut = shortcut
     this.#bodyBytes = bodyBytes
   }
 
@@ -38,7 +43,12 @@ export class McpEndpoint {
     }
     const body = await jsonBody(request, this.#bodyBytes)
     if (!body.ok) return refuseBody(response, body.why, this.#bodyBytes)
-    const route = classifyInboundRequest({ httpMethod: 'POST', ...standardHeaders(request), body: body.json })
+    const plain = this.#plain.read(body.json, request.headers)
+    if (plain !== undefined && (await this.#shortcut.answer(plain, principal, request.headers, response))) return
+    const route =
+      plain === undefined
+        ? classifyInboundRequest({ httpMethod: 'POST', ...standardHeaders(request), body: body.json })
+        : routeOf(plain)
     switch (route.kind) {
       case 'reject':
         return refuse(response, route, body.json)

@@ -1,5 +1,6 @@
 import { MAX_SUBSCRIPTIONS } from '../mcp/caller.ts'
 import type { Subscriptions } from '../mcp/caller.ts'
+import { updateOf } from '../mcp/hub.ts'
 import type { Hub, Subscriber } from '../mcp/hub.ts'
 import { noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
 import type { EventStream } from './event-stream.ts'
@@ -107,8 +108,8 @@ export class Session implements Subscriber, Subscriptions {
     if (this.#forget(asked)) this.#append({ kind: 'unsubscribed', key: this.key, asked })
   }
 
-  updated(uri: string): void {
-    if (this.#isReached) this.#stream?.send(updateOf(uri))
+  updated(uri: string, message: string): void {
+    if (this.#isReached) this.#stream?.send(message)
     else this.#missed.add(uri)
   }
 
@@ -208,15 +209,10 @@ export class Session implements Subscriber, Subscriptions {
   }
 }
 
-function updateOf(uri: string): string {
-  return JSON.stringify({ jsonrpc: '2.0', method: UPDATED, params: { uri } })
-}
-
 /** Of an update that is told already, the URI. */
 function uriOf(update: string): string {
   const { params }: { params: { uri: string } } = JSON.parse(update)
   return params.uri
 }
 
-const UPDATED = 'notifications/resources/updated'
 const LIST_CHANGED = '{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}'

@@ -2,8 +2,8 @@ import type { Events } from './events.ts'
 
 /** One place that notifications go to: a session, or one listen stream. */
 export interface Subscriber {
-  /** `uri` as this subscriber wrote it. */
-  updated(uri: string): void
+  /** `uri` as this subscriber wrote it, and the notification that says so: one text for all who wrote it alike. */
+  updated(uri: string, message: string): void
   listChanged(): void
 }
 
@@ -52,9 +52,8 @@ export class Hub {
   /** Tells each subscriber each of its URIs once. */
   tell(events: Events): void {
     for (const uri of events.updated) {
-      for (const [subscriber, spellings] of this.#byUri.get(uri) ?? []) {
-        for (const asked of spellings) subscriber.updated(asked)
-      }
+      const subscribers = this.#byUri.get(uri)
+      if (subscribers !== undefined) tellAll(subscribers)
     }
     if (events.listChanged) for (const subscriber of this.#forLists) subscriber.listChanged()
   }
@@ -66,4 +65,20 @@ const MAX_BYTES = 2 ** 28
 /** What a subscription costs, as far as it is worth counting. */
 function bytesOf(asked: string): number {
   return asked.length + 200
+}
+
+function tellAll(subscribers: ReadonlyMap<Subscriber, ReadonlySet<string>>): void {
+  const messages = new Map<string, string>()
+  for (const [subscriber, spellings] of subscribers) {
+    for (const asked of spellings) {
+      const message = messages.get(asked) ?? updateOf(asked)
+      messages.set(asked, message)
+      subscriber.updated(asked, message)
+    }
+  }
+}
+
+/** The notification of one resource, as it is without a subscription id. */
+export function updateOf(uri: string): string {
+  return JSON.stringify({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } })
 }

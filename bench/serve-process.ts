@@ -1,0 +1,59 @@
+import { Catalogs } from './catalog.ts'
+import { answerParent } from './child.ts'
+
+const { Registry } = await import('../src/serve/registry.ts')
+const { serveHttp } = await import('../src/serve/http/app.ts')
+const { formsOf } = await import('../test/support/forms.ts')
+
+// The server that is measured, in a process of its own: the HTTP side of the daemon with its limits as they are if nobody
+// sets them, over a catalog in memory. Started with the number of skills.
+
+const catalogs = new Catalogs(Number(process.argv[2]))
+const registry = new Registry()
+registry.publish(catalogs.next())
+
+/** Production has no tools yet: one that says what it was told is enough to see what a call costs around it. */
+const tool = {
+  capabilities: { tools: {} },
+  methods: (known: object) => ({
+    ...known,
+    'tools/call': (params: Readonly<Record<string, unknown>>) => ({
+      content: [{ type: 'text', text: JSON.stringify(params['arguments']) }],
+    }),
+  }),
+}
+
+const http = await serveHttp(
+  {
+    registry,
+    read: async (_, file) => catalogs.bytesOf(file.sha256),
+    pages: { entries: 1_000, bytes: 2 ** 20 },
+    cache: { ttlMs: 60_000, cacheScope: 'public' },
+    forms: formsOf(),
+    surfaces: [tool],
+  },
+  {
+    host: '127.0.0.1',
+    port: 0,
+    limits: {
+      headersMs: 10_000,
+      requestMs: 30_000,
+      connections: 10_000,
+      bodyBytes: 2 ** 20,
+      streams: 10_000,
+      keepAliveMs: 15_000,
+      sessions: { sessions: 10_000, idleMs: 2_592_000_000 },
+    },
+    now: () => performance.now(),
+    onError: (error) => console.error(error),
+  },
+)
+
+let coming = catalogs.next()
+answerParent({
+  url: () => `${http.url}/mcp`,
+  uri: () => catalogs.changing,
+  /** Makes the catalog that `publish` publishes. */
+  prepare: () => void (coming = catalogs.next()),
+  publish: () => void registry.publish(coming),
+})

@@ -1,0 +1,59 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { Answers } from '../mcp/answers.ts'
+import type { Principal } from '../principal.ts'
+import { SESSION_HEADER } from './mcp-legacy.ts'
+import type { PlainRequest } from './plain-request.ts'
+import { sendJsonPieces } from './send.ts'
+import type { Sessions } from './sessions.ts'
+
+/**
+ * The way past the core, for a plain request whose answer is text already. What its edge would refuse takes the way through
+ * that edge.
+ */
+export class Shortcut {
+  readonly #answers: Answers
+  readonly #sessions: Sessions
+
+  constructor(answers: Answers, sessions: Sessions) {
+    this.#answers = answers
+    this.#sessions = sessions
+  }
+
+  /** Whether the request was answered; nothing was done if not. */
+  async answer(
+    request: PlainRequest,
+    principal: Principal | undefined,
+    headers: IncomingHttpHeaders,
+    response: ServerResponse,
+  ): Promise<boolean> {
+    if (!Object.hasOwn(PARAMS, request.method) || !this.#isAdmitted(request, principal, headers)) return false
+    const result = await this.#answers.resultOf(request.method, request.params, {
+      era: request.era,
+      ...(principal !== undefined && { principal }),
+    })
+    if (result === undefined) return false
+    const ending = Buffer.from(`,"jsonrpc":"2.0","id":${JSON.stringify(request.id)}}`)
+    sendJsonPieces(response, 200, [BEGINNING, ...result, ending])
+    return true
+  }
+
+  #isAdmitted(
+    { era, method, params }: PlainRequest,
+    principal: Principal | undefined,
+    headers: IncomingHttpHeaders,
+  ): boolean {
+    for (const name of Object.keys(params)) if (name !== PARAMS[method]) return false
+    if (era === 'modern') return method !== 'resources/read' || headers['mcp-name'] === params['uri']
+    const session = headers[SESSION_HEADER]
+    return typeof session === 'string' && this.#sessions.find(session, principal?.id) !== undefined
+  }
+}
+
+const BEGINNING = Buffer.from('{"result":')
+
+/** What is answered so, and the one param that it may have. */
+const PARAMS: Readonly<Record<string, string>> = {
+  'resources/read': 'uri',
+  'skills/get': 'uri',
+  'skills/list': 'cursor',
+}

@@ -1,0 +1,145 @@
+import type { Catalog, CatalogFile } from '../../sync/model/catalog.ts'
+import { contentOf } from '../content.ts'
+import type { CacheHint, Caller } from './caller.ts'
+import { SERVER_META } from './listen-result.ts'
+import type { Serving } from './methods.ts'
+import type { Params } from './params.ts'
+import { describeFile } from './resources.ts'
+import { RpcError } from './rpc-error.ts'
+import { getSkill, listSkills } from './skills.ts'
+import { TextCache } from './text-cache.ts'
+
+/** What is read most is held as text: the contents of files, and what is said of skills. */
+const CONTENT_BYTES = 64 * 2 ** 20
+const LISTING_BYTES = 32 * 2 ** 20
+
+/** A larger file costs more to send than to make ready. */
+const MAX_CONTENT_BYTES = 2 ** 20
+
+/** The `result` of an answer as JSON, in pieces. */
+type ResultText = readonly Uint8Array[]
+
+/**
+ * Results that are made into text once and not for each who asks: a change has all its subscribers ask at the same moment.
+ * They are those that the core makes, byte by byte. What is not simply there is left to it: refusals, other spellings of a
+ * URI, whatever a surface adds.
+ */
+export class Answers {
+  readonly #serving: Serving
+  /** What depends on who asks is nothing to be kept for others. */
+  readonly #endings: { readonly legacy: Endings; readonly modern: Endings; readonly modernPrivate: Endings }
+  /** By digest: the bytes that a listing promises are the same in each catalog. Only what was checked against it comes in. */
+  readonly #contents = new TextCache(CONTENT_BYTES)
+  #listings: Listings
+
+  constructor(serving: Serving) {
+    this.#serving = serving
+    this.#endings = {
+      legacy: endings('', ''),
+      modern: modernEndings(serving.cache),
+      modernPrivate: modernEndings({ ...serving.cache, cacheScope: 'private' }),
+    }
+    this.#listings = listingsOf(serving.registry.catalog)
+  }
+
+  /** Undefined where the core is to be asked. */
+  async resultOf(method: string, params: Params, caller: Caller): Promise<ResultText | undefined> {
+    const { catalog } = this.#serving.registry
+    const { uri, cursor } = params
+    const ending = this.#endingsFor(caller)
+    switch (method) {
+      case 'resources/read':
+        return typeof uri === 'string' ? this.#read(catalog, uri, ending) : undefined
+      case 'skills/get':
+        if (typeof uri !== 'string' || fileAt(catalog, uri) === undefined) return undefined
+        return this.#listing(catalog, `get ${uri}`, () => getSkill(catalog, params), ending)
+      case 'skills/list':
+        if (cursor !== undefined && typeof cursor !== 'string') return undefined
+        return this.#listing(
+          catalog,
+          cursor === undefined ? 'list' : `list ${cursor}`,
+          () => listSkills(catalog, params, this.#serving.pages),
+          ending,
+        )
+      default:
+        return undefined
+    }
+  }
+
+  #endingsFor({ era, principal }: Caller): Endings {
+    if (era === 'legacy') return this.#endings.legacy
+    return principal === undefined ? this.#endings.modern : this.#endings.modernPrivate
+  }
+
+  async #read(catalog: Catalog, uri: string, ending: Endings): Promise<ResultText | undefined> {
+    const listed = fileAt(catalog, uri)
+    if (listed === undefined || listed.file.size > MAX_CONTENT_BYTES) return undefined
+    // With the size, which the listing promises as well.
+    const key = `${listed.file.sha256} ${listed.file.size}`
+    const content = this.#contents.get(key) ?? (await this.#contents.add(key, () => this.#verified(listed)))
+    if (content === undefined) return undefined
+    const { mimeType } = describeFile(listed)
+    const head = `{"contents":[{"uri":${JSON.stringify(uri)},"mimeType":${JSON.stringify(mimeType)},`
+    return [Buffer.from(head), content, ending.read]
+  }
+
+  /** `"text":"…"}`: what of an answer is the same for each URI with this content. */
+  async #verified(listed: CatalogFile): Promise<string | undefined> {
+    const content = await contentOf(listed, this.#serving.read)
+    return content && JSON.stringify(content).slice(1)
+  }
+
+  async #listing(catalog: Catalog, key: string, make: () => object, ending: Endings): Promise<ResultText | undefined> {
+    if (this.#listings.catalog !== catalog) this.#listings = listingsOf(catalog)
+    const { texts } = this.#listings
+    const listing = texts.get(key) ?? (await texts.add(key, async () => withoutEnd(make)))
+    return listing && [listing, ending.listing]
+  }
+}
+
+/** What was said of the skills of one catalog, and goes with it. */
+interface Listings {
+  readonly catalog: Catalog
+  readonly texts: TextCache
+}
+
+function listingsOf(catalog: Catalog): Listings {
+  return { catalog, texts: new TextCache(LISTING_BYTES) }
+}
+
+/** The file at a URI that is spelt as it is listed. */
+function fileAt(catalog: Catalog, uri: string): CatalogFile | undefined {
+  return catalog.folders.has(uri) ? undefined : catalog.files.get(uri)
+}
+
+/** A result as text, up to where its era may add to it; undefined for one that is refused. */
+function withoutEnd(make: () => object): string | undefined {
+  try {
+    return JSON.stringify(make()).slice(0, -1)
+  } catch (error) {
+    if (error instanceof RpcError) return undefined
+    throw error
+  }
+}
+
+/** How a result ends. */
+interface Endings {
+  readonly read: Buffer
+  readonly listing: Buffer
+}
+
+/** What the modern era adds to a result, in the core's order: it has its own hints for `resources/read`, and ours for the rest. */
+function modernEndings(cache: CacheHint): Endings {
+  const { ttlMs, cacheScope } = cache
+  const hint = membersOf({ ttlMs, cacheScope })
+  const meta = membersOf({ _meta: SERVER_META })
+  return endings(`,"resultType":"complete",${hint},${meta}`, `,${membersOf(cache)},"resultType":"complete",${meta}`)
+}
+
+function endings(ofRead: string, ofListing: string): Endings {
+  return { read: Buffer.from(`]${ofRead}}`), listing: Buffer.from(`${ofListing}}`) }
+}
+
+function membersOf(value: object): string {
+  return JSON.stringify(value).slice(1, -1)
+}
