@@ -4,8 +4,9 @@ import { bytesOf } from './content.ts'
 import type { ReadFile } from './content.ts'
 import { installNames } from './install-names.ts'
 import type { Registry } from './registry.ts'
-import { ZIP_LIMITS, zipOf } from './zip.ts'
-import type { ArchivedFile } from './zip.ts'
+import type { ArchiveEntry } from './tar.ts'
+import { Turns } from './turns.ts'
+import { MAX_ZIP_BYTES, MAX_ZIP_ENTRIES, zipOf } from './zip.ts'
 
 /** Agent Skills discovery 0.2.0: the version of the document. It is compared, never fetched. */
 const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
@@ -35,7 +36,7 @@ export class Discovery {
   readonly #base: string
   /** Of archives, by the digests of their skills. Those of the catalog in use alone. */
   #archives: ReadonlyMap<string, Announced> = new Map()
-  #making: Promise<unknown> = Promise.resolve()
+  readonly #making = new Turns()
   #latest: { readonly catalog: Catalog; readonly installable: Promise<Installable> } | undefined
 
   constructor({ registry, read }: { readonly registry: Registry; readonly read: ReadFile }, base: string) {
@@ -55,28 +56,25 @@ export class Discovery {
 
   /** The archive of a skill; undefined where one of its files is damaged. One is made at a time, whoever asks. */
   async archiveOf(skill: CatalogSkill): Promise<Buffer | undefined> {
-    const previous = this.#making
-    const made = previous.then(() => this.#make(skill))
-    // Who comes next waits for the end of this one, not for its success.
-    this.#making = made.catch(() => {})
-    return made
+    return this.#making.next(() => this.#make(skill))
   }
 
   async #make(skill: CatalogSkill): Promise<Buffer | undefined> {
-    const files: ArchivedFile[] = []
+    const files: ArchiveEntry[] = []
     for (const listed of skill.files) {
       const bytes = await bytesOf(listed, this.#read)
       if (bytes === undefined) return undefined
       files.push({ path: listed.file.path, executable: listed.file.executable, bytes })
     }
-    return zipOf(files)
+    // Stored: what an index announces has to be made before anybody asks for it.
+    return zipOf(files, 'stored')
   }
 
   /** What is announced of the archive of a skill, which is made where it is not known yet. */
   async announced(skill: CatalogSkill): Promise<Announced | undefined> {
     const known = this.#archives.get(skill.digest)
     if (known !== undefined) return known
-    if (skill.files.length > ZIP_LIMITS.files || skill.skill.size > ZIP_LIMITS.bytes) return undefined
+    if (skill.files.length > MAX_ZIP_ENTRIES || skill.skill.size > MAX_ZIP_BYTES) return undefined
     const archive = await this.archiveOf(skill)
     return archive && announcedOf(archive)
   }

@@ -1,69 +1,75 @@
 import { crc32 } from 'node:zlib'
+import { deflated } from './deflate.ts'
+import type { ArchiveEntry } from './tar.ts'
 
-/** A file as it stands in an archive. */
-export interface ArchivedFile {
-  /** Slash-separated. */
-  readonly path: string
-  readonly executable: boolean
-  readonly bytes: Uint8Array
-}
+/** As many as its directory counts, without the extension that holds more. */
+export const MAX_ZIP_ENTRIES = 65_535
+
+/** Above this the format wants its extension too. */
+export const MAX_ZIP_BYTES = 0xf000_0000
+
+/** How the files of an archive are held: deflating takes about a second for 16 MiB. */
+type Compression = 'stored' | 'deflated'
 
 /**
- * A zip archive of the files, in their order (APPNOTE 6.3). It holds no times and compresses nothing, so that equal files
- * make equal bytes on each machine and with each version of a compressor: its digest moves only when a file does.
+ * A zip archive of the files in the order given (APPNOTE 6.3). No extra field, and for a time the first that the format
+ * knows: equal entries give equal bytes.
  */
-export function zipOf(files: readonly ArchivedFile[]): Buffer {
-  const parts: Uint8Array[] = []
+export async function zipOf(entries: readonly ArchiveEntry[], compression: Compression): Promise<Buffer> {
+  const members: Uint8Array[] = []
   const directory: Buffer[] = []
   let offset = 0
-  for (const file of files) {
-    const name = Buffer.from(file.path)
-    const common = commonHeader(file.bytes, name.length)
-    const local = Buffer.concat([LOCAL, common, name])
-    parts.push(local, file.bytes)
-    directory.push(centralEntry(common, name, file.executable, offset))
-    offset += local.length + file.bytes.length
+  for (const entry of entries) {
+    const name = Buffer.from(entry.path, 'utf8')
+    const data = compression === 'stored' ? entry.bytes : await deflated(entry.bytes)
+    const common = commonFieldsOf(entry, name, data.length, METHODS[compression])
+    const member = [le32(0x04034b50), common, name, data]
+    members.push(...member)
+    directory.push(le32(0x02014b50), MADE_BY, common, directoryFieldsOf(entry, offset), name)
+    offset += lengthOf(member)
   }
-  const entries = Buffer.concat(directory)
-  return Buffer.concat([...parts, entries, endOf(files.length, entries.length, offset)])
+  return Buffer.concat([...members, ...directory, endOf(entries.length, lengthOf(directory), offset)])
 }
 
-/** More would take the form of zip64. */
-export const ZIP_LIMITS = { files: 0xffff, bytes: 0xf000_0000 } as const
+const METHODS: Readonly<Record<Compression, number>> = { stored: 0, deflated: 8 }
 
-/** "PK", and which kind of record follows. */
-const LOCAL = Buffer.from('PK\u0003\u0004', 'latin1')
-const CENTRAL = Buffer.from('PK\u0001\u0002', 'latin1')
-const END = Buffer.from('PK\u0005\u0006', 'latin1')
+/** 2.0 as it is made on Unix: what the upper half of the attributes means. */
+const MADE_BY = le16(0x0314)
 
-/** Version 2.0 to read it, the name in UTF-8, stored, the first of January 1980, checksum, both sizes, lengths of name and extra. */
-function commonHeader(bytes: Uint8Array, nameLength: number): Buffer {
-  const header = Buffer.alloc(26)
-  header.writeUInt16LE(20, 0)
-  header.writeUInt16LE(0x0800, 2)
-  header.writeUInt16LE(0x0021, 8)
-  header.writeUInt32LE(crc32(bytes), 10)
-  header.writeUInt32LE(bytes.length, 14)
-  header.writeUInt32LE(bytes.length, 18)
-  header.writeUInt16LE(nameLength, 22)
-  return header
+/** What is said of a file both before its bytes and in the directory at the end. */
+function commonFieldsOf({ bytes }: ArchiveEntry, name: Buffer, size: number, method: number): Buffer {
+  const needed = 20
+  const namesAreUtf8 = 0x0800
+  const [time, date] = [0, 0x0021]
+  return Buffer.concat([
+    ...[needed, namesAreUtf8, method, time, date].map(le16),
+    ...[crc32(bytes), size, bytes.byteLength].map(le32),
+    ...[name.length, 0].map(le16),
+  ])
 }
 
-function centralEntry(common: Buffer, name: Buffer, executable: boolean, offset: number): Buffer {
-  const rest = Buffer.alloc(14)
-  rest.writeUInt32LE((executable ? 0o100755 : 0o100644) * 0x1_0000, 6)
-  rest.writeUInt32LE(offset, 10)
-  return Buffer.concat([CENTRAL, MADE_BY_UNIX, common, rest, name])
+function directoryFieldsOf({ executable }: ArchiveEntry, offset: number): Buffer {
+  const [comment, disk, kind] = [0, 0, 0]
+  const mode = executable ? 0o100755 : 0o100644
+  return Buffer.concat([...[comment, disk, kind].map(le16), le32(mode * 2 ** 16), le32(offset)])
 }
 
-/** Version 2.0, whose attributes are the mode of a file. */
-const MADE_BY_UNIX = Buffer.from([20, 3])
+function endOf(entries: number, size: number, offset: number): Buffer {
+  return Buffer.concat([le32(0x06054b50), ...[0, 0, entries, entries].map(le16), ...[size, offset].map(le32), le16(0)])
+}
 
-function endOf(entries: number, bytes: number, offset: number): Buffer {
-  const end = Buffer.alloc(18)
-  end.writeUInt16LE(entries, 4)
-  end.writeUInt16LE(entries, 6)
-  end.writeUInt32LE(bytes, 8)
-  end.writeUInt32LE(offset, 12)
-  return Buffer.concat([END, end])
+function lengthOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((sum, part) => sum + part.length, 0)
+}
+
+function le16(value: number): Buffer {
+  const bytes = Buffer.alloc(2)
+  bytes.writeUInt16LE(value)
+  return bytes
+}
+
+function le32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32LE(value)
+  return bytes
 }

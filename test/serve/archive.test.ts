@@ -2,16 +2,17 @@ import { createHash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { gzipped } from '../../src/serve/mcp/deflate.ts'
-import { tarOf, ustarNameOf } from '../../src/serve/mcp/tar.ts'
-import type { ArchiveEntry } from '../../src/serve/mcp/tar.ts'
-import { zipOf } from '../../src/serve/mcp/zip.ts'
+import { gzipped } from '../../src/serve/deflate.ts'
+import { tarOf, ustarNameOf } from '../../src/serve/tar.ts'
+import type { ArchiveEntry } from '../../src/serve/tar.ts'
+import { zipOf } from '../../src/serve/zip.ts'
 import { untar, unzip } from '../support/unpack.ts'
 import type { Member } from '../support/unpack.ts'
 
 const KINDS = {
   'tar.gz': { pack: async (entries: readonly ArchiveEntry[]) => gzipped(tarOf(entries)), unpack: untar },
-  zip: { pack: zipOf, unpack: unzip },
+  zip: { pack: async (entries: readonly ArchiveEntry[]) => zipOf(entries, 'deflated'), unpack: unzip },
+  'stored zip': { pack: async (entries: readonly ArchiveEntry[]) => zipOf(entries, 'stored'), unpack: unzip },
 } as const
 
 /** Longer than what is deflated at once, so that one block refers to what another held. */
@@ -25,7 +26,7 @@ const SAMPLE: readonly ArchiveEntry[] = [
   entry('scripts/run.py', '#!/usr/bin/env python3\n', true),
 ]
 
-describe.each(['tar.gz', 'zip'] as const)('a %s', (format) => {
+describe.each(['tar.gz', 'zip', 'stored zip'] as const)('a %s', (format) => {
   const { pack, unpack } = KINDS[format]
 
   test('gives a reader that is not ours the same files, bytes and modes', { timeout: 60_000 }, async () => {
@@ -47,7 +48,7 @@ describe.each(['tar.gz', 'zip'] as const)('a %s', (format) => {
 })
 
 test('a zip tells of no time', async () => {
-  const archive = await zipOf(SAMPLE)
+  const archive = await zipOf(SAMPLE, 'deflated')
 
   // oxlint-disable-next-line no-control-regex -- signatures have them
   const times = [...archive.toString('latin1').matchAll(/PK(?:\x03\x04.{6}|\x01\x02.{8})(.{4})/gs)]
@@ -90,6 +91,7 @@ describe('the name of a file in a tar archive', () => {
 const GOLDEN = {
   'tar.gz': '07a69137d3130fe066989b743f6407cf47c187232b853fb770f1d8b6400c6875',
   zip: 'b82cbae4137613ce05aa51066d886b46a2a8c9fc59d2d3f4e77cbe037906f59c',
+  'stored zip': 'd5c3bfb23472f42a9939d8373f6e49d89bc593c3482f4aa88b7e2e083e34377f',
 }
 
 function entry(path: string, content: string | Buffer, executable = false): ArchiveEntry {

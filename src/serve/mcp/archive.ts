@@ -4,11 +4,11 @@ import { comparePaths, digestOf } from '../../sync/model/digest.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
 import { bytesOf } from '../content.ts'
 import type { ReadFile } from '../content.ts'
-import { gzipped } from './deflate.ts'
-import { Turns } from './turns.ts'
-import { tarOf, ustarNameOf } from './tar.ts'
-import type { ArchiveEntry } from './tar.ts'
-import { MAX_ZIP_ENTRIES, zipOf } from './zip.ts'
+import { gzipped } from '../deflate.ts'
+import { Turns } from '../turns.ts'
+import { tarOf, ustarNameOf } from '../tar.ts'
+import type { ArchiveEntry } from '../tar.ts'
+import { MAX_ZIP_ENTRIES, zipOf } from '../zip.ts'
 
 /** The forms of archives that revisions before July 2026 know, as the end of their URIs. */
 export const ARCHIVE_FORMATS = ['tar.gz', 'zip'] as const
@@ -121,7 +121,7 @@ async function make({ skill, format }: Archive, read: ReadFile): Promise<Buffer 
     entries.push({ path: pathBelow(skill.root, listed.uri), executable: listed.file.executable, bytes })
   }
   entries.sort((a, b) => comparePaths(a.path, b.path))
-  return format === 'tar.gz' ? gzipped(tarOf(entries)) : zipOf(entries)
+  return format === 'tar.gz' ? gzipped(tarOf(entries)) : zipOf(entries, 'deflated')
 }
 
 function sha256(bytes: Buffer | undefined): string | undefined {
