@@ -366,7 +366,7 @@ test.each(['PUT', 'PATCH', 'OPTIONS'])('%s is refused with 405 and the methods t
   expect(reply.headers.has('access-control-allow-origin')).toBe(false)
 })
 
-test.each(['/', '/mcp/', '/MCP', '/mcp/x', '/constructor', '/..%2fmcp', '/health'])(
+test.each(['/index.html', '/mcp/', '/MCP', '/mcp/x', '/constructor', '/..%2fmcp', '/health'])(
   'nothing is served at %s',
   async (path) => {
     const reply = await exchange(served.http.url + path, modern('skills/list'))

@@ -13,7 +13,8 @@ const WRITE_BYTES = 2 ** 16
  */
 export class EventStream implements Disposable {
   readonly #response: ServerResponse
-  readonly #pending = new Set<string>()
+  /** Made when a client first does not read: there are thousands of streams, and nearly none of them ever waits. */
+  #pending: Set<string> | undefined
   #pendingBytes = 0
   /** Whether the client took something since that was last asked. */
   #isReading = false
@@ -48,12 +49,12 @@ export class EventStream implements Disposable {
 
   /** Whether all that was to be sent is on its way. */
   get isClear(): boolean {
-    return this.#pending.size === 0
+    return this.#pending === undefined || this.#pending.size === 0
   }
 
   /** What a client that did not read was not sent. */
   get unsent(): Iterable<string> {
-    return this.#pending
+    return this.#pending ?? []
   }
 
   /** A comment: it keeps proxies from closing an idle stream, and finds out a peer that is gone. To be called now and then. */
@@ -78,6 +79,7 @@ export class EventStream implements Disposable {
   }
 
   #hold(json: string): void {
+    this.#pending ??= new Set()
     if (this.#pending.has(json)) return
     const wasWithin = this.#pendingBytes <= this.#maxPending
     this.#pending.add(json)
@@ -94,12 +96,14 @@ export class EventStream implements Disposable {
   }
 
   #flush(mayWrite: () => boolean): void {
-    while (this.#pending.size > 0 && !this.#response.destroyed && mayWrite()) {
+    const pending = this.#pending
+    if (pending === undefined) return
+    while (pending.size > 0 && !this.#response.destroyed && mayWrite()) {
       let frames = ''
-      for (const json of this.#pending) {
+      for (const json of pending) {
         if (frames.length >= WRITE_BYTES) break
         frames += frameOf(json)
-        this.#pending.delete(json)
+        pending.delete(json)
         this.#pendingBytes -= json.length
       }
       this.#response.write(frames)

@@ -7,10 +7,8 @@ import type { EventStream } from './event-stream.ts'
 import type { Past } from './past.ts'
 import type { KeptSession, Mark, SessionLog, SessionRecord } from './session-log.ts'
 
-export interface SessionOptions {
-  /** What its id hashes to. */
-  readonly key: string
-  readonly principal: string | undefined
+/** What all sessions of a server work with. */
+export interface SessionTools {
   readonly hub: Hub
   readonly log: SessionLog
   readonly past: Past
@@ -20,7 +18,11 @@ export interface SessionOptions {
 
 /** One client of the 2025 era: what it subscribed to, and the stream that it listens on. */
 export class Session implements Subscriber, Subscriptions {
-  readonly #options: SessionOptions
+  /** What its id hashes to. */
+  readonly key: string
+  /** Whose it is. For everybody else it does not exist. */
+  readonly principal: string | undefined
+  readonly #tools: SessionTools
   readonly #subscribed = new Map<string, string>()
   /** What happened while no stream was open: told when one is. No longer than the list of subscriptions. */
   readonly #missed = new Set<string>()
@@ -34,18 +36,11 @@ export class Session implements Subscriber, Subscriptions {
   #isOver = false
   #writing: Promise<void> | undefined
 
-  constructor(options: SessionOptions) {
-    this.#options = options
-    options.hub.subscribeToLists(this)
-  }
-
-  get key(): string {
-    return this.#options.key
-  }
-
-  /** Whose it is. For everybody else it does not exist. */
-  get principal(): string | undefined {
-    return this.#options.principal
+  constructor(key: string, principal: string | undefined, tools: SessionTools) {
+    this.key = key
+    this.principal = principal
+    this.#tools = tools
+    tools.hub.subscribeToLists(this)
   }
 
   get isListening(): boolean {
@@ -73,9 +68,9 @@ export class Session implements Subscriber, Subscriptions {
     this.#isKept = true
     for (const [asked, canonical] of subscriptions) {
       this.#subscribed.set(asked, canonical)
-      this.#options.hub.subscribe(this, asked, canonical)
+      this.#tools.hub.subscribe(this, asked, canonical)
     }
-    if (told.digest === this.#options.past.now.digest) return
+    if (told.digest === this.#tools.past.now.digest) return
     this.#told = told
     this.#since = told
   }
@@ -96,8 +91,8 @@ export class Session implements Subscriber, Subscriptions {
     // A batch goes on for a while after the session was ended: what it asks for then, nobody would take back.
     if (this.#subscribed.has(asked) || this.#isOver) return
     if (this.#subscribed.size >= MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
-    const { hub } = this.#options
-    if (hub.isFull) this.#options.makeRoom(this)
+    const { hub } = this.#tools
+    if (hub.isFull) this.#tools.makeRoom(this)
     if (hub.isFull) throw noRoomForSubscriptions()
     this.#subscribed.set(asked, canonical)
     hub.subscribe(this, asked, canonical)
@@ -120,7 +115,7 @@ export class Session implements Subscriber, Subscriptions {
 
   end(): void {
     this.#isOver = true
-    this.#options.hub.unsubscribeFromLists(this)
+    this.#tools.hub.unsubscribeFromLists(this)
     for (const asked of this.#subscribed.keys()) this.#forget(asked)
     this.#append({ kind: 'ended', key: this.key })
     this.#isKept = false
@@ -129,7 +124,7 @@ export class Session implements Subscriber, Subscriptions {
 
   /** All that the log is to know of it. */
   record(idleMs: number): SessionRecord {
-    const { key, principal } = this.#options
+    const { key, principal } = this
     return {
       kind: 'opened',
       key,
@@ -168,7 +163,7 @@ export class Session implements Subscriber, Subscriptions {
 
   /** What it missed before the server was started is what changed between two catalogs, and the older one is on the disk. */
   async #lookBack(stream: EventStream, since: Mark): Promise<void> {
-    const events = await this.#options.past.eventsSince(since)
+    const events = await this.#tools.past.eventsSince(since)
     if (this.#stream !== stream) return
     this.#since = undefined
     for (const [asked, canonical] of this.#subscribed) {
@@ -196,13 +191,13 @@ export class Session implements Subscriber, Subscriptions {
     if (canonical === undefined) return false
     this.#subscribed.delete(asked)
     this.#missed.delete(asked)
-    this.#options.hub.unsubscribe(this, asked, canonical)
+    this.#tools.hub.unsubscribe(this, asked, canonical)
     return true
   }
 
   #append(record: SessionRecord): void {
     if (!this.#isKept) return
-    const writing = this.#options.log.append(record).finally(() => {
+    const writing = this.#tools.log.append(record).finally(() => {
       if (this.#writing === writing) this.#writing = undefined
     })
     this.#writing = writing

@@ -3,6 +3,7 @@ import type { Hub } from '../mcp/hub.ts'
 import type { Past } from './past.ts'
 import type { Mark, SessionLog, SessionRecord } from './session-log.ts'
 import { Session } from './session.ts'
+import type { SessionTools } from './session.ts'
 
 /** How many sessions there may be, and for how long. */
 export interface SessionLimits {
@@ -38,9 +39,13 @@ interface Used {
 export class Sessions {
   readonly #byKey = new Map<string, Used>()
   readonly #parts: SessionParts
+  /** One for all: there are thousands of sessions. */
+  readonly #tools: SessionTools
 
   constructor(parts: SessionParts) {
     this.#parts = parts
+    const { hub, log, past } = parts
+    this.#tools = { hub, log, past, makeRoom: (asking) => this.#evict(() => hub.isFull, asking) }
   }
 
   get size(): number {
@@ -115,8 +120,7 @@ export class Sessions {
   }
 
   #session(key: string, principal: string | undefined): Session {
-    const { hub, log, past } = this.#parts
-    return new Session({ key, principal, hub, log, past, makeRoom: (asking) => this.#evict(() => hub.isFull, asking) })
+    return new Session(key, principal, this.#tools)
   }
 
   get #isFull(): boolean {
