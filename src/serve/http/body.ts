@@ -23,8 +23,12 @@ export async function readBody(
   if (request.destroyed) throw new ClientGone()
   const { promise, resolve, reject } = Promise.withResolvers<boolean>()
   let bytes = 0
-  const onEnd = (): void => resolve(true)
   const onClose = (): void => reject(new ClientGone())
+  const onEnd = (): void => {
+    // A request closes at its end, before who waits for it is told: an error for nobody, at the price of its stack.
+    request.off('close', onClose)
+    resolve(true)
+  }
   const onData = (chunk: Buffer): void => {
     bytes += chunk.length
     if (bytes <= maxBytes) return take(chunk)
