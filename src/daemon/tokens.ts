@@ -73,11 +73,17 @@ export class Tokens {
     return this.#failure === undefined ? this.#known.map(({ token }) => token) : undefined
   }
 
+  /** Whether one of them lets somebody in now. */
+  get isAnyInForce(): boolean {
+    return this.#known.some((one) => !this.#isOver(one))
+  }
+
   /** Reads the file. Without it there are none; with a damaged one nobody knows, and everybody is kept out. */
   async read(): Promise<readonly Token[]> {
     try {
       const tokens = await this.#read()
       this.#known = tokens.map(known)
+      this.#failure = undefined
       return tokens
     } catch (error) {
       if (error instanceof SyncError) this.#failure = error
@@ -141,7 +147,8 @@ export class Tokens {
   }
 
   async #write(change: (before: readonly Known[]) => readonly Known[]): Promise<void> {
-    if (this.#failure !== undefined) throw this.#failure
+    // Somebody may have mended or removed it meanwhile.
+    if (this.#failure !== undefined) await this.read()
     const after = change(this.#known)
     await writeWhole(this.#file, indentedJson({ tokens: after.map(({ token }) => token) }))
     this.#known = after

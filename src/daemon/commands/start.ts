@@ -28,7 +28,9 @@ export const start: Command = {
     const { daemon } = writer
     const { tokens, oauth } = daemon
     const required = isTokenRequired(config, listen)
-    if (required && oauth === undefined && tokens.all?.length === 0) throw new UsageError(noToken(listen))
+    // A file that cannot be read keeps nobody from starting: it is mended while what is on loopback goes on.
+    const isAnybodyKnown = oauth !== undefined || tokens.all === undefined || tokens.isAnyInForce
+    if (required && !isAnybodyKnown) throw new UsageError(noToken(listen))
     const onError = (error: unknown): void => logFailed(log, error)
     const webhooks = new WebhookEndpoint(daemon.webhooks, config.limits.http.bodyBytes, () => systemClock.now())
     const options = httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, onError })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFile, stat, writeFile } from 'node:fs/promises'
+import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World } from '../../e2e/world.ts'
@@ -81,6 +81,39 @@ test('a damaged file is an error for each command, keeps everybody out, and is n
   expect(reply.status).toBe(401)
   expect(await readFile(file, 'utf8')).toBe(damaged)
   expect(await daemon.said((line) => line.includes('"tokens-not-read"'))).toContain('store-failed')
+})
+
+test('once the damaged file is removed, a running daemon makes new tokens and lets them in', async () => {
+  await using world = await World.create()
+  const { home } = world
+  const file = join(home.state, 'tokens.json')
+  await home.run('token', 'add', 'old')
+  await writeFile(file, '{')
+  const daemon = home.start('start')
+  const url = await daemon.line()
+
+  const before = await home.run('token', 'add', 'new')
+  await rm(file)
+  const after = await home.run('token', 'add', 'new')
+  const status = JSON.parse((await home.run('status', '--json')).stdout)
+  const { headers, body } = modern('skills/list')
+  const authorization = `Bearer ${after.stdout.trim()}`
+  const reply = await exchange(url, { headers: { ...headers, authorization }, body })
+
+  expect(before).toMatchObject({ status: 1, stderr: expect.stringContaining('it is damaged') })
+  expect(after.status).toBe(0)
+  expect(reply.status).toBe(200)
+  expect(status.http.tokens).toEqual({ required: false, count: 1 })
+})
+
+test('with a token that has expired alone, nobody could be let in: the start is refused', async () => {
+  await using world = await World.create()
+  await world.home.run('token', 'add', 'ci', '--expires', '1ms')
+
+  const started = await world.home.run('start', '--host', '0.0.0.0')
+
+  expect(started).toMatchObject({ status: 2, stdout: '' })
+  expect(started.stderr).toContain('skillsyncd token add NAME')
 })
 
 test('what cannot be done is said, without what looks like a token, and none is made', async () => {
