@@ -99,7 +99,14 @@ export class Tokens {
     for (const candidate of this.#known) if (timingSafeEqual(candidate.hash, hash)) found = candidate
     if (found === undefined || this.#isOver(found)) return undefined
     const { name, scopes } = found.token
-    return { id: `token:${name}`, scopes: new Set(scopes), isOver: () => this.#isOver(found) }
+    const owner = ownerOf(found.token)
+    return { id: `token:${name}`, owner, scopes: new Set(scopes), isOver: () => this.#isOver(found) }
+  }
+
+  /** Whether it is the owner of a token that was revoked. Where the tokens cannot be read, that is not known of any. */
+  isGone(owner: string): boolean {
+    if (this.#failure !== undefined || !owner.startsWith(OWNER)) return false
+    return !this.#known.some(({ token }) => ownerOf(token) === owner)
   }
 
   /** It is on the disk, and in force, when this returns. */
@@ -163,6 +170,13 @@ export class Tokens {
 export function isExpired({ expires }: Token, now: Date): boolean {
   return expires !== undefined && Date.parse(expires) <= now.getTime()
 }
+
+/** What is of one token is not of the next that has its name. */
+function ownerOf({ name, sha256 }: Token): string {
+  return `${OWNER}${name}@${sha256.slice(0, 16)}`
+}
+
+const OWNER = 'token:'
 
 function known(token: Token): Known {
   return { token, hash: Buffer.from(token.sha256, 'hex') }

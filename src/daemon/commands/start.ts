@@ -43,7 +43,7 @@ export const start: Command = {
     }).catch((error: unknown) => {
       throw listenError(listen, error, 'try --port 0')
     })
-    tokens.listen(() => http.endStreamsOver())
+    tokens.listen(() => http.endWhatIsOver())
     daemon.isServedBy(() => ({
       url: http.url,
       ...http.counts(),
