@@ -101,7 +101,7 @@ export class Sessions {
 
   /** Ends those whose owner is gone. */
   endThoseOf(isGone: (owner: string) => boolean): void {
-    for (const { session } of [...this.#byKey.values()]) {
+    for (const { session } of this.#byKey.values()) {
       if (session.principal !== undefined && isGone(session.principal)) this.close(session)
     }
   }
