@@ -60,6 +60,8 @@ export class Daemon implements AsyncDisposable {
   readonly registry = new Registry()
   /** Who may ask over HTTP. */
   readonly tokens: Tokens
+  /** The authorization server whose tokens are accepted. */
+  readonly oauth: OAuthOptions | undefined
   readonly #config: Config
   readonly #parts: Parts
   readonly #report: Report
@@ -76,6 +78,7 @@ export class Daemon implements AsyncDisposable {
     this.#report = report
     this.#startedAt = parts.clock.now()
     this.tokens = new Tokens(config.state, () => parts.clock.now())
+    this.oauth = config.serve.oauth && oauthOf(config.serve.oauth, parts)
     const { environment, redactor, clock } = parts
     const keyring = new Keyring({ environment, redactor, clock, fetchMs: config.limits.fetch.totalMs })
     this.#puller = new Puller({ ...parts, config, registry: this.registry, publisher, report, keyring })
@@ -114,12 +117,6 @@ export class Daemon implements AsyncDisposable {
   /** Where the sessions of its clients outlive this process. */
   openSessions(): SessionJournal {
     return new SessionJournal(this.#parts)
-  }
-
-  /** The authorization server whose tokens are accepted. */
-  get oauth(): OAuthOptions | undefined {
-    const { oauth } = this.#config.serve
-    return oauth && oauthOf(oauth, this.#parts)
   }
 
   /** Pulls each source on its schedule from now on. */

@@ -2,6 +2,7 @@ import { isObject } from '../sync/store/json.ts'
 import { exchange } from '../sync/upstream/http-exchange.ts'
 import type { Answer } from '../sync/upstream/http-exchange.ts'
 import { PLAIN_WAY } from '../sync/upstream/way.ts'
+import { textWithin } from './answer-text.ts'
 import { headersOf, readSecret } from './config/access.ts'
 import type { GateAccess, GateAddress } from './config/gate.ts'
 import { codeOf } from './error-code.ts'
@@ -46,17 +47,9 @@ async function verdictIn(answer: Answer): Promise<Verdict> {
 }
 
 async function bodyOf(answer: Answer): Promise<string> {
-  const pieces: Uint8Array[] = []
-  let size = 0
-  for await (const piece of answer.body) {
-    size += piece.length
-    if (size > MOST_BYTES) {
-      answer.giveUp()
-      throw new Unanswered(`its answer is over ${MOST_BYTES} bytes`)
-    }
-    pieces.push(piece)
-  }
-  return Buffer.concat(pieces).toString('utf8')
+  const text = await textWithin(MOST_BYTES, answer)
+  if (text === undefined) throw new Unanswered(`its answer is over ${MOST_BYTES} bytes`)
+  return text
 }
 
 const MOST_BYTES = 65_536

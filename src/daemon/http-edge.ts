@@ -2,7 +2,7 @@ import type { HttpOptions } from '../serve/http/app.ts'
 import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import type { WebhookEndpoint } from '../serve/http/webhook.ts'
 import type { Clock } from './clock.ts'
-import { isLoopback } from './config/loopback.ts'
+import { isLoopback, isLoopbackUrl } from './config/loopback.ts'
 import type { Config, ListenAddress } from './config.ts'
 import type { Tokens } from './tokens.ts'
 
@@ -31,6 +31,7 @@ export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
     names: { hosts: allowedHosts, publicUrl, origins: allowedOrigins },
     access: {
       authenticate: async (token) => tokens.principalOf(token),
+      isGone: (owner) => tokens.isGone(owner),
       isTokenRequired: isTokenRequired(config, listen),
     },
     web: config.serve.web,
@@ -41,17 +42,15 @@ export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
   }
 }
 
-/**
- * Whoever is reached from other machines asks for one: by its address, or by a name that a proxy passes on. So does whoever
- * trusts an issuer of tokens.
- */
-export function isTokenRequired({ serve }: Config, { host }: ListenAddress): boolean {
-  if (serve.oauth !== undefined) return true
-  const { publicUrl, allowedHosts } = serve.http
-  const names = [...allowedHosts.map((allowed) => allowed.replace(/:\d+$/, '')), ...hostsIn(publicUrl)]
-  return [host, ...names].some((name) => !isLoopback(name.replaceAll(/^\[|\]$/g, '')))
+/** Whether clients need one. */
+export function isTokenRequired(config: Config, listen: ListenAddress): boolean {
+  return config.serve.oauth !== undefined || reachedFromElsewhereBy(config, listen) !== undefined
 }
 
-function hostsIn(url: string | undefined): string[] {
-  return url === undefined ? [] : [new URL(url).hostname]
+/** What has us reached from other machines: our address, or a name that a proxy passes on. Undefined where nothing does. */
+export function reachedFromElsewhereBy({ serve: { http } }: Config, { host }: ListenAddress): string | undefined {
+  if (!isLoopback(host)) return `the address "${host}"`
+  if (http.publicUrl !== undefined && !isLoopbackUrl(new URL(http.publicUrl))) return 'serve.http.public_url'
+  const urls = http.allowedHosts.map((name) => URL.parse(`http://${name}`))
+  return urls.every((url) => url !== null && isLoopbackUrl(url)) ? undefined : 'serve.http.allowed_hosts'
 }

@@ -4,8 +4,9 @@ import { z } from 'zod'
 import { parseJson } from '../sync/store/json.ts'
 import { exchange } from '../sync/upstream/http-exchange.ts'
 import { PLAIN_WAY } from '../sync/upstream/way.ts'
+import { textWithin } from './answer-text.ts'
 import type { Clock } from './clock.ts'
-import { isLoopback } from './config/loopback.ts'
+import { isLoopbackUrl } from './config/loopback.ts'
 import { codeOf } from './error-code.ts'
 
 /** What is known of an issuer of tokens. */
@@ -128,11 +129,7 @@ function withoutSlash(text: string): string {
 function isSafe(address: string, issuer: string): boolean {
   const url = URL.parse(address)
   if (url?.protocol === 'https:') return true
-  return url?.protocol === 'http:' && isHere(url) && isHere(new URL(issuer))
-}
-
-function isHere({ hostname }: URL): boolean {
-  return isLoopback(hostname.replaceAll(/^\[|\]$/g, ''))
+  return url?.protocol === 'http:' && isLoopbackUrl(url) && isLoopbackUrl(new URL(issuer))
 }
 
 async function fetched(address: string, signal: AbortSignal): Promise<string>
@@ -149,17 +146,9 @@ async function fetched(
     if (absent.includes(answer.status)) return undefined
     throw new Unusable(`it answers ${answer.status}`)
   }
-  const pieces: Uint8Array[] = []
-  let size = 0
-  for await (const piece of answer.body) {
-    size += piece.length
-    if (size > MOST_BYTES) {
-      answer.giveUp()
-      throw new Unusable(`its answer is over ${MOST_BYTES} bytes`)
-    }
-    pieces.push(piece)
-  }
-  return Buffer.concat(pieces).toString('utf8')
+  const text = await textWithin(MOST_BYTES, answer)
+  if (text === undefined) throw new Unusable(`its answer is over ${MOST_BYTES} bytes`)
+  return text
 }
 
 function parsed<Shape extends z.ZodType>(shape: Shape, text: string, what: string): z.output<Shape> {

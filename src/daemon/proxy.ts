@@ -1,10 +1,11 @@
 import { BlockList, isIP } from 'node:net'
 import { SyncError } from '../sync/model/sync-error.ts'
+import { bareHost } from '../sync/upstream/bare-host.ts'
 import type { Proxy } from '../sync/upstream/way.ts'
 import { basicOf, headersOf } from './config/access.ts'
 import type { FixedAccess } from './config/access.ts'
 import type { Environment } from './config/environment.ts'
-import { isLoopback } from './config/loopback.ts'
+import { isLoopbackUrl } from './config/loopback.ts'
 import type { Redactor } from './redactor.ts'
 
 /** What the configuration says about a proxy: none, one, or nothing, which leaves it to the usual variables. */
@@ -41,7 +42,7 @@ function asToProxy(headers: Readonly<Record<string, string>>): Readonly<Record<s
 function proxyOfVariables(url: URL, environment: Environment, redactor: Redactor): Proxy | undefined {
   const name = url.protocol === 'https:' ? 'https_proxy' : 'http_proxy'
   const text = variableOf(name, environment)
-  if (text === undefined || isLoopback(bareHost(url)) || isExcepted(url, variableOf('no_proxy', environment) ?? '')) {
+  if (text === undefined || isLoopbackUrl(url) || isExcepted(url, variableOf('no_proxy', environment) ?? '')) {
     return undefined
   }
   const proxy = URL.parse(text.includes('://') ? text : `http://${text}`)
@@ -99,8 +100,4 @@ function isInRange(address: string, range: string): boolean {
   const ranges = new BlockList()
   ranges.addSubnet(net, Number(prefix), family)
   return ranges.check(address, family)
-}
-
-function bareHost({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, '')
 }

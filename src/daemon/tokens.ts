@@ -73,11 +73,17 @@ export class Tokens {
     return this.#failure === undefined ? this.#known.map(({ token }) => token) : undefined
   }
 
+  /** Whether one of them lets somebody in now. */
+  get isAnyInForce(): boolean {
+    return this.#known.some((one) => !this.#isOver(one))
+  }
+
   /** Reads the file. Without it there are none; with a damaged one nobody knows, and everybody is kept out. */
   async read(): Promise<readonly Token[]> {
     try {
       const tokens = await this.#read()
       this.#known = tokens.map(known)
+      this.#failure = undefined
       return tokens
     } catch (error) {
       if (error instanceof SyncError) this.#failure = error
@@ -93,7 +99,14 @@ export class Tokens {
     for (const candidate of this.#known) if (timingSafeEqual(candidate.hash, hash)) found = candidate
     if (found === undefined || this.#isOver(found)) return undefined
     const { name, scopes } = found.token
-    return { id: `token:${name}`, scopes: new Set(scopes), isOver: () => this.#isOver(found) }
+    const owner = ownerOf(found.token)
+    return { id: `token:${name}`, owner, scopes: new Set(scopes), isOver: () => this.#isOver(found) }
+  }
+
+  /** Whether it is the owner of a token that was revoked. Where the tokens cannot be read, that is not known of any. */
+  isGone(owner: string): boolean {
+    if (this.#failure !== undefined || !owner.startsWith(OWNER)) return false
+    return !this.#known.some(({ token }) => ownerOf(token) === owner)
   }
 
   /** It is on the disk, and in force, when this returns. */
@@ -141,7 +154,8 @@ export class Tokens {
   }
 
   async #write(change: (before: readonly Known[]) => readonly Known[]): Promise<void> {
-    if (this.#failure !== undefined) throw this.#failure
+    // Somebody may have mended or removed it meanwhile.
+    if (this.#failure !== undefined) await this.read()
     const after = change(this.#known)
     await writeWhole(this.#file, indentedJson({ tokens: after.map(({ token }) => token) }))
     this.#known = after
@@ -156,6 +170,13 @@ export class Tokens {
 export function isExpired({ expires }: Token, now: Date): boolean {
   return expires !== undefined && Date.parse(expires) <= now.getTime()
 }
+
+/** What is of one token is not of the next that has its name. */
+function ownerOf({ name, sha256 }: Token): string {
+  return `${OWNER}${name}@${sha256.slice(0, 16)}`
+}
+
+const OWNER = 'token:'
 
 function known(token: Token): Known {
   return { token, hash: Buffer.from(token.sha256, 'hex') }

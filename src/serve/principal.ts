@@ -6,9 +6,16 @@ export type Scope = (typeof SCOPES)[number]
 export interface Principal {
   /** For the log and for limits. No secret, and nothing that a client made up. */
   readonly id: string
+  /** Whose sessions are: never the same again once it is over, as a name may be. `id`, where nothing else is said. */
+  readonly owner?: string
   readonly scopes: ReadonlySet<Scope>
   /** Whether the token has expired or was revoked since. What goes on for long, such as a stream, ends then. */
   readonly isOver?: () => boolean
+}
+
+/** Undefined for nobody in particular. */
+export function ownerOf(principal: Principal | undefined): string | undefined {
+  return principal?.owner ?? principal?.id
 }
 
 /**

@@ -79,10 +79,10 @@ test('the example to copy is a configuration, and so it is with all that is comm
     .replaceAll(/^# (?=(?:state|lock|retention|programs|limits|gate|defaults):)/gm, '')
     .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
-      /^( +)# (?=(?:unlisted|update|names|nested|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|oauth|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
+      /^( +)# (?=(?:unlisted|update|names|nested|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
       '$1',
     )
-    .replaceAll(/^( +)# (?=(?:webhook|operations):$|  (?:provider|secret|host|port): )/gm, '$1')
+    .replaceAll(/^( +)# (?=(?:webhook|operations|oauth):$|  (?:provider|secret|host|port|issuer|audience|scopes): )/gm, '$1')
     .replaceAll(/^( +)# (?=(?:resources|index): |templates:$|  - uri: )/gm, '$1')
 
   const config = parse(opened)
@@ -104,7 +104,11 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.serve.index).toEqual(parse(text).serve.index)
   expect(config.serve.resources).toEqual(parse(text).serve.resources)
   expect(config.serve.web.open).toEqual(new Set(['page', 'well-known']))
-  expect(config.serve.oauth?.issuer).toBe('https://login.example.com/realms/team')
+  expect(config.serve.oauth).toEqual({
+    issuer: 'https://login.example.com/realms/team',
+    audience: 'api://skills',
+    scopes: ['skills.read'],
+  })
   expect(config.serve.http).toMatchObject({ publicUrl: 'https://skills.example.com', trustedProxies: ['10.0.0.0/8'] })
 })
 

@@ -106,7 +106,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     limits: { ...edge.limits, ...options.limits },
     ...(options.access !== undefined && { access: options.access }),
   })
-  daemon.tokens.listen(() => http.endStreamsOver())
+  daemon.tokens.listen(() => http.endWhatIsOver())
   const served: Served = {
     daemon,
     http,

@@ -6,7 +6,7 @@ import { systemClock } from '../clock.ts'
 import type { Config, ListenAddress } from '../config.ts'
 import { ControlError } from '../control-client.ts'
 import type { Log } from '../log.ts'
-import { httpOptionsOf, isTokenRequired } from '../http-edge.ts'
+import { httpOptionsOf, isTokenRequired, reachedFromElsewhereBy } from '../http-edge.ts'
 import { isLoopback } from '../config/loopback.ts'
 import { becomeWriter } from '../writer.ts'
 import { MODE_DETAILS, MODE_OPTIONS, UsageError, configOf, logOf } from './command.ts'
@@ -28,7 +28,9 @@ export const start: Command = {
     const { daemon } = writer
     const { tokens, oauth } = daemon
     const required = isTokenRequired(config, listen)
-    if (required && oauth === undefined && tokens.all?.length === 0) throw new UsageError(noToken(listen))
+    // A file that cannot be read keeps nobody from starting: it is mended while what is on loopback goes on.
+    const isAnybodyKnown = oauth !== undefined || tokens.all === undefined || tokens.isAnyInForce
+    if (required && !isAnybodyKnown) throw new UsageError(noToken(config, listen))
     const onError = (error: unknown): void => logFailed(log, error)
     const webhooks = new WebhookEndpoint(daemon.webhooks, config.limits.http.bodyBytes, () => systemClock.now())
     const options = httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, onError })
@@ -41,7 +43,7 @@ export const start: Command = {
     }).catch((error: unknown) => {
       throw listenError(listen, error, 'try --port 0')
     })
-    tokens.listen(() => http.endStreamsOver())
+    tokens.listen(() => http.endWhatIsOver())
     daemon.isServedBy(() => ({
       url: http.url,
       ...http.counts(),
@@ -70,8 +72,9 @@ function listenOn({ values }: Context, config: Config): ListenAddress {
   return { host, port }
 }
 
-function noToken({ host }: ListenAddress): string {
-  return `Cannot listen on "${host}": whoever is reached from other machines asks for a token, and there is none; make one with skillsyncd token add NAME`
+function noToken(config: Config, listen: ListenAddress): string {
+  const why = `${reachedFromElsewhereBy(config, listen)} says that other machines reach it`
+  return `Cannot listen on "${listen.host}": clients need a token, since ${why}, and there is none that counts; make one with skillsyncd token add NAME`
 }
 
 /** Undefined for what is no decimal number: `Number` takes the empty text for 0, and so for any free port. */

@@ -82,8 +82,10 @@ function linesOf(now: Status, all: boolean): string[] {
 }
 
 function accessText({ required, count }: HttpStatus['tokens']): string {
-  const there = count === undefined ? 'they cannot be read, so nobody is let in by one' : `there are ${count}`
-  return `a token is ${required ? 'required' : 'not required'}; ${there}`
+  const need = required ? 'a token is required' : 'no token is required'
+  if (count === undefined) return `${need}; they cannot be read, so nobody is let in by one`
+  if (count < 2) return `${need}; there is ${count === 0 ? 'none' : 'one'}`
+  return `${need}; there are ${count}`
 }
 
 function sourceLines(source: SourceStatus, all: boolean): string[] {

@@ -27,11 +27,22 @@ export const token: Command = {
   options: { scope: { type: 'string', multiple: true }, expires: { type: 'string' } },
   async run(context) {
     const [verb, name] = context.operands
+    if (verb !== 'add') refuseOptionsOfAdd(context, verb)
     if (verb === 'list' && name === undefined) return listTokens(context)
     if (verb === 'add' && name !== undefined) return addToken(context, name)
     if (verb === 'revoke' && name !== undefined) return revokeToken(context, name)
     throw new UsageError('"token" wants add NAME, list or revoke NAME; see skillsyncd token --help')
   },
+}
+
+function refuseOptionsOfAdd({ values }: Context, verb: string | undefined): void {
+  const given = ['scope', 'expires'].find((name) => values[name] !== undefined)
+  if (given !== undefined && isVerb(verb))
+    throw new UsageError(`--${given} goes with "token add", not with "token ${verb}"`)
+}
+
+function isVerb(text: string | undefined): boolean {
+  return text === 'list' || text === 'revoke'
 }
 
 async function addToken(context: Context, name: string): Promise<ExitStatus> {
@@ -90,14 +101,21 @@ function expiryText({ expires }: Token): string {
 function scopesOf(given: unknown): readonly Scope[] {
   if (!Array.isArray(given)) return OF_CLIENTS
   const named = given.flatMap((list) => String(list).split(','))
-  const unknown = named.some((name) => !SCOPES.some((scope) => scope === name))
-  if (unknown) throw new UsageError(`--scope is a list of ${SCOPES.join(', ')}`)
+  const unknown = named.find((name) => !SCOPES.some((scope) => scope === name))
+  if (unknown !== undefined)
+    throw new UsageError(`--scope is a list of ${SCOPES.join(', ')}; ${quoted(unknown)} is none`)
   return SCOPES.filter((scope) => named.includes(scope))
 }
 
 function expiryOf(given: unknown, created: Date): string | undefined {
   if (given === 'never') return undefined
   const ms = durationOf(String(given))
-  if (ms === undefined) throw new UsageError('--expires is a duration such as 12h or 90d, or never')
+  if (ms === undefined)
+    throw new UsageError(`--expires is a duration such as 12h or 90d, or never; ${quoted(String(given))} is none`)
   return new Date(created.getTime() + ms).toISOString()
+}
+
+/** What stands where it does not belong may be a token. */
+function quoted(text: string): string {
+  return text.includes('sks_') ? 'what looks like a token' : `"${printable(text)}"`
 }

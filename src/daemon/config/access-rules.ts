@@ -1,6 +1,6 @@
 import { isObject } from '../../sync/store/json.ts'
 import { normal, withDefaults } from './defaults.ts'
-import { isLoopback } from './loopback.ts'
+import { isLoopbackUrl } from './loopback.ts'
 import { keyText } from './problem.ts'
 import type { Fault, KeyPath } from './problem.ts'
 import { isSshAddress } from './values.ts'
@@ -123,13 +123,9 @@ export function authMisuse(address: unknown, auth: unknown, proxy: unknown): str
   if (url.protocol === 'file:') return 'has no use with a file: address; remove it'
   if (isOpen(url)) return IN_CLEAR
   const between = isObject(proxy) && typeof proxy['url'] === 'string' ? URL.parse(proxy['url']) : null
-  return url.protocol === 'http:' && between !== null && !isLoopback(bareHost(between)) ? IN_CLEAR : undefined
+  return url.protocol === 'http:' && between !== null && !isLoopbackUrl(between) ? IN_CLEAR : undefined
 }
 
 function isOpen(url: URL): boolean {
-  return url.protocol === 'http:' && !isLoopback(bareHost(url))
-}
-
-function bareHost({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, '')
+  return url.protocol === 'http:' && !isLoopbackUrl(url)
 }

@@ -1,7 +1,7 @@
 import { isObject } from '../../sync/store/json.ts'
 import { accessFaults, authMisuse, timeFaults } from './access-rules.ts'
 import { laterFaults } from './later.ts'
-import { isLoopback } from './loopback.ts'
+import { isLoopbackUrl } from './loopback.ts'
 import { keyText, looksLikeSecret } from './problem.ts'
 import type { Fault, KeyPath } from './problem.ts'
 
@@ -83,7 +83,7 @@ function oauthFaults(value: unknown): Fault[] {
   const issuer = isObject(oauth) ? oauth['issuer'] : undefined
   const url = typeof issuer === 'string' ? URL.parse(issuer) : null
   const path = ['serve', 'oauth', 'issuer']
-  if (url?.protocol === 'http:' && !isLoopback(url.hostname.replaceAll(/^\[|\]$/g, ''))) {
+  if (url?.protocol === 'http:' && !isLoopbackUrl(url)) {
     return [{ path, message: 'must be an https address, unless it is on this machine' }]
   }
   if (url !== null && (url.search !== '' || url.hash !== '')) {

@@ -2,8 +2,6 @@ import { dirname, join, resolve } from 'node:path'
 import { ARCHIVE_FORMATS } from '../../serve/mcp/archive.ts'
 import type { AskedRef } from '../../sync/model/revision.ts'
 import type { Brakes, Schedule, Source } from '../../sync/model/source.ts'
-import type { WebOptions } from '../../serve/http/web.ts'
-import type { OAuthConfig } from '../oauth.ts'
 import type { ProxyChoice } from '../proxy.ts'
 import { TOKEN_USERNAME } from './access.ts'
 import type { Access, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './access.ts'
@@ -11,7 +9,8 @@ import { withDefaults } from './defaults.ts'
 import type { Environment } from './environment.ts'
 import { gateOf } from './gate.ts'
 import type { ConfigFile } from './schema.ts'
-import type { Config, ConfiguredSource, FormsConfig, HttpAddress, HttpLimits, Limits, Mode } from '../config.ts'
+import { formsOf, httpAddressOf, oauthOf, webOf } from './settle-serve.ts'
+import type { Config, ConfiguredSource, HttpLimits, Limits, Mode } from '../config.ts'
 import type { SignedBy } from '../trust.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
@@ -58,37 +57,6 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       git: programOf(file.programs?.git ?? 'git', absolute),
       ssh: programOf(file.programs?.ssh ?? 'ssh', absolute),
     },
-  }
-}
-
-function formsOf({ resources, index, templates }: ConfigFile['serve']): FormsConfig {
-  return {
-    index: index?.enabled === false ? 'off' : (index?.templates ?? 'omit'),
-    templates: templates?.map(({ uri }) => uri) ?? [],
-    resources: { list: resources?.list ?? 'skills', synthetic: resources?.synthetic ?? 'hide' },
-  }
-}
-
-function webOf({ public: open = [], well_known: wellKnown, page }: ConfigFile['serve']): WebOptions {
-  return {
-    wellKnown: wellKnown?.enabled === false ? undefined : {},
-    page: page?.enabled === false ? undefined : { title: page?.title ?? 'Agent Skills' },
-    open: new Set(open),
-  }
-}
-
-function oauthOf(entry: ConfigFile['serve']['oauth']): OAuthConfig | undefined {
-  return entry && { issuer: entry.issuer, audience: entry.audience, scopes: entry.scopes ?? [] }
-}
-
-function httpAddressOf(entry: ConfigFile['serve']['http']): HttpAddress {
-  return {
-    host: entry.host,
-    port: entry.port,
-    publicUrl: entry.public_url,
-    allowedHosts: entry.allowed_hosts ?? [],
-    allowedOrigins: entry.allowed_origins ?? [],
-    trustedProxies: entry.trusted_proxies ?? [],
   }
 }
 

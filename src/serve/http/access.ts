@@ -7,6 +7,8 @@ export interface AccessRules {
   readonly authenticate?: Authenticate
   /** False: whoever can connect may ask everything. A token that is given has to be right all the same. */
   readonly isTokenRequired: boolean
+  /** Whether nobody can be any more the owner of a session that there is. */
+  readonly isGone?: (owner: string) => boolean
   /** What is for everybody, on purpose. */
   readonly open?: ReadonlySet<Scope>
   /** What the issuer of tokens calls a scope, where it is another word than ours. */

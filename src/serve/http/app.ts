@@ -65,8 +65,8 @@ export interface HttpLimits extends ListenerLimits {
 /** The HTTP side of the daemon, while it listens. */
 export interface HttpServer extends Listener {
   readonly counts: () => { readonly sessions: number; readonly streams: number; readonly subscribedUris: number }
-  /** To be called when a token was revoked: its streams end now, and not when somebody looks. */
-  readonly endStreamsOver: () => void
+  /** To be called when a token was revoked: its streams and sessions end now, and not when somebody looks. */
+  readonly endWhatIsOver: () => void
 }
 
 /** Opens the listener. Disposing it ends every stream with its result, then closes. */
@@ -107,6 +107,8 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     every(SWEEP_MS, () => sessions.sweep()),
   ]
   await sessions.restore()
+  const endSessionsOver = (): void => sessions.endThoseOf(rules.isGone ?? (() => false))
+  endSessionsOver()
   const guard = new Guard({ ...options.names, host: options.host })
   const listener = await openListener(
     {
@@ -124,7 +126,10 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   return {
     url: listener.url,
     counts: () => ({ sessions: sessions.size, streams: streams.size, subscribedUris: hub.size }),
-    endStreamsOver: () => streams.endThoseOver(),
+    endWhatIsOver() {
+      streams.endThoseOver()
+      endSessionsOver()
+    },
     async [Symbol.asyncDispose]() {
       for (const one of telling) one[Symbol.dispose]()
       streams[Symbol.dispose]()

@@ -79,7 +79,7 @@ export class Page {
     }
     // Pages of any site on loopback are let through to us; a form has to be our own. A browser names the origin of each.
     if (!this.#isOwn(headers)) {
-      return { ok: false, status: 403, message: 'The Origin header is missing, or names another site' }
+      return { ok: false, status: 403, message: 'The Origin header is missing, or names another site; behind a proxy, set serve.http.public_url' }
     }
     if (!/^application\/x-www-form-urlencoded *(?:;|$)/i.test(headers['content-type'] ?? '')) {
       return { ok: false, status: 415, message: 'The content type must be application/x-www-form-urlencoded' }

@@ -29,7 +29,6 @@ export function rulesWith(rules: AccessRules, oauth: OAuthOptions, resource: () 
   return {
     ...rules,
     authenticate: either(rules.authenticate, (token) => oauth.authenticate(token, resource())),
-    isTokenRequired: true,
     ...(oauth.scopes.length > 0 && { wordsOf: () => oauth.scopes.join(' ') }),
     get metadataUrl() {
       return metadataUrlOf(resource())

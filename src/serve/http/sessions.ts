@@ -99,6 +99,13 @@ export class Sessions {
     if (isToLog) session.logUse()
   }
 
+  /** Ends those whose owner is gone. */
+  endThoseOf(isGone: (owner: string) => boolean): void {
+    for (const { session } of this.#byKey.values()) {
+      if (session.principal !== undefined && isGone(session.principal)) this.close(session)
+    }
+  }
+
   close(session: Session): void {
     this.#byKey.delete(session.key)
     session.end()

@@ -1,4 +1,4 @@
-import { open, readFile } from 'node:fs/promises'
+import { open, readFile, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 import { SyncError } from '../model/sync-error.ts'
@@ -89,15 +89,18 @@ export class Journal implements AsyncDisposable {
   }
 
   async #bring(lines: readonly string[]): Promise<void> {
-    const text = textOf(lines)
-    if (this.#handle === undefined || this.#bytes + text.length > this.#mostBytes) return this.#writeAll()
-    await this.#handle.appendFile(text)
+    const bytes = bytesOf(lines)
+    if (this.#handle === undefined || this.#bytes + bytes.length > this.#mostBytes) return this.#writeAll()
+    await this.#handle.appendFile(bytes)
     await this.#handle.datasync()
-    this.#bytes += Buffer.byteLength(text)
+    this.#bytes += bytes.length
   }
 
   async #writeAll(): Promise<void> {
-    const bytes = Buffer.from(textOf(this.#parts.all()))
+    const bytes = bytesOf(this.#parts.all())
+    if (bytes.length > MOST_SAID_BYTES) {
+      throw new SyncError('store-failed', `Cannot write "${this.#path}": it would have over ${MOST_SAID_BYTES} bytes`)
+    }
     await this.#close()
     await writeWhole(this.#path, bytes)
     this.#handle = await open(this.#path, 'a')
@@ -115,33 +118,59 @@ export class Journal implements AsyncDisposable {
   }
 }
 
-/** The lines of a journal up to the first that is not as it was written, and whether there is such a one. */
+/**
+ * The lines of a journal up to the first that is not as it was written, and whether there is such a one. A file that is larger
+ * than any of ours is none, and is not looked into.
+ */
 export async function readJournal(path: string): Promise<{ readonly lines: string[]; readonly isDamaged: boolean }> {
-  const bytes = await unlessAbsent(readFile(path)).catch(cannot(`read "${path}"`))
+  const bytes = await readBounded(path).catch(cannot(`read "${path}"`))
   const lines: string[] = []
   // A process that was killed while it wrote leaves a last line without an end: nobody was told that it is there.
-  const written = bytes
-    ?.subarray(0, bytes.lastIndexOf(NEWLINE) + 1)
-    .toString('utf8')
-    .split('\n') ?? ['']
-  written.pop()
-  for (const numbered of written) {
-    const line = numbered.slice(CHECK_LENGTH + 1)
-    if (lineOf(line) !== `${numbered}\n`) return { lines, isDamaged: true }
+  for (let start = 0, end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
+    const line = lineIn(bytes.subarray(start, end))
+    if (line === undefined) return { lines, isDamaged: true }
     lines.push(line)
+    start = end + 1
   }
   return { lines, isDamaged: false }
 }
 
-/** With its checksum: a machine that lost its power may leave a page that was not written between two that were. */
-function lineOf(text: string): string {
-  return `${crc32(text).toString(16).padStart(CHECK_LENGTH, '0')} ${text}\n`
+async function readBounded(path: string): Promise<Buffer> {
+  const found = await unlessAbsent(stat(path))
+  if (found === undefined) return Buffer.alloc(0)
+  if (found.size > 2 * MOST_SAID_BYTES) {
+    throw new SyncError('store-failed', `Cannot read "${path}": it is damaged, with over ${2 * MOST_SAID_BYTES} bytes`)
+  }
+  return readFile(path)
 }
 
-function textOf(lines: Iterable<string>): string {
+/** Undefined for one that is not as it was written. */
+function lineIn(numbered: Buffer): string | undefined {
+  const text = numbered.subarray(CHECK_LENGTH + 1)
+  if (text.length > MOST_LINE_BYTES) return undefined
+  return numbered.toString('latin1', 0, CHECK_LENGTH + 1) === checkOf(text) ? text.toString('utf8') : undefined
+}
+
+/** With its checksum: a machine that lost its power may leave a page that was not written between two that were. */
+function lineOf(text: string): string {
+  return `${checkOf(text)}${text}\n`
+}
+
+function checkOf(text: string | Buffer): string {
+  return `${crc32(text).toString(16).padStart(CHECK_LENGTH, '0')} `
+}
+
+/** All of them in one text could be longer than a text can be. */
+function bytesOf(lines: Iterable<string>): Buffer {
+  const pieces: Buffer[] = []
   let text = ''
-  for (const line of lines) text += lineOf(line)
-  return text
+  for (const line of lines) {
+    text += lineOf(line)
+    if (text.length < PIECE_LENGTH) continue
+    pieces.push(Buffer.from(text))
+    text = ''
+  }
+  return Buffer.concat([...pieces, Buffer.from(text)])
 }
 
 const NEWLINE = 0x0a
@@ -149,5 +178,13 @@ const CHECK_LENGTH = 8
 
 /** A file is written anew when it is twice as long as it need be, but not for less than this. */
 const LEAST_BYTES = 2 ** 20
+
+/** More is not written at once, so that no file has more than twice as much. */
+const MOST_SAID_BYTES = 2 ** 29
+
+/** Longer ones could not be held as text. */
+const MOST_LINE_BYTES = 2 ** 28
+
+const PIECE_LENGTH = 2 ** 20
 
 const RETRY_MS = 60_000

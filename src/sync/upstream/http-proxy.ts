@@ -5,6 +5,7 @@ import { isIP } from 'node:net'
 import type { Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { TLSSocket } from 'node:tls'
+import { bareHost } from './bare-host.ts'
 import { connectionFailure, proxyRefusal } from './http-failure.ts'
 import { trustIn } from './http-trust.ts'
 import type { Proxy, Route } from './way.ts'
@@ -49,8 +50,4 @@ async function connectThrough(url: URL, route: Route, proxy: Proxy, signal: Abor
 export function serverNameOf(proxy: URL): string {
   const host = bareHost(proxy)
   return isIP(host) === 0 ? host : ''
-}
-
-function bareHost({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, '')
 }

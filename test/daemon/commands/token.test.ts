@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFile, stat, writeFile } from 'node:fs/promises'
+import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World } from '../../e2e/world.ts'
@@ -48,7 +48,7 @@ test('a running daemon heeds each change at once', async () => {
   })
   expect([before, after]).toEqual([200, 401])
   expect(status.http.tokens).toEqual({ required: false, count: 1 })
-  expect(lines).toContain('a token is not required; there are 1\n')
+  expect(lines).toContain('no token is required; there is one\n')
   expect(revoked).toMatchObject({ status: 0, stdout: 'ci is revoked\n' })
 })
 
@@ -83,14 +83,71 @@ test('a damaged file is an error for each command, keeps everybody out, and is n
   expect(await daemon.said((line) => line.includes('"tokens-not-read"'))).toContain('store-failed')
 })
 
+test('once the damaged file is removed, a running daemon makes new tokens and lets them in', async () => {
+  await using world = await World.create()
+  const { home } = world
+  const file = join(home.state, 'tokens.json')
+  await home.run('token', 'add', 'old')
+  await writeFile(file, '{')
+  const daemon = home.start('start')
+  const url = await daemon.line()
+
+  const before = await home.run('token', 'add', 'new')
+  await rm(file)
+  const after = await home.run('token', 'add', 'new')
+  const status = JSON.parse((await home.run('status', '--json')).stdout)
+  const { headers, body } = modern('skills/list')
+  const authorization = `Bearer ${after.stdout.trim()}`
+  const reply = await exchange(url, { headers: { ...headers, authorization }, body })
+
+  expect(before).toMatchObject({ status: 1, stderr: expect.stringContaining('it is damaged') })
+  expect(after.status).toBe(0)
+  expect(reply.status).toBe(200)
+  expect(status.http.tokens).toEqual({ required: false, count: 1 })
+})
+
+test('with a token that has expired alone, nobody could be let in: the start is refused', async () => {
+  await using world = await World.create()
+  await world.home.run('token', 'add', 'ci', '--expires', '1ms')
+
+  const started = await world.home.run('start', '--host', '0.0.0.0')
+
+  expect(started).toMatchObject({ status: 2, stdout: '' })
+  expect(started.stderr).toContain('skillsyncd token add NAME')
+})
+
+test('whatever has clients of other machines come is named where there is no token for them', async () => {
+  await using world = await World.create()
+  const named = ['public_url: https://skills.example.com', 'allowed_hosts: [skills.example.com]', 'host: 0.0.0.0']
+
+  const config = await readFile(world.home.configFile, 'utf8')
+
+  const said = []
+  for (const line of named) {
+    await writeFile(world.home.configFile, config.replace('port: 0', `port: 0, ${line}`))
+    said.push((await world.home.run('start')).stderr)
+  }
+
+  expect(said[0]).toContain('since serve.http.public_url says')
+  expect(said[1]).toContain('since serve.http.allowed_hosts says')
+  expect(said[2]).toContain('since the address "0.0.0.0" says')
+})
+
 test('what cannot be done is said, without what looks like a token, and none is made', async () => {
   await using world = await World.create()
   const mistaken = `sks_${'a'.repeat(43)}`
   const wrong = [
     { args: ['add'], status: 2, says: 'wants add NAME' },
     { args: ['add', mistaken], status: 2, says: 'The name of a token' },
-    { args: ['add', 'ci', '--scope', 'skills,everything'], status: 2, says: '--scope is a list of skills, tools' },
-    { args: ['add', 'ci', '--expires', ''], status: 2, says: '--expires is a duration' },
+    { args: ['add', 'ci', '--scope', 'skills,everything'], status: 2, says: '; "everything" is none' },
+    {
+      args: ['add', 'ci', '--expires', ''],
+      status: 2,
+      says: '--expires is a duration such as 12h or 90d, or never; "" is none',
+    },
+    { args: ['add', 'ci', '--expires', mistaken], status: 2, says: 'what looks like a token is none' },
+    { args: ['list', '--scope', 'skills'], status: 2, says: '--scope goes with "token add", not with "token list"' },
+    { args: ['revoke', 'ci', '--expires', '1h'], status: 2, says: '--expires goes with "token add"' },
     { args: ['revoke', mistaken], status: 1, says: 'There is no token of that name' },
   ]
 

@@ -300,6 +300,34 @@ describe('streams', () => {
     expect(ends[0]).toMatch(/"result":.*\n\n$/)
   })
 
+  test('a session of a token that is revoked ends with it, and the next token of that name does not find it', async () => {
+    await using served = await serve(repository)
+    const { tokens } = served.daemon
+    const [one, other] = [await namedToken(tokens), await namedToken(tokens)]
+    const [lost, kept, free] = [
+      await openSession(served, bearer(one.secret)),
+      await openSession(served, bearer(other.secret)),
+      await openSession(served, {}),
+    ]
+
+    await tokens.revoke(one.name)
+    const left = served.http.counts().sessions
+    const next = newToken()
+    await tokens.add({ name: one.name, sha256: next.sha256, scopes: ['skills'], created: new Date().toISOString() })
+    const statuses = []
+    for (const [session, headers] of [
+      [lost, bearer(next.secret)],
+      [kept, bearer(other.secret)],
+      [free, {}],
+    ] as const) {
+      const { headers: sent, body } = legacy('resources/list', {}, session)
+      statuses.push((await exchange(served.url, { headers: { ...sent, ...headers }, body })).status)
+    }
+
+    expect(left).toBe(2)
+    expect(statuses).toEqual([404, 200, 200])
+  })
+
   test('a stream of a token that expires ends, without anybody asking', async () => {
     await using served = await serve(repository, { limits: { keepAliveMs: 10 } })
     const token = await tokenOf(served.daemon.tokens, { livesMs: 1_000 })

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, open, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -90,6 +90,38 @@ test('a file that has grown to twice what there is to say is written anew, and l
   expect((await readJournal(scene.path)).lines.at(-1)).toBe(`line 399 ${long}`)
 })
 
+test('what counts for that is bytes, not characters', async () => {
+  await using scene = await openScene()
+  await using journal = scene.open()
+  let most = 0
+
+  for (let index = 0; index < 110; index += 1) {
+    scene.lines.length = 0
+    await journal.append('ü'.repeat(5_000))
+    most = Math.max(most, (await stat(scene.path)).size)
+  }
+
+  expect(most).toBeGreaterThan(1_000_000)
+  expect(most).toBeLessThan(2 ** 20 + 1)
+})
+
+test('a file that no text can hold is read up to the damage, and one that is larger than any of ours not at all', async () => {
+  await using scene = await openScene()
+  await using journal = scene.open()
+  await journal.append('first')
+  await journal[Symbol.asyncDispose]()
+  await endAt(scene.path, 600 * 2 ** 20)
+
+  const long = await readJournal(scene.path)
+  await truncate(scene.path, 2 ** 30 + 1)
+
+  expect(long).toEqual({ lines: ['first'], isDamaged: true })
+  await expect(readJournal(scene.path)).rejects.toMatchObject({
+    code: 'store-failed',
+    message: expect.stringContaining('it is damaged, with over 1073741824 bytes'),
+  })
+}, 30_000)
+
 test('a disk that refuses is told of, and is not tried again for a while; then everything is there', async () => {
   await using scene = await openScene()
   await using journal = scene.open()
@@ -131,6 +163,12 @@ test('after its end nothing is written any more', async () => {
 
   expect((await readJournal(scene.path)).lines).toEqual(['before'])
 })
+
+/** Zeros that take no place on the disk, and a line break. */
+async function endAt(path: string, bytes: number): Promise<void> {
+  await using handle = await open(path, 'r+')
+  await handle.write('\n', bytes - 1)
+}
 
 /** A journal whose lines are all to be remembered. */
 async function openScene() {

@@ -1,0 +1,41 @@
+import type { WebOptions } from '../../serve/http/web.ts'
+import type { FormsConfig, HttpAddress } from '../config.ts'
+import type { OAuthConfig } from '../oauth.ts'
+import type { ConfigFile } from './schema.ts'
+
+type ServeEntry = ConfigFile['serve']
+
+/** Where MCP clients connect, and by which names. */
+export function httpAddressOf(entry: ServeEntry['http']): HttpAddress {
+  return {
+    host: entry.host,
+    port: entry.port,
+    publicUrl: entry.public_url,
+    allowedHosts: entry.allowed_hosts ?? [],
+    allowedOrigins: entry.allowed_origins ?? [],
+    trustedProxies: entry.trusted_proxies ?? [],
+  }
+}
+
+/** What is offered besides MCP. */
+export function webOf({ public: open = [], well_known: wellKnown, page }: ServeEntry): WebOptions {
+  return {
+    wellKnown: wellKnown?.enabled === false ? undefined : {},
+    page: page?.enabled === false ? undefined : { title: page?.title ?? 'Agent Skills' },
+    open: new Set(open),
+  }
+}
+
+/** Whose tokens are accepted besides ours. */
+export function oauthOf(entry: ServeEntry['oauth']): OAuthConfig | undefined {
+  return entry && { issuer: entry.issuer, audience: entry.audience, scopes: entry.scopes ?? [] }
+}
+
+/** In which forms skills are offered. */
+export function formsOf({ resources, index, templates }: ServeEntry): FormsConfig {
+  return {
+    index: index?.enabled === false ? 'off' : (index?.templates ?? 'omit'),
+    templates: templates?.map(({ uri }) => uri) ?? [],
+    resources: { list: resources?.list ?? 'skills', synthetic: resources?.synthetic ?? 'hide' },
+  }
+}
