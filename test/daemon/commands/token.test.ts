@@ -91,6 +91,8 @@ test('what cannot be done is said, without what looks like a token, and none is 
     { args: ['add', mistaken], status: 2, says: 'The name of a token' },
     { args: ['add', 'ci', '--scope', 'skills,everything'], status: 2, says: '--scope is a list of skills, tools' },
     { args: ['add', 'ci', '--expires', ''], status: 2, says: '--expires is a duration' },
+    { args: ['add', 'ci', '--expires', '999999999d'], status: 2, says: '--expires is 3650d at most' },
+    { args: ['add', 'ci', '--expires', '3651d'], status: 2, says: '--expires is 3650d at most' },
     { args: ['revoke', mistaken], status: 1, says: 'There is no token of that name' },
   ]
 
