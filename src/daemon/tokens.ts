@@ -1,6 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { SCOPES } from '../serve/principal.ts'
 import type { Principal } from '../serve/principal.ts'
@@ -77,7 +78,7 @@ export class Tokens {
   async read(): Promise<readonly Token[]> {
     try {
       const tokens = await this.#read()
-      this.#known = tokens.map(known)
+      this.#hold(tokens)
       return tokens
     } catch (error) {
       if (error instanceof SyncError) this.#failure = error
@@ -141,11 +142,22 @@ export class Tokens {
   }
 
   async #write(change: (before: readonly Known[]) => readonly Known[]): Promise<void> {
-    if (this.#failure !== undefined) throw this.#failure
+    // What somebody changed by hand is the base. A damaged file is not written over: it may be mended yet.
+    this.#hold(await this.#read())
     const after = change(this.#known)
     await writeWhole(this.#file, indentedJson({ tokens: after.map(({ token }) => token) }))
     this.#known = after
     for (const listener of this.#listeners) listener()
+  }
+
+  /** A token that is as it was stays the one it was, so that what goes on in its name goes on. */
+  #hold(tokens: readonly Token[]): void {
+    const before = new Map(this.#known.map((one) => [one.token.sha256, one]))
+    this.#known = tokens.map((token) => {
+      const one = before.get(token.sha256)
+      return one !== undefined && isDeepStrictEqual(one.token, token) ? one : known(token)
+    })
+    this.#failure = undefined
   }
 
   #isOver(one: Known): boolean {
