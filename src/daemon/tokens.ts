@@ -93,8 +93,9 @@ export class Tokens {
     let found: Known | undefined
     for (const candidate of this.#known) if (timingSafeEqual(candidate.hash, hash)) found = candidate
     if (found === undefined || this.#isOver(found)) return undefined
-    const { name, scopes } = found.token
-    return { id: `token:${name}`, scopes: new Set(scopes), isOver: () => this.#isOver(found) }
+    const { name, scopes, sha256 } = found.token
+    // By its name alone, one that is added after it was revoked would find what the old one has open.
+    return { id: `token:${name}#${sha256.slice(0, 12)}`, scopes: new Set(scopes), isOver: () => this.#isOver(found) }
   }
 
   /** It is on the disk, and in force, when this returns. */
