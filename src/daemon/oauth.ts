@@ -89,5 +89,5 @@ function scopesIn(payload: JWTPayload): string[] {
 function report(log: Log, issuer: string, failure: string | undefined): void {
   if (failure === undefined) return log.recovery('issuer-not-asked', '')
   const message = `Cannot learn the keys of "${issuer}": ${failure}`
-  log.failure('warn', 'issuer-not-asked', { source: '', code: 'issuer-not-asked', message })
+  log.failure('warn', 'issuer-not-asked', { source: '', code: 'issuer-not-asked', message }, failure)
 }

@@ -188,6 +188,27 @@ test('nobody gets in while the keys are not known, and an issuer that is down is
   expect(logged).toContain('recovered')
 })
 
+test('each cause for which the issuer could not be asked is told once', async () => {
+  const oauth = accepting()
+  const token = await issuer.token({ aud: HERE })
+
+  for (const failure of [500, 500, 503, 503, undefined]) {
+    issuer.failure = failure
+    await oauth.authenticate(token, HERE)
+    await clock.advance(10_000)
+  }
+
+  const lines = logged
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  expect(lines.map(({ event, message }) => [event, /it answers \d+/.exec(String(message))?.[0]])).toEqual([
+    ['issuer-not-asked', 'it answers 500'],
+    ['issuer-not-asked', 'it answers 503'],
+    ['recovered', undefined],
+  ])
+})
+
 test.each<[string, Record<string, unknown>, string]>([
   ['of another issuer', { issuer: 'https://other.example.com' }, 'its metadata is of another issuer'],
   [
