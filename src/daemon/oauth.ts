@@ -46,7 +46,7 @@ export function oauthOf(
     async authenticate(token, resource) {
       if (!JWT.test(token)) return undefined
       const known = await issuer.keys()
-      if (known === undefined) return undefined
+      if (known === undefined) return 'unavailable'
       try {
         return principalIn(await verified(token, resource, known), scopes, clock)
       } catch (error) {

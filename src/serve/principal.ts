@@ -13,6 +13,6 @@ export interface Principal {
 
 /**
  * Whom a bearer token stands for; undefined for one that is unknown, expired, revoked or meant for somebody else. Which of
- * those it was is nothing that its bearer is told.
+ * those it was is nothing that its bearer is told. `unavailable` where nobody can tell at the moment: the token may be good.
  */
-export type Authenticate = (token: string) => Promise<Principal | undefined>
+export type Authenticate = (token: string) => Promise<Principal | 'unavailable' | undefined>

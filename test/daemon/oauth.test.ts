@@ -7,6 +7,7 @@ import { Redactor } from '../../src/daemon/redactor.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { TokenIssuer } from '../support/issuer.ts'
 import type { OAuthOptions } from '../../src/serve/http/protected-resource.ts'
+import type { Principal } from '../../src/serve/principal.ts'
 
 const HERE = 'https://skills.example.com/mcp'
 
@@ -42,11 +43,16 @@ test('a token of the issuer that is meant for us stands for its subject, with th
   const oauth = accepting()
   const token = await issuer.token({ aud: HERE, scope: 'skills openid page unknown' })
 
-  const principal = await oauth.authenticate(token, HERE)
+  const principal = await bearerOf(oauth, token)
 
   expect(principal?.id).toBe('oauth:ada')
   expect([...(principal?.scopes ?? [])].toSorted()).toEqual(['page', 'skills'])
 })
+
+async function bearerOf(oauth: OAuthOptions, token: string): Promise<Principal | undefined> {
+  const answer = await oauth.authenticate(token, HERE)
+  return answer === 'unavailable' ? undefined : answer
+}
 
 test.each<[string, Record<string, unknown>]>([
   ['meant for another server', { aud: 'https://other.example.com/mcp' }],
@@ -100,7 +106,7 @@ test('the audience that is configured counts, and no other', async () => {
 test('with scopes in the configuration a token that has them all opens everything, and another one nothing', async () => {
   const oauth = accepting({ scopes: ['read', 'use'] })
   const scopesOf = async (claims: Record<string, unknown>) =>
-    (await oauth.authenticate(await issuer.token({ aud: HERE, ...claims }), HERE))?.scopes.size
+    (await bearerOf(oauth, await issuer.token({ aud: HERE, ...claims })))?.scopes.size
 
   expect(await scopesOf({ scope: 'use other read' })).toBe(6)
   expect(await scopesOf({ scope: null, scp: ['read', 'use'] })).toBe(6)
@@ -110,7 +116,7 @@ test('with scopes in the configuration a token that has them all opens everythin
 test('a token ends when it says so, for what goes on in its name too', async () => {
   const oauth = accepting()
   const token = await issuer.token({ aud: HERE, exp: Math.floor(clock.now().getTime() / 1000) + 60 })
-  const principal = await oauth.authenticate(token, HERE)
+  const principal = await bearerOf(oauth, token)
 
   expect(principal?.isOver?.()).toBe(false)
   await clock.advance(70_000)
@@ -134,7 +140,7 @@ test('a new key is found when a token comes that it signed, and unknown keys do 
   await issuer.rotate()
   await clock.advance(10_000)
 
-  const principal = await oauth.authenticate(await issuer.token({ aud: HERE }), HERE)
+  const principal = await bearerOf(oauth, await issuer.token({ aud: HERE }))
 
   expect(principal?.id).toBe('oauth:ada')
   const asked = issuer.asked.length
@@ -165,7 +171,7 @@ test('while the issuer is down its keys are kept, and one line says so', async (
   for (let hour = 0; hour < 5; hour += 1) {
     await clock.advance(3_600_000)
     const asked = issuer.asked.length
-    expect((await oauth.authenticate(token, HERE))?.id).toBe('oauth:ada')
+    expect((await bearerOf(oauth, token))?.id).toBe('oauth:ada')
     await expect.poll(() => issuer.asked.length).toBe(asked + 1)
   }
 
@@ -174,17 +180,21 @@ test('while the issuer is down its keys are kept, and one line says so', async (
   expect(logged).not.toContain(token)
 })
 
-test('nobody gets in while the keys are not known, and an issuer that is down is not asked for each token', async () => {
+test('whether a token is good cannot be told while no key is known, and an issuer that is down is not asked for each', async () => {
   const oauth = accepting()
   issuer.failure = 500
   const token = await issuer.token({ aud: HERE })
 
-  for (let at = 0; at < 20; at += 1) expect(await oauth.authenticate(token, HERE)).toBeUndefined()
+  const together = await Promise.all(Array.from({ length: 20 }, () => oauth.authenticate(token, HERE)))
+  const later = await oauth.authenticate(token, HERE)
+
+  expect(new Set([...together, later])).toEqual(new Set(['unavailable']))
   expect(issuer.asked).toHaveLength(1)
+  expect(await oauth.authenticate('nonsense', HERE)).toBeUndefined()
   issuer.failure = undefined
   await clock.advance(10_000)
 
-  expect(await oauth.authenticate(token, HERE)).toBeDefined()
+  expect((await bearerOf(oauth, token))?.id).toBe('oauth:ada')
   expect(logged).toContain('recovered')
 })
 
@@ -222,7 +232,7 @@ test.each<[string, Record<string, unknown>, string]>([
   const oauth = accepting()
   issuer.metadata = metadata
 
-  expect(await oauth.authenticate(await issuer.token({ aud: HERE }), HERE)).toBeUndefined()
+  expect(await oauth.authenticate(await issuer.token({ aud: HERE }), HERE)).toBe('unavailable')
   expect(logged).toContain(why)
 })
 

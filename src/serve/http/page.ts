@@ -56,6 +56,7 @@ export class Page {
     const form = await this.#formIn(request)
     if (!form.ok) return refuseForm(response, form)
     const decision = await access.decideToken(form.fields.get('token') ?? '', 'page')
+    if (decision.kind === 'denied' && decision.status === 503) return refuseForm(response, decision)
     if (decision.kind === 'denied') return sendPage(response, 401, loginPage(title, true))
     this.#closeThoseOf(request)
     const { principal } = decision
