@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { errors, jwtVerify } from 'jose'
 import type { JWTPayload } from 'jose'
 import { openedBy } from '../serve/http/protected-resource.ts'
@@ -68,14 +69,27 @@ function unlessRefused(error: unknown): undefined {
 }
 
 function principalIn(payload: JWTPayload, needed: readonly string[], clock: Clock): Principal {
-  const { sub, exp = 0 } = payload
-  // A program that asks for itself has no subject with some issuers.
-  const id = [sub, payload['client_id'], payload['azp']].find((said) => typeof said === 'string') ?? 'unnamed'
+  const { iss, exp = 0 } = payload
   return {
-    id: `oauth:${id.replaceAll(/\p{C}/gu, '?').slice(0, 200)}`,
+    id: idOf(iss, ...bearerIn(payload)),
     scopes: openedBy(new Set(scopesIn(payload)), needed),
     isOver: () => clock.now().getTime() >= (exp + TOLERANCE_S) * 1000,
   }
+}
+
+/** A program that asks for itself has no subject with some issuers. */
+function bearerIn(payload: JWTPayload): readonly [claim: string, value: string] {
+  for (const claim of ['sub', 'client_id', 'azp']) {
+    const value = payload[claim]
+    if (typeof value === 'string') return [claim, value]
+  }
+  return ['', 'unnamed']
+}
+
+/** Readable at its head. By its hash it is nobody else's: the head is cut, and a program may be called as a person is. */
+function idOf(issuer: string | undefined, claim: string, value: string): string {
+  const hash = createHash('sha256').update(JSON.stringify([issuer, claim, value]))
+  return `oauth:${value.replaceAll(/\p{C}/gu, '?').slice(0, 100)}#${hash.digest('hex').slice(0, 32)}`
 }
 
 /** `scope` in words (RFC 9068, 2.2.3); `scp`, in words or as a list, of those who came before it. */

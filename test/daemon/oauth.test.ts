@@ -45,7 +45,7 @@ test('a token of the issuer that is meant for us stands for its subject, with th
 
   const principal = await bearerOf(oauth, token)
 
-  expect(principal?.id).toBe('oauth:ada')
+  expect(principal?.id).toMatch(/^oauth:ada#[0-9a-f]{32}$/)
   expect([...(principal?.scopes ?? [])].toSorted()).toEqual(['page', 'skills'])
 })
 
@@ -53,6 +53,31 @@ async function bearerOf(oauth: OAuthOptions, token: string): Promise<Principal |
   const answer = await oauth.authenticate(token, HERE)
   return answer === 'unavailable' ? undefined : answer
 }
+
+test('nobody who asks is taken for another one, whatever they are called', async () => {
+  const oauth = accepting()
+  const long = 'x'.repeat(300)
+  const claims: Record<string, unknown>[] = [
+    { sub: 'ada' },
+    { sub: null, client_id: 'ada' },
+    { sub: null, azp: 'ada' },
+    { sub: 'unnamed' },
+    { sub: null },
+    { sub: `${long}1` },
+    { sub: `${long}2` },
+    { sub: 'a\u0001' },
+    { sub: 'a\u0002' },
+    { sub: 'a?' },
+  ]
+
+  const tokens = await Promise.all(claims.map((said) => issuer.token({ aud: HERE, ...said })))
+  const ids = await Promise.all(tokens.map(async (token) => (await bearerOf(oauth, token))?.id))
+  const again = await bearerOf(oauth, await issuer.token({ aud: HERE, jti: 'another token' }))
+
+  expect(new Set(ids).size).toBe(claims.length)
+  expect(again?.id).toBe(ids[0])
+  for (const id of ids) expect(id).toMatch(/^oauth:\P{C}{1,133}$/u)
+})
 
 test.each<[string, Record<string, unknown>]>([
   ['meant for another server', { aud: 'https://other.example.com/mcp' }],
@@ -142,7 +167,7 @@ test('a new key is found when a token comes that it signed, and unknown keys do 
 
   const principal = await bearerOf(oauth, await issuer.token({ aud: HERE }))
 
-  expect(principal?.id).toBe('oauth:ada')
+  expect(principal?.id).toContain('oauth:ada#')
   const asked = issuer.asked.length
   await using other = await TokenIssuer.start()
   for (let at = 0; at < 20; at += 1) {
@@ -171,7 +196,7 @@ test('while the issuer is down its keys are kept, and one line says so', async (
   for (let hour = 0; hour < 5; hour += 1) {
     await clock.advance(3_600_000)
     const asked = issuer.asked.length
-    expect((await bearerOf(oauth, token))?.id).toBe('oauth:ada')
+    expect((await bearerOf(oauth, token))?.id).toContain('oauth:ada#')
     await expect.poll(() => issuer.asked.length).toBe(asked + 1)
   }
 
@@ -194,7 +219,7 @@ test('whether a token is good cannot be told while no key is known, and an issue
   issuer.failure = undefined
   await clock.advance(10_000)
 
-  expect((await bearerOf(oauth, token))?.id).toBe('oauth:ada')
+  expect((await bearerOf(oauth, token))?.id).toContain('oauth:ada#')
   expect(logged).toContain('recovered')
 })
 
