@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { errors, jwtVerify } from 'jose'
-import type { JWTPayload } from 'jose'
+import type { JWTPayload, JWTVerifyOptions } from 'jose'
 import { openedBy } from '../serve/http/protected-resource.ts'
 import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import type { Principal } from '../serve/principal.ts'
@@ -31,7 +31,7 @@ export function oauthOf(
 ): OAuthOptions {
   const issuer = new Issuer(url, { clock, told: (failure) => report(log, url, failure) })
   const verified = async (token: string, resource: string, known: IssuerKeys): Promise<JWTPayload> => {
-    const { payload } = await jwtVerify(token, known.keys, {
+    return payloadOf(token, known, {
       issuer: known.issuer,
       audience: audience ?? resource,
       algorithms: ALGORITHMS,
@@ -39,7 +39,6 @@ export function oauthOf(
       clockTolerance: TOLERANCE_S,
       currentDate: clock.now(),
     })
-    return payload
   }
   return {
     issuer: url,
@@ -61,6 +60,26 @@ export function oauthOf(
 }
 
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
+
+/** Throws what jose does where no key of the issuer fits. */
+async function payloadOf(token: string, { keys }: IssuerKeys, options: JWTVerifyOptions): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, keys, options)).payload
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+    let tried = 0
+    for await (const key of error) {
+      const verified = await jwtVerify(token, key, options).catch(unlessRefused)
+      if (verified !== undefined) return verified.payload
+      tried += 1
+      if (tried === MOST_TRIED) break
+    }
+    throw error
+  }
+}
+
+/** A token that does not name its key costs a signature for each that may be it. */
+const MOST_TRIED = 4
 
 /** A key that the issuer offers and nobody can use is as good as none. */
 function unlessRefused(error: unknown): undefined {

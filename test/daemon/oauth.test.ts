@@ -79,6 +79,30 @@ test('nobody who asks is taken for another one, whatever they are called', async
   for (const id of ids) expect(id).toMatch(/^oauth:\P{C}{1,133}$/u)
 })
 
+test('a token that does not name its key is accepted, whichever of the keys of the issuer it was signed with', async () => {
+  const oauth = accepting()
+  await issuer.rotate({ forget: false })
+  const latest = await issuer.token({ aud: HERE }, { kid: false })
+  const older = await issuer.token({ aud: HERE }, { kid: false, age: 1 })
+  await using other = await TokenIssuer.start()
+  const foreign = await other.token({ iss: issuer.url, aud: HERE }, { kid: false })
+  const expired = await issuer.token({ aud: HERE, exp: Math.floor(Date.now() / 1000) - 60 }, { kid: false, age: 1 })
+
+  for (const token of [latest, older]) expect((await bearerOf(oauth, token))?.id).toContain('oauth:ada#')
+  for (const token of [foreign, expired]) expect(await oauth.authenticate(token, HERE)).toBeUndefined()
+})
+
+test('of a token that does not name its key no more than four keys are tried', async () => {
+  const oauth = accepting()
+  for (let made = 0; made < 4; made += 1) await issuer.rotate({ forget: false })
+  const ages = [0, 3, 4]
+
+  const tokens = await Promise.all(ages.map((age) => issuer.token({ aud: HERE }, { kid: false, age })))
+
+  const answers = await Promise.all(tokens.map((token) => oauth.authenticate(token, HERE)))
+  expect(answers.map((answer) => answer !== undefined)).toEqual([true, true, false])
+})
+
 test.each<[string, Record<string, unknown>]>([
   ['meant for another server', { aud: 'https://other.example.com/mcp' }],
   ['meant for our name and not for our address', { aud: 'https://skills.example.com' }],
