@@ -31,7 +31,7 @@ export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
     names: { hosts: allowedHosts, publicUrl, origins: allowedOrigins },
     access: {
       authenticate: async (token) => tokens.principalOf(token),
-      isGone: (owner) => tokens.isGone(owner),
+      isGone: (principalId) => tokens.isGone(principalId),
       isTokenRequired: isTokenRequired(config, listen),
     },
     web: config.serve.web,

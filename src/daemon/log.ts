@@ -35,10 +35,10 @@ export interface Log {
   info(event: string, fields?: LogFields): void
   debug(event: string, fields?: LogFields): void
   /**
-   * Writes a failure, unless the last one of the event and source had the same code. The next line about it, of another failure
-   * or of the recovery, says as `repeated` how many were left out.
+   * Writes a failure, unless the last one of the event and source had the same code, and the same cause where it is given. The
+   * next line about it, of another failure or of the recovery, says as `repeated` how many were left out.
    */
-  failure(level: 'error' | 'warn' | 'info', event: string, failure: Failure): void
+  failure(level: 'error' | 'warn' | 'info', event: string, failure: Failure, cause?: string): void
   /** Writes that what failed does not any more, if it did. */
   recovery(event: string, source: string): void
 }
@@ -71,14 +71,14 @@ class LineLog implements Log {
     this.#write('debug', event, fields)
   }
 
-  failure(level: 'error' | 'warn' | 'info', event: string, failure: Failure): void {
+  failure(level: 'error' | 'warn' | 'info', event: string, failure: Failure, cause?: string): void {
     const key = `${event} ${failure.source}`
     const last = this.#failures.get(key)
-    if (last?.code === failure.code) {
+    if (last?.code === failure.code && last.cause === cause) {
       last.repeated += 1
       return
     }
-    this.#failures.set(key, { code: failure.code, repeated: 0 })
+    this.#failures.set(key, { code: failure.code, cause, repeated: 0 })
     this.#write(level, event, { ...failure, repeated: repeatedOf(last) })
   }
 
@@ -101,6 +101,7 @@ class LineLog implements Log {
 /** The failure that an event and source had last. */
 interface Failing {
   readonly code: string
+  readonly cause: string | undefined
   /** How many of the same came after the one that was written. */
   repeated: number
 }

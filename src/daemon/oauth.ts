@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto'
 import { errors, jwtVerify } from 'jose'
-import type { JWTPayload } from 'jose'
+import type { JWTPayload, JWTVerifyOptions } from 'jose'
 import { openedBy } from '../serve/http/protected-resource.ts'
 import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import type { Principal } from '../serve/principal.ts'
@@ -30,7 +31,7 @@ export function oauthOf(
 ): OAuthOptions {
   const issuer = new Issuer(url, { clock, told: (failure) => report(log, url, failure) })
   const verified = async (token: string, resource: string, known: IssuerKeys): Promise<JWTPayload> => {
-    const { payload } = await jwtVerify(token, known.keys, {
+    return payloadOf(token, known, {
       issuer: known.issuer,
       audience: audience ?? resource,
       algorithms: ALGORITHMS,
@@ -38,7 +39,6 @@ export function oauthOf(
       clockTolerance: TOLERANCE_S,
       currentDate: clock.now(),
     })
-    return payload
   }
   return {
     issuer: url,
@@ -46,7 +46,7 @@ export function oauthOf(
     async authenticate(token, resource) {
       if (!JWT.test(token)) return undefined
       const known = await issuer.keys()
-      if (known === undefined) return undefined
+      if (known === undefined) return 'unavailable'
       try {
         return principalIn(await verified(token, resource, known), scopes, clock)
       } catch (error) {
@@ -61,6 +61,26 @@ export function oauthOf(
 
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
+/** Throws what jose does where no key of the issuer fits. */
+async function payloadOf(token: string, { keys }: IssuerKeys, options: JWTVerifyOptions): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, keys, options)).payload
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+    let tried = 0
+    for await (const key of error) {
+      const verified = await jwtVerify(token, key, options).catch(unlessRefused)
+      if (verified !== undefined) return verified.payload
+      tried += 1
+      if (tried === MOST_TRIED) break
+    }
+    throw error
+  }
+}
+
+/** A token that does not name its key costs a signature for each that may be it. */
+const MOST_TRIED = 4
+
 /** A key that the issuer offers and nobody can use is as good as none. */
 function unlessRefused(error: unknown): undefined {
   const isRefused = error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException
@@ -68,14 +88,27 @@ function unlessRefused(error: unknown): undefined {
 }
 
 function principalIn(payload: JWTPayload, needed: readonly string[], clock: Clock): Principal {
-  const { sub, exp = 0 } = payload
-  // A program that asks for itself has no subject with some issuers.
-  const id = [sub, payload['client_id'], payload['azp']].find((said) => typeof said === 'string') ?? 'unnamed'
+  const { iss, exp = 0 } = payload
   return {
-    id: `oauth:${id.replaceAll(/\p{C}/gu, '?').slice(0, 200)}`,
+    id: idOf(iss, ...bearerIn(payload)),
     scopes: openedBy(new Set(scopesIn(payload)), needed),
     isOver: () => clock.now().getTime() >= (exp + TOLERANCE_S) * 1000,
   }
+}
+
+/** A program that asks for itself has no subject with some issuers. */
+function bearerIn(payload: JWTPayload): readonly [claim: string, value: string] {
+  for (const claim of ['sub', 'client_id', 'azp']) {
+    const value = payload[claim]
+    if (typeof value === 'string') return [claim, value]
+  }
+  return ['', 'unnamed']
+}
+
+/** Readable at its head. By its hash it is nobody else's: the head is cut, and a program may be called as a person is. */
+function idOf(issuer: string | undefined, claim: string, value: string): string {
+  const hash = createHash('sha256').update(JSON.stringify([issuer, claim, value]))
+  return `oauth:${value.replaceAll(/\p{C}/gu, '?').slice(0, 100)}#${hash.digest('hex').slice(0, 32)}`
 }
 
 /** `scope` in words (RFC 9068, 2.2.3); `scp`, in words or as a list, of those who came before it. */
@@ -89,5 +122,5 @@ function scopesIn(payload: JWTPayload): string[] {
 function report(log: Log, issuer: string, failure: string | undefined): void {
   if (failure === undefined) return log.recovery('issuer-not-asked', '')
   const message = `Cannot learn the keys of "${issuer}": ${failure}`
-  log.failure('warn', 'issuer-not-asked', { source: '', code: 'issuer-not-asked', message })
+  log.failure('warn', 'issuer-not-asked', { source: '', code: 'issuer-not-asked', message }, failure)
 }

@@ -1,6 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { SCOPES } from '../serve/principal.ts'
 import type { Principal } from '../serve/principal.ts'
@@ -82,8 +83,7 @@ export class Tokens {
   async read(): Promise<readonly Token[]> {
     try {
       const tokens = await this.#read()
-      this.#known = tokens.map(known)
-      this.#failure = undefined
+      this.#hold(tokens)
       return tokens
     } catch (error) {
       if (error instanceof SyncError) this.#failure = error
@@ -98,15 +98,14 @@ export class Tokens {
     let found: Known | undefined
     for (const candidate of this.#known) if (timingSafeEqual(candidate.hash, hash)) found = candidate
     if (found === undefined || this.#isOver(found)) return undefined
-    const { name, scopes } = found.token
-    const owner = ownerOf(found.token)
-    return { id: `token:${name}`, owner, scopes: new Set(scopes), isOver: () => this.#isOver(found) }
+    const { scopes } = found.token
+    return { id: idOf(found.token), scopes: new Set(scopes), isOver: () => this.#isOver(found) }
   }
 
-  /** Whether it is the owner of a token that was revoked. Where the tokens cannot be read, that is not known of any. */
-  isGone(owner: string): boolean {
-    if (this.#failure !== undefined || !owner.startsWith(OWNER)) return false
-    return !this.#known.some(({ token }) => ownerOf(token) === owner)
+  /** Whether it is the id of a token that was revoked. Where the tokens cannot be read, that is not known of any. */
+  isGone(principalId: string): boolean {
+    if (this.#failure !== undefined || !principalId.startsWith(KIND)) return false
+    return !this.#known.some(({ token }) => idOf(token) === principalId)
   }
 
   /** It is on the disk, and in force, when this returns. */
@@ -154,12 +153,22 @@ export class Tokens {
   }
 
   async #write(change: (before: readonly Known[]) => readonly Known[]): Promise<void> {
-    // Somebody may have mended or removed it meanwhile.
-    if (this.#failure !== undefined) await this.read()
+    // What somebody changed by hand is the base. A damaged file is not written over: it may be mended yet.
+    this.#hold(await this.#read())
     const after = change(this.#known)
     await writeWhole(this.#file, indentedJson({ tokens: after.map(({ token }) => token) }))
     this.#known = after
     for (const listener of this.#listeners) listener()
+  }
+
+  /** A token that is as it was stays the one it was, so that what goes on in its name goes on. */
+  #hold(tokens: readonly Token[]): void {
+    const before = new Map(this.#known.map((one) => [one.token.sha256, one]))
+    this.#known = tokens.map((token) => {
+      const one = before.get(token.sha256)
+      return one !== undefined && isDeepStrictEqual(one.token, token) ? one : known(token)
+    })
+    this.#failure = undefined
   }
 
   #isOver(one: Known): boolean {
@@ -171,12 +180,12 @@ export function isExpired({ expires }: Token, now: Date): boolean {
   return expires !== undefined && Date.parse(expires) <= now.getTime()
 }
 
-/** What is of one token is not of the next that has its name. */
-function ownerOf({ name, sha256 }: Token): string {
-  return `${OWNER}${name}@${sha256.slice(0, 16)}`
+/** By its name alone, one that is added after it was revoked would find what the old one has open. */
+function idOf({ name, sha256 }: Token): string {
+  return `${KIND}${name}#${sha256.slice(0, 12)}`
 }
 
-const OWNER = 'token:'
+const KIND = 'token:'
 
 function known(token: Token): Known {
   return { token, hash: Buffer.from(token.sha256, 'hex') }

@@ -4,22 +4,15 @@ export type Scope = (typeof SCOPES)[number]
 
 /** Who is behind a request, as its token proves. */
 export interface Principal {
-  /** For the log and for limits. No secret, and nothing that a client made up. */
+  /** For the log, for limits, and for whose a session is: never another's, as a name may be. No secret. */
   readonly id: string
-  /** Whose sessions are: never the same again once it is over, as a name may be. `id`, where nothing else is said. */
-  readonly owner?: string
   readonly scopes: ReadonlySet<Scope>
   /** Whether the token has expired or was revoked since. What goes on for long, such as a stream, ends then. */
   readonly isOver?: () => boolean
 }
 
-/** Undefined for nobody in particular. */
-export function ownerOf(principal: Principal | undefined): string | undefined {
-  return principal?.owner ?? principal?.id
-}
-
 /**
  * Whom a bearer token stands for; undefined for one that is unknown, expired, revoked or meant for somebody else. Which of
- * those it was is nothing that its bearer is told.
+ * those it was is nothing that its bearer is told. `unavailable` where nobody can tell at the moment: the token may be good.
  */
-export type Authenticate = (token: string) => Promise<Principal | undefined>
+export type Authenticate = (token: string) => Promise<Principal | 'unavailable' | undefined>

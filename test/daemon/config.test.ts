@@ -82,7 +82,10 @@ test('the example to copy is a configuration, and so it is with all that is comm
       /^( +)# (?=(?:unlisted|update|names|nested|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
       '$1',
     )
-    .replaceAll(/^( +)# (?=(?:webhook|operations|oauth):$|  (?:provider|secret|host|port|issuer|audience|scopes): )/gm, '$1')
+    .replaceAll(
+      /^( +)# (?=(?:webhook|operations|oauth):$|  (?:provider|secret|host|port|issuer|audience|scopes): )/gm,
+      '$1',
+    )
     .replaceAll(/^( +)# (?=(?:resources|index): |templates:$|  - uri: )/gm, '$1')
 
   const config = parse(opened)

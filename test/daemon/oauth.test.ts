@@ -7,6 +7,7 @@ import { Redactor } from '../../src/daemon/redactor.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { TokenIssuer } from '../support/issuer.ts'
 import type { OAuthOptions } from '../../src/serve/http/protected-resource.ts'
+import type { Principal } from '../../src/serve/principal.ts'
 
 const HERE = 'https://skills.example.com/mcp'
 
@@ -42,10 +43,64 @@ test('a token of the issuer that is meant for us stands for its subject, with th
   const oauth = accepting()
   const token = await issuer.token({ aud: HERE, scope: 'skills openid page unknown' })
 
-  const principal = await oauth.authenticate(token, HERE)
+  const principal = await bearerOf(oauth, token)
 
-  expect(principal?.id).toBe('oauth:ada')
+  expect(principal?.id).toMatch(/^oauth:ada#[0-9a-f]{32}$/)
   expect([...(principal?.scopes ?? [])].toSorted()).toEqual(['page', 'skills'])
+})
+
+async function bearerOf(oauth: OAuthOptions, token: string): Promise<Principal | undefined> {
+  const answer = await oauth.authenticate(token, HERE)
+  return answer === 'unavailable' ? undefined : answer
+}
+
+test('nobody who asks is taken for another one, whatever they are called', async () => {
+  const oauth = accepting()
+  const long = 'x'.repeat(300)
+  const claims: Record<string, unknown>[] = [
+    { sub: 'ada' },
+    { sub: null, client_id: 'ada' },
+    { sub: null, azp: 'ada' },
+    { sub: 'unnamed' },
+    { sub: null },
+    { sub: `${long}1` },
+    { sub: `${long}2` },
+    { sub: 'a\u0001' },
+    { sub: 'a\u0002' },
+    { sub: 'a?' },
+  ]
+
+  const tokens = await Promise.all(claims.map((said) => issuer.token({ aud: HERE, ...said })))
+  const ids = await Promise.all(tokens.map(async (token) => (await bearerOf(oauth, token))?.id))
+  const again = await bearerOf(oauth, await issuer.token({ aud: HERE, jti: 'another token' }))
+
+  expect(new Set(ids).size).toBe(claims.length)
+  expect(again?.id).toBe(ids[0])
+  for (const id of ids) expect(id).toMatch(/^oauth:\P{C}{1,133}$/u)
+})
+
+test('a token that does not name its key is accepted, whichever of the keys of the issuer it was signed with', async () => {
+  const oauth = accepting()
+  await issuer.rotate({ forget: false })
+  const latest = await issuer.token({ aud: HERE }, { kid: false })
+  const older = await issuer.token({ aud: HERE }, { kid: false, age: 1 })
+  await using other = await TokenIssuer.start()
+  const foreign = await other.token({ iss: issuer.url, aud: HERE }, { kid: false })
+  const expired = await issuer.token({ aud: HERE, exp: Math.floor(Date.now() / 1000) - 60 }, { kid: false, age: 1 })
+
+  for (const token of [latest, older]) expect((await bearerOf(oauth, token))?.id).toContain('oauth:ada#')
+  for (const token of [foreign, expired]) expect(await oauth.authenticate(token, HERE)).toBeUndefined()
+})
+
+test('of a token that does not name its key no more than four keys are tried', async () => {
+  const oauth = accepting()
+  for (let made = 0; made < 4; made += 1) await issuer.rotate({ forget: false })
+  const ages = [0, 3, 4]
+
+  const tokens = await Promise.all(ages.map((age) => issuer.token({ aud: HERE }, { kid: false, age })))
+
+  const answers = await Promise.all(tokens.map((token) => oauth.authenticate(token, HERE)))
+  expect(answers.map((answer) => answer !== undefined)).toEqual([true, true, false])
 })
 
 test.each<[string, Record<string, unknown>]>([
@@ -100,7 +155,7 @@ test('the audience that is configured counts, and no other', async () => {
 test('with scopes in the configuration a token that has them all opens everything, and another one nothing', async () => {
   const oauth = accepting({ scopes: ['read', 'use'] })
   const scopesOf = async (claims: Record<string, unknown>) =>
-    (await oauth.authenticate(await issuer.token({ aud: HERE, ...claims }), HERE))?.scopes.size
+    (await bearerOf(oauth, await issuer.token({ aud: HERE, ...claims })))?.scopes.size
 
   expect(await scopesOf({ scope: 'use other read' })).toBe(6)
   expect(await scopesOf({ scope: null, scp: ['read', 'use'] })).toBe(6)
@@ -110,7 +165,7 @@ test('with scopes in the configuration a token that has them all opens everythin
 test('a token ends when it says so, for what goes on in its name too', async () => {
   const oauth = accepting()
   const token = await issuer.token({ aud: HERE, exp: Math.floor(clock.now().getTime() / 1000) + 60 })
-  const principal = await oauth.authenticate(token, HERE)
+  const principal = await bearerOf(oauth, token)
 
   expect(principal?.isOver?.()).toBe(false)
   await clock.advance(70_000)
@@ -134,9 +189,9 @@ test('a new key is found when a token comes that it signed, and unknown keys do 
   await issuer.rotate()
   await clock.advance(10_000)
 
-  const principal = await oauth.authenticate(await issuer.token({ aud: HERE }), HERE)
+  const principal = await bearerOf(oauth, await issuer.token({ aud: HERE }))
 
-  expect(principal?.id).toBe('oauth:ada')
+  expect(principal?.id).toContain('oauth:ada#')
   const asked = issuer.asked.length
   await using other = await TokenIssuer.start()
   for (let at = 0; at < 20; at += 1) {
@@ -165,7 +220,7 @@ test('while the issuer is down its keys are kept, and one line says so', async (
   for (let hour = 0; hour < 5; hour += 1) {
     await clock.advance(3_600_000)
     const asked = issuer.asked.length
-    expect((await oauth.authenticate(token, HERE))?.id).toBe('oauth:ada')
+    expect((await bearerOf(oauth, token))?.id).toContain('oauth:ada#')
     await expect.poll(() => issuer.asked.length).toBe(asked + 1)
   }
 
@@ -174,18 +229,43 @@ test('while the issuer is down its keys are kept, and one line says so', async (
   expect(logged).not.toContain(token)
 })
 
-test('nobody gets in while the keys are not known, and an issuer that is down is not asked for each token', async () => {
+test('whether a token is good cannot be told while no key is known, and an issuer that is down is not asked for each', async () => {
   const oauth = accepting()
   issuer.failure = 500
   const token = await issuer.token({ aud: HERE })
 
-  for (let at = 0; at < 20; at += 1) expect(await oauth.authenticate(token, HERE)).toBeUndefined()
+  const together = await Promise.all(Array.from({ length: 20 }, () => oauth.authenticate(token, HERE)))
+  const later = await oauth.authenticate(token, HERE)
+
+  expect(new Set([...together, later])).toEqual(new Set(['unavailable']))
   expect(issuer.asked).toHaveLength(1)
+  expect(await oauth.authenticate('nonsense', HERE)).toBeUndefined()
   issuer.failure = undefined
   await clock.advance(10_000)
 
-  expect(await oauth.authenticate(token, HERE)).toBeDefined()
+  expect((await bearerOf(oauth, token))?.id).toContain('oauth:ada#')
   expect(logged).toContain('recovered')
+})
+
+test('each cause for which the issuer could not be asked is told once', async () => {
+  const oauth = accepting()
+  const token = await issuer.token({ aud: HERE })
+
+  for (const failure of [500, 500, 503, 503, undefined]) {
+    issuer.failure = failure
+    await oauth.authenticate(token, HERE)
+    await clock.advance(10_000)
+  }
+
+  const lines = logged
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  expect(lines.map(({ event, message }) => [event, /it answers \d+/.exec(String(message))?.[0]])).toEqual([
+    ['issuer-not-asked', 'it answers 500'],
+    ['issuer-not-asked', 'it answers 503'],
+    ['recovered', undefined],
+  ])
 })
 
 test.each<[string, Record<string, unknown>, string]>([
@@ -201,7 +281,7 @@ test.each<[string, Record<string, unknown>, string]>([
   const oauth = accepting()
   issuer.metadata = metadata
 
-  expect(await oauth.authenticate(await issuer.token({ aud: HERE }), HERE)).toBeUndefined()
+  expect(await oauth.authenticate(await issuer.token({ aud: HERE }), HERE)).toBe('unavailable')
   expect(logged).toContain(why)
 })
 

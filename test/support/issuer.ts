@@ -49,13 +49,14 @@ export class TokenIssuer implements AsyncDisposable {
     this.#keys = [await newKey(), ...(forget ? [] : this.#keys)]
   }
 
-  /** A token that is good for five minutes, unless the claims say otherwise. */
-  async token(claims: Claims = {}): Promise<string> {
+  /** A token that is good for five minutes, unless the claims say otherwise. `age`: of its keys, how many are newer. */
+  async token(claims: Claims = {}, { kid: isNamed = true, age = 0 } = {}): Promise<string> {
     const now = Math.floor(Date.now() / 1000)
     const said = { iss: this.url, sub: 'ada', iat: now, exp: now + 300, scope: 'skills', ...claims }
     const payload = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null)) as JWTPayload
-    const [{ kid, privateKey }] = this.#keys as [Key]
-    return new SignJWT(payload).setProtectedHeader({ alg: 'ES256', kid, typ: 'at+jwt' }).sign(privateKey)
+    const { kid, privateKey } = this.#keys[age]!
+    const head = { alg: 'ES256', typ: 'at+jwt', ...(isNamed && { kid }) }
+    return new SignJWT(payload).setProtectedHeader(head).sign(privateKey)
   }
 
   /** The key that it signs with, as everybody may know it. */

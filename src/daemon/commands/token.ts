@@ -112,8 +112,13 @@ function expiryOf(given: unknown, created: Date): string | undefined {
   const ms = durationOf(String(given))
   if (ms === undefined)
     throw new UsageError(`--expires is a duration such as 12h or 90d, or never; ${quoted(String(given))} is none`)
+  if (ms > MOST_MS) throw new UsageError(`--expires is ${MOST} at most, or never`)
   return new Date(created.getTime() + ms).toISOString()
 }
+
+/** Ten years, as for the durations of the configuration. */
+const MOST = '3650d'
+const MOST_MS = 3_650 * 86_400_000
 
 /** What stands where it does not belong may be a token. */
 function quoted(text: string): string {

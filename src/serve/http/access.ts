@@ -7,8 +7,8 @@ export interface AccessRules {
   readonly authenticate?: Authenticate
   /** False: whoever can connect may ask everything. A token that is given has to be right all the same. */
   readonly isTokenRequired: boolean
-  /** Whether nobody can be any more the owner of a session that there is. */
-  readonly isGone?: (owner: string) => boolean
+  /** Whether nobody can be any more who opened a session that there is. */
+  readonly isGone?: (principalId: string) => boolean
   /** What is for everybody, on purpose. */
   readonly open?: ReadonlySet<Scope>
   /** What the issuer of tokens calls a scope, where it is another word than ours. */
@@ -72,6 +72,7 @@ export class Access {
     }
     const token = tokenOf(given)
     const principal = token === undefined ? undefined : await authenticate(token)
+    if (principal === 'unavailable') return CANNOT_TELL
     if (principal === undefined) return this.#denied(401, scope, 'invalid_token', 'The token is not valid')
     if (principal.scopes.has(scope)) return { kind: 'granted', principal }
     return this.#denied(403, scope, 'insufficient_scope', `The token does not open "${scope}"`)
@@ -90,6 +91,14 @@ export class Access {
 }
 
 const ANYBODY: Granted = { kind: 'granted', principal: undefined }
+
+/** No 401: upon that a client throws its token away. */
+const CANNOT_TELL: Denied = {
+  kind: 'denied',
+  status: 503,
+  message: 'The token cannot be checked at the moment',
+  headers: { 'retry-after': '10' },
+}
 
 const IN_QUERY = 'A token must not stand in the address; send it in the Authorization header'
 

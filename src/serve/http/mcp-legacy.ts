@@ -4,7 +4,6 @@ import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import type { Response } from '../mcp/multiplexer.ts'
 import type { Core } from '../mcp/scoped-core.ts'
 import { INVALID_PARAMS } from '../mcp/rpc-error.ts'
-import { ownerOf } from '../principal.ts'
 import type { Principal } from '../principal.ts'
 import { answerBatch } from './batch.ts'
 import { disconnected } from './disconnected.ts'
@@ -95,7 +94,7 @@ export class LegacyEdge {
       const why = '`initialize` names a protocolVersion, capabilities and clientInfo'
       return sendError(response, 400, INVALID_PARAMS, why, { id: message.id })
     }
-    const opened = this.#sessions.open(ownerOf(principal))
+    const opened = this.#sessions.open(principal?.id)
     if (opened === undefined) {
       return sendError(response, 503, -32000, 'Too many sessions', { id: message.id, headers: { 'retry-after': '30' } })
     }
@@ -141,7 +140,7 @@ export class LegacyEdge {
       return undefined
     }
     const id = request.headers[SESSION_HEADER]
-    const session = typeof id === 'string' ? this.#sessions.find(id, ownerOf(principal)) : undefined
+    const session = typeof id === 'string' ? this.#sessions.find(id, principal?.id) : undefined
     if (typeof id !== 'string') sendError(response, 400, -32000, 'Bad Request: Mcp-Session-Id header is required')
     else if (session === undefined) sendError(response, 404, -32001, 'Session not found')
     return session

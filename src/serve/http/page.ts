@@ -40,7 +40,7 @@ export class Page {
     const { title, admit } = this.#parts
     const decision = await admit(request, 'page')
     if (decision.kind === 'granted') return this.#sendCatalog(response, undefined)
-    const reader = this.#sessions.find(this.#sessionIdIn(request))
+    const reader = this.#readerOf(request)
     // A token that was sent with the request and is wrong is told of as such, whoever is signed in.
     const isAsked = request.headers.authorization === undefined && decision.status === 401
     if (isAsked && reader !== undefined) return this.#sendCatalog(response, reader)
@@ -56,8 +56,9 @@ export class Page {
     const form = await this.#formIn(request)
     if (!form.ok) return refuseForm(response, form)
     const decision = await access.decideToken(form.fields.get('token') ?? '', 'page')
+    if (decision.kind === 'denied' && decision.status === 503) return refuseForm(response, decision)
     if (decision.kind === 'denied') return sendPage(response, 401, loginPage(title, true))
-    this.#sessions.close(this.#sessionIdIn(request))
+    this.#closeThoseOf(request)
     const { principal } = decision
     const id = principal && this.#sessions.open(principal)
     this.#redirect(response, id === undefined ? undefined : `${id}; Max-Age=${PAGE_SESSION_S}`)
@@ -67,7 +68,7 @@ export class Page {
   async signOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const form = await this.#formIn(request)
     if (!form.ok) return refuseForm(response, form)
-    this.#sessions.close(this.#sessionIdIn(request))
+    this.#closeThoseOf(request)
     this.#redirect(response, '; Max-Age=0')
   }
 
@@ -79,7 +80,11 @@ export class Page {
     }
     // Pages of any site on loopback are let through to us; a form has to be our own. A browser names the origin of each.
     if (!this.#isOwn(headers)) {
-      return { ok: false, status: 403, message: 'The Origin header is missing, or names another site; behind a proxy, set serve.http.public_url' }
+      return {
+        ok: false,
+        status: 403,
+        message: 'The Origin header is missing, or names another site; behind a proxy, set serve.http.public_url',
+      }
     }
     if (!/^application\/x-www-form-urlencoded *(?:;|$)/i.test(headers['content-type'] ?? '')) {
       return { ok: false, status: 415, message: 'The content type must be application/x-www-form-urlencoded' }
@@ -119,10 +124,24 @@ export class Page {
     return this.#isSecure ? '__Host-skillsyncd' : 'skillsyncd'
   }
 
-  #sessionIdIn({ headers }: IncomingMessage): string {
+  #readerOf(request: IncomingMessage): Principal | undefined {
+    for (const id of this.#sessionIdsIn(request)) {
+      const reader = this.#sessions.find(id)
+      if (reader !== undefined) return reader
+    }
+    return undefined
+  }
+
+  #closeThoseOf(request: IncomingMessage): void {
+    for (const id of this.#sessionIdsIn(request)) this.#sessions.close(id)
+  }
+
+  /** Cookies ignore ports: whatever else runs on this host can set one of our name, and have it sent before ours. */
+  #sessionIdsIn({ headers }: IncomingMessage): string[] {
     const name = `${this.#cookieName}=`
     const cookies = (headers.cookie ?? '').split(';').map((cookie) => cookie.trim())
-    return cookies.find((cookie) => cookie.startsWith(name))?.slice(name.length) ?? ''
+    const own = cookies.filter((cookie) => cookie.startsWith(name))
+    return own.slice(0, MOST_COOKIES).map((cookie) => cookie.slice(name.length))
   }
 }
 
@@ -137,6 +156,9 @@ interface Refused {
 function refuseForm(response: ServerResponse, { status, message, headers = {} }: Refused): void {
   sendError(response, status, -32000, message, { headers })
 }
+
+/** As many as a browser keeps of one host, and a multiple of what comes about by accident. */
+const MOST_COOKIES = 200
 
 /** The longest token, each character of it encoded, and its name. */
 const FORM_BYTES = 25_000

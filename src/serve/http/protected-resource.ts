@@ -1,4 +1,4 @@
-import type { Authenticate, Principal, Scope } from '../principal.ts'
+import type { Authenticate, Scope } from '../principal.ts'
 import { SCOPES } from '../principal.ts'
 import type { AccessRules } from './access.ts'
 import type { Route, Routes } from './listener.ts'
@@ -10,7 +10,7 @@ export interface OAuthOptions {
   /** What a token must allow, all of them, to open everything. Without them the names of scopes open what they name. */
   readonly scopes: readonly string[]
   /** Whom an access token stands for, which must be meant for the resource. */
-  readonly authenticate: (token: string, resource: string) => Promise<Principal | undefined>
+  readonly authenticate: (token: string, resource: string) => ReturnType<Authenticate>
 }
 
 const METADATA = '/.well-known/oauth-protected-resource'

@@ -99,8 +99,8 @@ export class Sessions {
     if (isToLog) session.logUse()
   }
 
-  /** Ends those whose owner is gone. */
-  endThoseOf(isGone: (owner: string) => boolean): void {
+  /** Ends those of principals that are gone. */
+  endThoseOf(isGone: (principalId: string) => boolean): void {
     for (const { session } of this.#byKey.values()) {
       if (session.principal !== undefined && isGone(session.principal)) this.close(session)
     }

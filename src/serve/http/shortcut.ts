@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Answers } from '../mcp/answers.ts'
-import { ownerOf } from '../principal.ts'
 import type { Principal } from '../principal.ts'
 import { SESSION_HEADER } from './mcp-legacy.ts'
 import type { PlainRequest } from './plain-request.ts'
@@ -46,7 +45,7 @@ export class Shortcut {
     for (const name of Object.keys(params)) if (name !== PARAMS[method]) return false
     if (era === 'modern') return method !== 'resources/read' || headers['mcp-name'] === params['uri']
     const session = headers[SESSION_HEADER]
-    return typeof session === 'string' && this.#sessions.find(session, ownerOf(principal)) !== undefined
+    return typeof session === 'string' && this.#sessions.find(session, principal?.id) !== undefined
   }
 }
 

@@ -148,6 +148,8 @@ test('what cannot be done is said, without what looks like a token, and none is 
     { args: ['add', 'ci', '--expires', mistaken], status: 2, says: 'what looks like a token is none' },
     { args: ['list', '--scope', 'skills'], status: 2, says: '--scope goes with "token add", not with "token list"' },
     { args: ['revoke', 'ci', '--expires', '1h'], status: 2, says: '--expires goes with "token add"' },
+    { args: ['add', 'ci', '--expires', '999999999d'], status: 2, says: '--expires is 3650d at most' },
+    { args: ['add', 'ci', '--expires', '3651d'], status: 2, says: '--expires is 3650d at most' },
     { args: ['revoke', mistaken], status: 1, says: 'There is no token of that name' },
   ]
 

@@ -239,6 +239,23 @@ describe('on loopback', () => {
     },
   )
 
+  test('a token that is made under the name of a revoked one does not find the sessions of that one', async () => {
+    const { tokens } = local.daemon
+    const { name, secret } = await namedToken(tokens)
+    const session = await openSession(local, bearer(secret))
+    await tokens.revoke(name)
+    const again = newToken()
+    await tokens.add({ name, sha256: again.sha256, scopes: ['skills'], created: new Date().toISOString() })
+
+    const listed = legacy('resources/list', {}, session)
+    const reply = await exchange(local.url, {
+      headers: { ...listed.headers, ...bearer(again.secret) },
+      body: listed.body,
+    })
+
+    expect(reply.status).toBe(404)
+  })
+
   test('a session of the 2025 era is of the principal that opened it: for everybody else it is unknown', async () => {
     const [owner, other] = [await namedToken(local.daemon.tokens), await namedToken(local.daemon.tokens)]
     const owned = await openSession(local, bearer(owner.secret))

@@ -1,5 +1,6 @@
 import { ClientCredentialsProvider, Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newToken } from '../../../src/daemon/tokens.ts'
 import { CLIENT, TokenIssuer } from '../../support/issuer.ts'
 import { Repository } from '../../support/repository.ts'
 import { serve } from '../../support/served.ts'
@@ -75,6 +76,27 @@ test('S76: a token that is wrong, expired or meant for another server is answere
     expect(text).not.toContain(token)
   }
   expect(await call(served, await issuer.token({ aud: here }))).toMatchObject({ status: 200 })
+})
+
+test('while the issuer cannot be asked a token is answered with 503 and Retry-After, and one of ours goes on working', async () => {
+  await using down = await TokenIssuer.start()
+  down.failure = 500
+  await using other = await serve(repository, { config: ['serve:', `  oauth: { issuer: '${down.url}' }`] })
+  const { secret, sha256 } = newToken()
+  await other.daemon.tokens.add({ name: 'ours', sha256, scopes: ['skills'], created: new Date().toISOString() })
+
+  const theirs = await call(other, await down.token({ aud: other.url }))
+  const ours = await call(other, secret)
+  const form = { 'content-type': 'application/x-www-form-urlencoded', origin: other.http.url }
+  const body = `token=${await down.token({ aud: other.url, scope: 'page' })}`
+  const page = await ask(other.http.url, '/login', { method: 'POST', headers: form, body })
+
+  expect([theirs, page].map(({ status, headers }) => [status, headers['retry-after']])).toEqual([
+    [503, '10'],
+    [503, '10'],
+  ])
+  expect(theirs.headers['www-authenticate']).toBeUndefined()
+  expect(ours.status).toBe(200)
 })
 
 test('S76: a token without the scope is answered with 403 insufficient_scope, and the scope that it lacks', async () => {

@@ -124,6 +124,18 @@ describe('where a token is needed', () => {
     expect((await ask(served.http.url, '/', { headers: { cookie } })).status).toBe(401)
   })
 
+  test('cookies of our name that others have set are passed over, and go when one signs out', async () => {
+    const cookie = cookieIn(await signIn(served, await tokenFor(served, 'kim', ['page'])))
+    const planted = `skillsyncd=planted; skillsyncd=${'a'.repeat(43)}; ${cookie}`
+
+    const shown = await ask(served.http.url, '/', { headers: { cookie: planted } })
+    await post(served, '/logout', '', { cookie: planted })
+    const after = await ask(served.http.url, '/', { headers: { cookie } })
+
+    expect([shown.status, after.status]).toEqual([200, 401])
+    expect(shown.text).toContain('token:kim')
+  })
+
   test('the cookie of a token that is revoked stops working at once', async () => {
     const cookie = cookieIn(await signIn(served, await tokenFor(served, 'brian', ['page'])))
     expect((await ask(served.http.url, '/', { headers: { cookie } })).status).toBe(200)
