@@ -35,6 +35,8 @@ export class WellKnownEndpoint {
       return sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: 'GET, HEAD' } })
     }
     const found = await this.#find(below)
+    // Nobody is told again that the client left meanwhile: what would be held for it would be held for good.
+    if (response.destroyed) return
     if (found === 'nothing') return sendError(response, 404, -32000, 'Nothing is served at this path')
     if (found === 'damaged') return sendDamaged(response)
     const head = headOf(found)
