@@ -24,7 +24,7 @@ export function webRoutes(
 ): Routes {
   const { registry } = serving
   return {
-    ...(wellKnown !== undefined && wellKnownRoutes(serving)),
+    ...(wellKnown !== undefined && wellKnownRoutes(serving, edge.now)),
     ...(page !== undefined &&
       pageRoutes(new Page({ ...edge, ...page, registry, hasInstaller: wellKnown !== undefined }))),
   }
@@ -38,8 +38,8 @@ function pageRoutes(page: Page): Routes {
   }
 }
 
-function wellKnownRoutes(serving: Serving): Routes {
-  const endpoint = new WellKnownEndpoint(new Discovery(serving, WELL_KNOWN), serving.read)
+function wellKnownRoutes({ registry, read }: Serving, now: () => number): Routes {
+  const endpoint = new WellKnownEndpoint(new Discovery({ registry, read, now }, WELL_KNOWN), read)
   const route: Route = {
     scope: 'well-known',
     answer: (request, response, { name }) => endpoint.answer(name, request, response),
