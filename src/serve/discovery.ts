@@ -76,8 +76,8 @@ export class Discovery {
   }
 
   /** The archive of a skill; undefined where one of its files is damaged. One is made at a time, whoever asks. */
-  async archiveOf(skill: CatalogSkill): Promise<Buffer | undefined> {
-    return this.#making.next(() => this.#make(skill))
+  async archiveOf(skill: CatalogSkill, signal?: AbortSignal): Promise<Buffer | undefined> {
+    return this.#making.next(() => this.#make(skill), signal)
   }
 
   async #make(skill: CatalogSkill): Promise<Buffer | undefined> {
@@ -92,11 +92,11 @@ export class Discovery {
   }
 
   /** What is announced of the archive of a skill, which is made where it is not known yet. */
-  async announced(skill: CatalogSkill): Promise<Announced | undefined> {
+  async announced(skill: CatalogSkill, signal?: AbortSignal): Promise<Announced | undefined> {
     const known = this.#archives.get(skill.digest)
     if (known !== undefined) return known
     if (!hasArchive(skill)) return undefined
-    const archive = await this.archiveOf(skill)
+    const archive = await this.archiveOf(skill, signal)
     return archive && announcedOf(archive)
   }
 

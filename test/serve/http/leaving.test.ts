@@ -26,6 +26,24 @@ test('what was to be sent to a client that left is held for nobody', async () =>
   expect(status).toBe(200)
 })
 
+test('no archive is made for those who left before its turn came', async () => {
+  await using scene = await openScene([several('one')])
+  scene.release()
+  await ask(scene.url, `${FOLDER}index.json`)
+  scene.hold()
+  const waiting = ask(scene.url, `${FOLDER}one.zip`)
+  await scene.reading()
+  for (let count = 0; count < 20; count += 1) await scene.leave(`${FOLDER}one.zip`)
+  const before = scene.reads()
+
+  scene.release()
+  expect((await waiting).status).toBe(200)
+  expect((await ask(scene.url, `${FOLDER}one.zip`)).status).toBe(200)
+
+  // What is left of the first, and the last.
+  expect(scene.reads() - before).toBe(1 + 2)
+})
+
 test('a client that left before anybody looked has left all the same', async () => {
   const asked = Promise.withResolvers<ServerResponse>()
   const answer = async (_: IncomingMessage, response: ServerResponse): Promise<void> => asked.resolve(response)
@@ -54,8 +72,12 @@ async function openScene(samples: readonly Sample[]) {
   const source = sourceId('team')
   const generation = { number: 1, createdAt: '', sources: [{ source, snapshot: '1' }] }
   registry.publish(buildCatalog(generation, [{ ...snapshotOf(...samples), source }]))
-  const gate = Promise.withResolvers<void>()
+  let gate = Promise.withResolvers<void>()
+  let begun = Promise.withResolvers<void>()
+  let reads = 0
   const read: ReadFile = async ({ name }, { path }) => {
+    reads += 1
+    begun.resolve()
     await gate.promise
     return samples.find(({ skill }) => skill.name === name)?.bytes.get(path)
   }
@@ -78,7 +100,14 @@ async function openScene(samples: readonly Sample[]) {
   })
   return {
     url: listener.url,
+    reads: () => reads,
     release: () => gate.resolve(),
+    /** From here on reads wait again. */
+    hold() {
+      gate = Promise.withResolvers()
+      begun = Promise.withResolvers()
+    },
+    reading: () => begun.promise,
     /** Asks, and is seen to leave. */
     async leave(path: string): Promise<void> {
       asked = Promise.withResolvers()
