@@ -158,7 +158,12 @@ export async function serveOperations(webhooks: WebhookEndpoint, options: Listen
 }
 
 function hookRoutes(webhooks: WebhookEndpoint): Routes {
-  return { '/hooks/': { answer: (request, response, { name }) => webhooks.answer(name, request, response) } }
+  return {
+    '/hooks/': {
+      methods: ['POST'],
+      answer: (request, response, { name }) => webhooks.answer(name, request, response),
+    },
+  }
 }
 
 /** Calls until what is returned is disposed. Keeps no process alive. */

@@ -1,6 +1,7 @@
 import { Discovery } from '../discovery.ts'
 import type { Serving } from '../mcp/methods.ts'
 import type { Scope } from '../principal.ts'
+import { READ_METHODS } from './listener.ts'
 import type { Route, Routes } from './listener.ts'
 import { Page } from './page.ts'
 import type { PageParts } from './page.ts'
@@ -32,15 +33,16 @@ export function webRoutes(
 
 function pageRoutes(page: Page): Routes {
   return {
-    '/': { answer: (request, response) => page.show(request, response) },
-    '/login': { answer: (request, response) => page.signIn(request, response) },
-    '/logout': { answer: (request, response) => page.signOut(request, response) },
+    '/': { methods: READ_METHODS, answer: (request, response) => page.show(request, response) },
+    '/login': { methods: ['POST'], answer: (request, response) => page.signIn(request, response) },
+    '/logout': { methods: ['POST'], answer: (request, response) => page.signOut(request, response) },
   }
 }
 
 function wellKnownRoutes({ registry, read }: Serving, now: () => number): Routes {
   const endpoint = new WellKnownEndpoint(new Discovery({ registry, read, now }, WELL_KNOWN), read)
   const route: Route = {
+    methods: READ_METHODS,
     scope: 'well-known',
     answer: (request, response, { name }) => endpoint.answer(name, request, response),
   }

@@ -32,9 +32,6 @@ export class WellKnownEndpoint {
 
   /** `below`: what follows the folder in the path, as it was asked for. */
   async answer(below: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      return sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: 'GET, HEAD' } })
-    }
     const signal = disconnected(response)
     const found = await this.#find(below, signal)
     // Nobody is told again that the client left meanwhile: what would be held for it would be held for good.
