@@ -71,7 +71,7 @@ function formsOf({ resources, index, templates }: ConfigFile['serve']): FormsCon
 
 function webOf({ public: open = [], well_known: wellKnown, page }: ConfigFile['serve']): WebOptions {
   return {
-    wellKnown: wellKnown?.enabled === false ? undefined : {},
+    wellKnown: wellKnown?.enabled !== false,
     page: page?.enabled === false ? undefined : { title: page?.title ?? 'Agent Skills' },
     open: new Set(open),
   }

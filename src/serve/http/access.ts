@@ -87,7 +87,8 @@ export class Access {
   }
 }
 
-const ANYBODY: Granted = { kind: 'granted', principal: undefined }
+/** Who asks need not be known. */
+export const ANYBODY: Granted = { kind: 'granted', principal: undefined }
 
 const IN_QUERY = 'A token must not stand in the address; send it in the Authorization header'
 

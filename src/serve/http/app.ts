@@ -5,7 +5,7 @@ import type { Serving } from '../mcp/methods.ts'
 import { ScopedCore } from '../mcp/scoped-core.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Scope } from '../principal.ts'
-import { Access } from './access.ts'
+import { ANYBODY, Access } from './access.ts'
 import type { AccessRules, Decision, Denied } from './access.ts'
 import { TrustedProxies, networkOf } from './client-address.ts'
 import { EventStreams } from './event-stream.ts'
@@ -185,7 +185,7 @@ function tooOften(waitS: number): Denied {
 /** Opens the second listener, for programs of the operator and of git hosts. It may lie off loopback, and has nothing for browsers. */
 export async function serveOperations(webhooks: WebhookEndpoint, options: ListenerOptions): Promise<Listener> {
   const nothingHere = 'Nothing is served at this path'
-  const admit = async (): Promise<Decision> => OPEN
+  const admit = async (): Promise<Decision> => ANYBODY
   return openListener({ refusalOf: refusalOfBrowser, admit, routes: hookRoutes(webhooks), nothingHere }, options)
 }
 
@@ -205,7 +205,5 @@ function every(ms: number, call: () => void): Disposable {
 }
 
 const SWEEP_MS = 60_000
-
-const OPEN: Decision = { kind: 'granted', principal: undefined }
 
 const NOTHING_HERE = 'Nothing is served at this path; MCP is at /mcp'

@@ -3,6 +3,11 @@ import type { Catalog } from '../../sync/model/catalog.ts'
 /** Which catalog it was that somebody was told of. */
 export type Mark = Pick<Catalog, 'generation' | 'digest'>
 
+/** The mark alone: a whole catalog is one too, and is neither written nor held for that. */
+export function markOf({ generation, digest }: Mark): Mark {
+  return { generation, digest }
+}
+
 /** What of a session outlives the process. */
 export interface KeptSession {
   /** What its id hashes to. The id itself opens the session to whoever has it, and is written nowhere. */

@@ -5,6 +5,7 @@ import type { Hub, Subscriber } from '../mcp/hub.ts'
 import { noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
 import type { EventStream } from './event-stream.ts'
 import type { Past } from './past.ts'
+import { markOf } from './session-log.ts'
 import type { KeptSession, Mark, SessionLog, SessionRecord } from './session-log.ts'
 
 /** What all sessions of a server work with. */
@@ -142,7 +143,7 @@ export class Session implements Subscriber, Subscriptions {
   /** `told` was served before the last change. */
   logMissed(told: Mark): void {
     if (this.#told !== undefined || this.#isUpToDate) return
-    this.#told = { generation: told.generation, digest: told.digest }
+    this.#told = markOf(told)
     this.#append({ kind: 'missed', key: this.key, told: this.#told })
   }
 

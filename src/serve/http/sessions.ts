@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Hub } from '../mcp/hub.ts'
 import type { Past } from './past.ts'
+import { markOf } from './session-log.ts'
 import type { Mark, SessionLog, SessionRecord } from './session-log.ts'
 import { Session } from './session.ts'
 import type { SessionTools } from './session.ts'
@@ -154,10 +155,6 @@ export class Sessions {
       if (session.isKept) yield session.record(session.isListening ? 0 : now - usedAt)
     }
   }
-}
-
-function markOf({ generation, digest }: Mark): Mark {
-  return { generation, digest }
 }
 
 /** An id has too many random bits to be guessed from its hash. */

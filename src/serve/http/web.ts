@@ -9,8 +9,8 @@ import { WELL_KNOWN, WellKnownEndpoint } from './well-known.ts'
 
 /** What is offered over HTTP to those that do not speak MCP. */
 export interface WebOptions {
-  /** The skills as files, for installers. Undefined where they are not offered so. */
-  readonly wellKnown: object | undefined
+  /** Whether the skills are offered as files, for installers. */
+  readonly wellKnown: boolean
   /** The catalog for people, at `/`. Undefined where it is not offered. */
   readonly page: { readonly title: string } | undefined
   /** What of it is answered without a token, on purpose, where others need one. */
@@ -25,9 +25,8 @@ export function webRoutes(
 ): Routes {
   const { registry } = serving
   return {
-    ...(wellKnown !== undefined && wellKnownRoutes(serving, edge.now)),
-    ...(page !== undefined &&
-      pageRoutes(new Page({ ...edge, ...page, registry, hasInstaller: wellKnown !== undefined }))),
+    ...(wellKnown && wellKnownRoutes(serving, edge.now)),
+    ...(page !== undefined && pageRoutes(new Page({ ...edge, ...page, registry, hasInstaller: wellKnown }))),
   }
 }
 

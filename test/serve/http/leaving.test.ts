@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { openListener } from '../../../src/serve/http/listener.ts'
 import type { ReadFile } from '../../../src/serve/content.ts'
 import { webRoutes } from '../../../src/serve/http/web.ts'
-import { Access, OPEN_TO_ALL } from '../../../src/serve/http/access.ts'
+import { ANYBODY, Access, OPEN_TO_ALL } from '../../../src/serve/http/access.ts'
 import { disconnected } from '../../../src/serve/http/disconnected.ts'
 import { Registry } from '../../../src/serve/registry.ts'
 import { buildCatalog } from '../../../src/sync/model/catalog.ts'
@@ -82,10 +82,10 @@ async function openScene(samples: readonly Sample[]) {
     return samples.find(({ skill }) => skill.name === name)?.bytes.get(path)
   }
   const serving = { registry, read, forms: formsOf(), ...UNUSED }
-  const admit = async () => ({ kind: 'granted', principal: undefined }) as const
+  const admit = async () => ANYBODY
   const routes = webRoutes(
     serving,
-    { wellKnown: {}, page: undefined, open: new Set() },
+    { wellKnown: true, page: undefined, open: new Set() },
     { access: new Access(OPEN_TO_ALL), admit, address: () => '', now: () => 0 },
   )
   const [[path, route]] = Object.entries(routes) as [[string, (typeof routes)[string]]]
@@ -128,7 +128,7 @@ async function listen(routes: Parameters<typeof openListener>[0]['routes']) {
   return openListener(
     {
       refusalOf: () => undefined,
-      admit: async () => ({ kind: 'granted', principal: undefined }),
+      admit: async () => ANYBODY,
       routes,
       nothingHere: 'Nothing',
     },
