@@ -13,7 +13,7 @@ export interface KeptSession {
   /** What its id hashes to. The id itself opens the session to whoever has it, and is written nowhere. */
   readonly key: string
   /** Whose it is, where that is known. */
-  readonly principal?: string
+  readonly principalId?: string
   /** Milliseconds since it was last used, give or take a tenth of the time that it may idle. */
   readonly idleMs: number
   /** The URIs that it subscribed to, as the client wrote them, each with its canonical form. */
@@ -77,14 +77,14 @@ export function sessionsAfter(records: Iterable<SessionRecord>): KeptSession[] {
 }
 
 interface Standing {
-  readonly principal?: string
+  readonly principalId?: string
   idleMs: number
   readonly subscriptions: Map<string, string>
   told: Mark | undefined
 }
 
-function standingOf({ principal, idleMs, subscriptions, told }: SessionRecord & { kind: 'opened' }): Standing {
-  return { ...(principal !== undefined && { principal }), idleMs, subscriptions: new Map(subscriptions), told }
+function standingOf({ principalId, idleMs, subscriptions, told }: SessionRecord & { kind: 'opened' }): Standing {
+  return { ...(principalId !== undefined && { principalId }), idleMs, subscriptions: new Map(subscriptions), told }
 }
 
 type Happening = Exclude<SessionRecord, { readonly kind: 'told' | 'opened' | 'ended' }>

@@ -22,7 +22,7 @@ export class Session implements Subscriber, Subscriptions {
   /** What its id hashes to. */
   readonly key: string
   /** Whose it is. For everybody else it does not exist. */
-  readonly principal: string | undefined
+  readonly principalId: string | undefined
   readonly #tools: SessionTools
   readonly #subscribed = new Map<string, string>()
   /** What happened while no stream was open: told when one is. No longer than the list of subscriptions. */
@@ -37,9 +37,9 @@ export class Session implements Subscriber, Subscriptions {
   #isOver = false
   #writing: Promise<void> | undefined
 
-  constructor(key: string, principal: string | undefined, tools: SessionTools) {
+  constructor(key: string, principalId: string | undefined, tools: SessionTools) {
     this.key = key
-    this.principal = principal
+    this.principalId = principalId
     this.#tools = tools
     tools.hub.subscribeToLists(this)
   }
@@ -125,13 +125,13 @@ export class Session implements Subscriber, Subscriptions {
 
   /** All that the log is to know of it. */
   record(idleMs: number): SessionRecord {
-    const { key, principal } = this
+    const { key, principalId } = this
     return {
       kind: 'opened',
       key,
       idleMs,
       subscriptions: this.#subscribed,
-      ...(principal !== undefined && { principal }),
+      ...(principalId !== undefined && { principalId }),
       ...(this.#told !== undefined && { told: this.#told }),
     }
   }

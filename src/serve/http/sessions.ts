@@ -59,27 +59,27 @@ export class Sessions {
     const kept = await log.load(() => this.#records())
     for (const one of kept.filter(({ idleMs }) => idleMs <= limits.idleMs).slice(-limits.sessions)) {
       const usedAt = now() - one.idleMs
-      const session = this.#session(one.key, one.principal)
+      const session = this.#session(one.key, one.principalId)
       session.restore(one)
       this.#byKey.set(one.key, { session, usedAt, loggedAt: usedAt })
     }
   }
 
   /** Opens a session. Idle ones make room; undefined when all of them are in use. */
-  open(principal?: string): Opened | undefined {
+  open(principalId?: string): Opened | undefined {
     this.#evict(() => this.#isFull)
     if (this.#isFull) return undefined
     const id = randomBytes(24).toString('base64url')
-    const session = this.#session(keyOf(id), principal)
+    const session = this.#session(keyOf(id), principalId)
     const now = this.#parts.now()
     this.#byKey.set(session.key, { session, usedAt: now, loggedAt: now })
     return { id, session }
   }
 
   /** The session of an id, which is used by that; undefined for another's. One that was idle for too long is over, though nothing had ended it. */
-  find(id: string, principal?: string): Session | undefined {
+  find(id: string, principalId?: string): Session | undefined {
     const entry = this.#byKey.get(keyOf(id))
-    if (entry === undefined || entry.session.principal !== principal) return undefined
+    if (entry === undefined || entry.session.principalId !== principalId) return undefined
     const { session } = entry
     if (this.#isOld(entry) && !session.isListening) {
       this.close(session)
@@ -120,8 +120,8 @@ export class Sessions {
     for (const { session } of this.#byKey.values()) session.logCaughtUp()
   }
 
-  #session(key: string, principal: string | undefined): Session {
-    return new Session(key, principal, this.#tools)
+  #session(key: string, principalId: string | undefined): Session {
+    return new Session(key, principalId, this.#tools)
   }
 
   get #isFull(): boolean {
