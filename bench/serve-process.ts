@@ -3,6 +3,7 @@ import { answerParent } from './child.ts'
 
 const { Registry } = await import('../src/serve/registry.ts')
 const { serveHttp } = await import('../src/serve/http/app.ts')
+const { OPEN_TO_ALL } = await import('../src/serve/http/access.ts')
 const { formsOf } = await import('../test/support/forms.ts')
 
 // The server that is measured, in a process of its own: the HTTP side of the daemon with its limits as they are if nobody
@@ -45,6 +46,7 @@ const http = await serveHttp(
       sessions: { sessions: 10_000, idleMs: 2_592_000_000 },
     },
     now: () => performance.now(),
+    access: OPEN_TO_ALL,
     onError: (error) => console.error(error),
   },
 )

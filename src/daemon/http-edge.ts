@@ -1,6 +1,5 @@
 import type { HttpOptions } from '../serve/http/app.ts'
 import type { OAuthOptions } from '../serve/http/protected-resource.ts'
-import type { WebhookEndpoint } from '../serve/http/webhook.ts'
 import type { Clock } from './clock.ts'
 import { isLoopback, isLoopbackUrl } from './config/loopback.ts'
 import type { Config, ListenAddress } from './config.ts'
@@ -16,12 +15,11 @@ interface EdgeParts {
   readonly oauth: OAuthOptions | undefined
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly onError: (error: unknown) => void
-  readonly webhooks?: WebhookEndpoint | undefined
 }
 
 /** The HTTP side that the configuration asks for. */
 export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
-  const { listen, tokens, oauth, clock, onError, webhooks } = parts
+  const { listen, tokens, oauth, clock, onError } = parts
   const { publicUrl, allowedHosts, allowedOrigins, trustedProxies } = config.serve.http
   const { sessions, sessionIdleMs, ...limits } = config.limits.http
   return {
@@ -38,7 +36,6 @@ export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
     ...(oauth !== undefined && { oauth }),
     now: () => clock.monotonicMs(),
     onError,
-    ...(webhooks !== undefined && { webhooks }),
   }
 }
 

@@ -6,9 +6,9 @@ import { parseJson } from '../sync/store/json.ts'
 export function lineOf(record: SessionRecord, now: Date): string {
   switch (record.kind) {
     case 'opened': {
-      const { idleMs, subscriptions, ...rest } = record
+      const { idleMs, subscriptions, principalId: principal, ...rest } = record
       const pairs = [...subscriptions].map(([asked, canonical]) => (asked === canonical ? asked : [asked, canonical]))
-      return JSON.stringify({ ...rest, usedAt: timeBefore(now, idleMs), subscriptions: pairs })
+      return JSON.stringify({ ...rest, principal, usedAt: timeBefore(now, idleMs), subscriptions: pairs })
     }
     case 'used': {
       const { idleMs, ...rest } = record
@@ -36,7 +36,7 @@ export function recordIn(line: string, now: Date): SessionRecord | undefined {
         ...rest,
         idleMs: idleSince(usedAt, now),
         subscriptions: new Map(subscriptions.map((pair) => (typeof pair === 'string' ? [pair, pair] : pair))),
-        ...(principal !== undefined && { principal }),
+        ...(principal !== undefined && { principalId: principal }),
         ...(told !== undefined && { told }),
       }
     }

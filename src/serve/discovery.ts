@@ -28,6 +28,14 @@ export interface Installable {
   readonly listing: Listing
 }
 
+/** What installers are answered from. */
+export interface DiscoveryParts {
+  readonly registry: Registry
+  readonly read: ReadFile
+  /** Milliseconds that only ever go up. */
+  readonly now: () => number
+}
+
 /** The skills of the lists, for installers: they know HTTP, names and files, and nothing of MCP. */
 export class Discovery {
   readonly #registry: Registry
@@ -36,27 +44,40 @@ export class Discovery {
   readonly #base: string
   /** Of archives, by the digests of their skills. Those of the catalog in use alone. */
   #archives: ReadonlyMap<string, Announced> = new Map()
+  /** Milliseconds that only ever go up. */
+  readonly #now: () => number
   readonly #making = new Turns()
-  #latest: { readonly catalog: Catalog; readonly installable: Promise<Installable> } | undefined
+  #latest: Build | undefined
 
-  constructor({ registry, read }: { readonly registry: Registry; readonly read: ReadFile }, base: string) {
+  constructor({ registry, read, now }: DiscoveryParts, base: string) {
     this.#registry = registry
     this.#read = read
+    this.#now = now
     this.#base = base
   }
 
   /** Of the catalog being served. Whoever asks meanwhile waits for the same. */
   async installable(): Promise<Installable> {
     const { catalog } = this.#registry
-    if (this.#latest?.catalog !== catalog) {
-      this.#latest = { catalog, installable: this.#build(catalog) }
-    }
+    if (this.#latest?.catalog !== catalog || this.#latest.againAtMs <= this.#now()) this.#latest = this.#begin(catalog)
     return this.#latest.installable
   }
 
+  #begin(catalog: Catalog): Build {
+    const installable = this.#build(catalog)
+    const build: Build = { catalog, installable, againAtMs: Infinity }
+    installable.then(
+      // One that is damaged now may be mended: its neighbours do not wait for it.
+      ({ isWhole }) => (build.againAtMs = isWhole ? Infinity : this.#now() + AGAIN_MS),
+      // Whoever asks next is not told of a failure that may be over.
+      () => (build.againAtMs = -Infinity),
+    )
+    return build
+  }
+
   /** The archive of a skill; undefined where one of its files is damaged. One is made at a time, whoever asks. */
-  async archiveOf(skill: CatalogSkill): Promise<Buffer | undefined> {
-    return this.#making.next(() => this.#make(skill))
+  async archiveOf(skill: CatalogSkill, signal?: AbortSignal): Promise<Buffer | undefined> {
+    return this.#making.next(() => this.#make(skill), signal)
   }
 
   async #make(skill: CatalogSkill): Promise<Buffer | undefined> {
@@ -71,28 +92,29 @@ export class Discovery {
   }
 
   /** What is announced of the archive of a skill, which is made where it is not known yet. */
-  async announced(skill: CatalogSkill): Promise<Announced | undefined> {
+  async announced(skill: CatalogSkill, signal?: AbortSignal): Promise<Announced | undefined> {
     const known = this.#archives.get(skill.digest)
     if (known !== undefined) return known
-    if (skill.files.length > MAX_ZIP_ENTRIES || skill.skill.size > MAX_ZIP_BYTES) return undefined
-    const archive = await this.archiveOf(skill)
+    if (!hasArchive(skill)) return undefined
+    const archive = await this.archiveOf(skill, signal)
     return archive && announcedOf(archive)
   }
 
-  async #build(catalog: Catalog): Promise<Installable> {
+  /** `isWhole` is false where a skill is left out that may be there later. */
+  async #build(catalog: Catalog): Promise<Installable & { readonly isWhole: boolean }> {
     const skills = installNames(catalog.listed)
     const archives = new Map<string, Announced>()
     const entries: object[] = []
+    let isWhole = true
     // One after the other: the files of one skill are in memory at a time.
     for (const [name, skill] of [...skills].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
       const archive = isSingle(skill) ? undefined : await this.announced(skill)
       if (archive !== undefined) archives.set(skill.digest, archive)
-      // One that is damaged now is asked for again with the next request; its neighbours do not wait for it.
       if (archive !== undefined || isSingle(skill)) entries.push(this.#entryOf(name, skill, archive))
-      else if (this.#latest?.catalog === catalog) this.#latest = undefined
+      else if (hasArchive(skill)) isWhole = false
     }
     this.#archives = archives
-    return { skills, listing: listingOf({ $schema: SCHEMA, skills: entries }) }
+    return { isWhole, skills, listing: listingOf({ $schema: SCHEMA, skills: entries }) }
   }
 
   /**
@@ -121,6 +143,22 @@ export class Discovery {
     const url = `${this.#base}${name}/${path.split('/').map(encodeURIComponent).join('/')}`
     return { path, url, digest: `sha256:${sha256}`, size }
   }
+}
+
+/** What can be installed, as it is made or was. */
+interface Build {
+  readonly catalog: Catalog
+  readonly installable: Promise<Installable>
+  /** When it is made again, though the catalog is the same. */
+  againAtMs: number
+}
+
+/** How long one waits that is damaged: to look for it again costs a read of all that it has. */
+const AGAIN_MS = 10_000
+
+/** Whether the format can hold it, if nothing of it is damaged. */
+function hasArchive({ files, skill }: CatalogSkill): boolean {
+  return files.length <= MAX_ZIP_ENTRIES && skill.size <= MAX_ZIP_BYTES
 }
 
 function isSingle({ files }: CatalogSkill): boolean {

@@ -231,6 +231,25 @@ test('an archive of which a file is damaged is not served, and the index goes on
   expect(archivesIn(mended)).toEqual([2, 2])
 })
 
+test('of many who ask for one archive at once, all have it, and it is made once', async () => {
+  await using small = await openSmall({ 'one/SKILL.md': skillOf('one') }, { source: [ARCHIVES] })
+  const { registry, serving } = small.served.daemon
+  const { archives } = serving.forms
+  const archive = archives.find(registry.catalog, 'skill://fx/one.zip')!
+  let reads = 0
+  const read: typeof serving.read = async (skill, file) => {
+    reads += 1
+    return serving.read(skill, file)
+  }
+
+  const made = await Promise.all(Array.from({ length: 50 }, () => archives.bytesOf(archive, read)))
+  const later = await archives.bytesOf(archive, read)
+
+  expect(new Set(made).size).toBe(1)
+  expect(later).toEqual(made[0])
+  expect(reads).toBe(2)
+})
+
 test('C129: a format that is not known is refused when the configuration is read, with those that are', async () => {
   await using folder = await temporaryFolder()
   const file = `${folder.path}/skillsyncd.yaml`

@@ -58,7 +58,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
   ])
   expect(config.serve).toEqual({
     http: { host: '127.0.0.1', port: 8741, allowedHosts: [], allowedOrigins: [], trustedProxies: [] },
-    web: { wellKnown: {}, page: { title: 'Agent Skills' }, open: new Set() },
+    web: { wellKnown: true, page: { title: 'Agent Skills' }, open: new Set() },
     oauth: undefined,
     ttlMs: 60_000,
     instructions: undefined,

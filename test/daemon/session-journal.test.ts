@@ -36,7 +36,7 @@ test('sessions go on after a restart with what they subscribed to, for as long a
   const after = await scene.start()
   await scene.clock.advance(5 * HOUR)
 
-  expect(first).toMatchObject({ principal: 'somebody', idleMs: 16 * HOUR })
+  expect(first).toMatchObject({ principalId: 'somebody', idleMs: 16 * HOUR })
   expect(second).toMatchObject({ idleMs: HOUR })
   expect([first, second].map((kept) => Array.from(kept!.subscriptions))).toEqual([
     [['skill://team/a%62', 'skill://team/ab']],

@@ -48,7 +48,8 @@ function but(title: string, asked: Asked, change: object): Asked {
 const meta = (change: object): object => ({ params: { _meta: { ...META, ...change } } })
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
 
-export const SKILL = 'skill://fx/alpha/SKILL.md'
+export const FILES = { type: 'ref/resource', uri: 'skill://fx/{+path}' }
+const SKILL = 'skill://fx/alpha/SKILL.md'
 export const METHODS: readonly (readonly [string, object])[] = [
   ['skills/list', {}],
   ['skills/list', { cursor: '' }],
@@ -101,6 +102,14 @@ export const METHODS: readonly (readonly [string, object])[] = [
   ['prompts/get', { name: 'test_simple_prompt' }],
   ['prompts/get', { name: 'none' }],
   ['completion/complete', { ref: { type: 'ref/prompt', name: 'x' }, argument: { name: 'a', value: 'b' } }],
+  [
+    'completion/complete',
+    { ref: { type: 'ref/prompt', name: 'test_simple_prompt' }, argument: { name: 'a', value: 'b' } },
+  ],
+  ['completion/complete', { ref: FILES, argument: { name: 'path', value: 'alpha/' } }],
+  ['completion/complete', { ref: FILES, argument: { name: 'none', value: '' } }],
+  ['completion/complete', { ref: FILES, argument: { name: 'path' } }],
+  ['completion/complete', { ref: { ...FILES, uri: 'skill://none/{+path}' }, argument: { name: 'path', value: '' } }],
   ['completion/complete', {}],
   ['server/discover', {}],
   ['subscriptions/listen', {}],

@@ -25,9 +25,9 @@ beforeAll(async () => {
     'alpha/empty.txt': '',
     'beta/SKILL.md': '---\nname: beta\ndescription: Has none\n---\n# beta\n',
   })
-  const surfaces = [TEST_SURFACE]
-  served = await serve(repository, { surfaces })
-  textbook = await serveTextbook({ ...served.daemon.serving, surfaces })
+  served = await serve(repository, { surfaces: [TEST_SURFACE] })
+  const { serving } = served.daemon
+  textbook = await serveTextbook({ ...serving, surfaces: [...(serving.surfaces ?? []), TEST_SURFACE] })
   ours = await openSide(served.url)
   theirs = await openSide(textbook.url)
 })

@@ -28,7 +28,9 @@ export const TEST_SURFACE: Surface = {
     'tools/call': ask(TOOLS),
     'prompts/list': () => ({ prompts: PROMPTS.map(({ shown }) => shown) }),
     'prompts/get': ask(PROMPTS),
-    'completion/complete': () => ({ completion: { values: [], total: 0, hasMore: false } }),
+    'completion/complete': before(known, 'completion/complete', ({ ref }) =>
+      isOurs(ref) ? { completion: { values: [], total: 0, hasMore: false } } : undefined,
+    ),
   }),
 }
 
@@ -149,6 +151,13 @@ function ask(offers: readonly Offer[]): Method {
     if (offer === undefined) throw invalidParams('Nothing of that name is offered')
     return offer.answer(typeof given === 'object' && given !== null ? { ...given } : {})
   }
+}
+
+/** Whether a prompt or a template of this surface is meant. */
+function isOurs(ref: unknown): boolean {
+  if (typeof ref !== 'object' || ref === null) return false
+  if ('uri' in ref) return ref.uri === TEMPLATE.uriTemplate
+  return 'name' in ref && PROMPTS.some(({ shown }) => shown.name === ref.name)
 }
 
 /** A method that answers some of what it is asked, and leaves the rest to the one that was there. */

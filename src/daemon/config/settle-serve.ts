@@ -20,7 +20,7 @@ export function httpAddressOf(entry: ServeEntry['http']): HttpAddress {
 /** What is offered besides MCP. */
 export function webOf({ public: open = [], well_known: wellKnown, page }: ServeEntry): WebOptions {
   return {
-    wellKnown: wellKnown?.enabled === false ? undefined : {},
+    wellKnown: wellKnown?.enabled !== false,
     page: page?.enabled === false ? undefined : { title: page?.title ?? 'Agent Skills' },
     open: new Set(open),
   }

@@ -90,7 +90,8 @@ export class Access {
   }
 }
 
-const ANYBODY: Granted = { kind: 'granted', principal: undefined }
+/** Who asks need not be known. */
+export const ANYBODY: Granted = { kind: 'granted', principal: undefined }
 
 /** No 401: upon that a client throws its token away. */
 const CANNOT_TELL: Denied = {

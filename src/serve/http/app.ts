@@ -5,7 +5,7 @@ import type { Serving } from '../mcp/methods.ts'
 import { ScopedCore } from '../mcp/scoped-core.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Scope } from '../principal.ts'
-import { Access, OPEN_TO_ALL } from './access.ts'
+import { ANYBODY, Access } from './access.ts'
 import type { AccessRules, Decision, Denied } from './access.ts'
 import { TrustedProxies, networkOf } from './client-address.ts'
 import { EventStreams } from './event-stream.ts'
@@ -38,8 +38,8 @@ export interface HttpOptions extends ListenerOptions {
   readonly now: () => number
   /** Where sessions outlive the process; without it they end with it. */
   readonly sessionLog?: SessionLog
-  /** Who may ask; everybody who can connect if nothing else is said. */
-  readonly access?: AccessRules
+  /** Who may ask. */
+  readonly access: AccessRules
   /** By which names clients may call, besides the host. */
   readonly names?: Omit<Names, 'host'>
   /** Answered here too, where they have no address of their own. */
@@ -71,69 +71,101 @@ export interface HttpServer extends Listener {
 
 /** Opens the listener. Disposing it ends every stream with its result, then closes. */
 export async function serveHttp(serving: Serving, options: HttpOptions): Promise<HttpServer> {
+  const heard = listenersOf(serving, options)
+  const { hub, streams, sessions } = heard
+  // Before there is a session: what is published while they are brought back must reach those that are.
+  const telling = tell(serving, heard)
+  const end = (): void => {
+    for (const one of telling) one[Symbol.dispose]()
+    streams[Symbol.dispose]()
+  }
+  try {
+    await sessions.restore()
+    const endSessionsOver = (): void => sessions.endThoseOf(options.access.isGone ?? (() => false))
+    endSessionsOver()
+    const listener: Listener = await openListener(
+      siteOf(serving, options, heard, () => listener.url),
+      options,
+    )
+    return {
+      url: listener.url,
+      counts: () => ({ sessions: sessions.size, streams: streams.size, subscribedUris: hub.size }),
+      endWhatIsOver() {
+        streams.endThoseOver()
+        endSessionsOver()
+      },
+      async [Symbol.asyncDispose]() {
+        end()
+        await listener[Symbol.asyncDispose]()
+      },
+    }
+  } catch (error) {
+    end()
+    throw error
+  }
+}
+
+/** Who is told of changes. */
+interface Listeners {
+  readonly hub: Hub
+  readonly streams: EventStreams
+  readonly sessions: Sessions
+}
+
+function listenersOf(serving: Serving, { limits, now, sessionLog: log = NO_SESSION_LOG }: HttpOptions): Listeners {
   const hub = new Hub()
-  const streams = new EventStreams(options.limits)
-  const { limits, now, sessionLog: log = NO_SESSION_LOG } = options
   const past = new Past(serving, (mark) => log.catalogOf(mark))
   const sessions = new Sessions({ hub, limits: limits.sessions, now, log, past })
-  const endpoint = new McpEndpoint(
-    new ModernEdge(new ScopedCore(serving, 'modern'), serving, hub, streams),
-    new LegacyEdge(new ScopedCore(serving, 'legacy'), sessions, streams),
-    new Shortcut(new Answers(serving), sessions),
-    options.limits.bodyBytes,
-  )
-  const { oauth, names } = options
-  const address = (): string => names?.publicUrl?.replace(/\/$/, '') ?? listener.url
-  const resource = (): string => `${address()}/mcp`
-  const plain = { ...(options.access ?? OPEN_TO_ALL), ...(options.web !== undefined && { open: options.web.open }) }
-  const rules = oauth === undefined ? plain : rulesWith(plain, oauth, resource)
-  const access = new Access(rules)
-  const admit = admission(options, access)
-  const routes: Routes = {
-    '/mcp': {
-      scope: 'skills',
-      answer: (request, response, { principal }) => endpoint.answer(request, response, principal),
-    },
-    ...healthRoutes(serving.registry),
-    ...(options.webhooks !== undefined && hookRoutes(options.webhooks)),
-    ...(options.web !== undefined && webRoutes(serving, options.web, { access, admit, address, now: options.now })),
-    ...(oauth !== undefined && metadataRoutes(oauth, resource)),
-  }
+  return { hub, streams: new EventStreams(limits), sessions }
+}
 
-  // Before there is a session: what is published while they are brought back must reach those that are.
-  const telling = [
+function tell(serving: Serving, { hub, sessions }: Listeners): readonly Disposable[] {
+  return [
     listenForEvents(serving, (events) => hub.tell(events)),
     serving.registry.watch((before, catalog) => sessions.told(before, catalog)),
     every(SWEEP_MS, () => sessions.sweep()),
   ]
-  await sessions.restore()
-  const endSessionsOver = (): void => sessions.endThoseOf(rules.isGone ?? (() => false))
-  endSessionsOver()
-  const guard = new Guard({ ...options.names, host: options.host })
-  const listener = await openListener(
-    {
-      refusalOf: (request) => guard.refusalOf(request),
-      guestOf: (request) => guard.guestOf(request),
-      admit,
-      routes,
-      nothingHere: NOTHING_HERE,
-    },
-    options,
-  ).catch((error: unknown) => {
-    for (const one of telling) one[Symbol.dispose]()
-    throw error
-  })
+}
+
+/** `url`: where we listen, which is known once we do. */
+function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: () => string): Site {
+  const { host, names, oauth, web, webhooks, now } = options
+  const address = (): string => names?.publicUrl?.replace(/\/$/, '') ?? url()
+  const resource = (): string => `${address()}/mcp`
+  const access = new Access(rulesOf(options, resource))
+  const admit = admission(options, access)
+  const guard = new Guard({ ...names, host })
   return {
-    url: listener.url,
-    counts: () => ({ sessions: sessions.size, streams: streams.size, subscribedUris: hub.size }),
-    endWhatIsOver() {
-      streams.endThoseOver()
-      endSessionsOver()
+    refusalOf: (request) => guard.refusalOf(request),
+    guestOf: (request) => guard.guestOf(request),
+    admit,
+    routes: {
+      ...mcpRoutes(serving, options, heard),
+      ...healthRoutes(serving.registry),
+      ...(webhooks !== undefined && hookRoutes(webhooks)),
+      ...(web !== undefined && webRoutes(serving, web, { access, admit, address, now })),
+      ...(oauth !== undefined && metadataRoutes(oauth, resource)),
     },
-    async [Symbol.asyncDispose]() {
-      for (const one of telling) one[Symbol.dispose]()
-      streams[Symbol.dispose]()
-      await listener[Symbol.asyncDispose]()
+    nothingHere: NOTHING_HERE,
+  }
+}
+
+function rulesOf({ access, web, oauth }: HttpOptions, resource: () => string): AccessRules {
+  const rules = { ...access, ...(web !== undefined && { open: web.open }) }
+  return oauth === undefined ? rules : rulesWith(rules, oauth, resource)
+}
+
+function mcpRoutes(serving: Serving, { limits }: HttpOptions, { hub, streams, sessions }: Listeners): Routes {
+  const endpoint = new McpEndpoint(
+    new ModernEdge(new ScopedCore(serving, 'modern'), serving, hub, streams),
+    new LegacyEdge(new ScopedCore(serving, 'legacy'), sessions, streams),
+    new Shortcut(new Answers(serving), sessions),
+    limits.bodyBytes,
+  )
+  return {
+    '/mcp': {
+      scope: 'skills',
+      answer: (request, response, { principal }) => endpoint.answer(request, response, principal),
     },
   }
 }
@@ -158,12 +190,17 @@ function tooOften(waitS: number): Denied {
 /** Opens the second listener, for programs of the operator and of git hosts. It may lie off loopback, and has nothing for browsers. */
 export async function serveOperations(webhooks: WebhookEndpoint, options: ListenerOptions): Promise<Listener> {
   const nothingHere = 'Nothing is served at this path'
-  const admit = async (): Promise<Decision> => OPEN
+  const admit = async (): Promise<Decision> => ANYBODY
   return openListener({ refusalOf: refusalOfBrowser, admit, routes: hookRoutes(webhooks), nothingHere }, options)
 }
 
 function hookRoutes(webhooks: WebhookEndpoint): Routes {
-  return { '/hooks/': { answer: (request, response, { name }) => webhooks.answer(name, request, response) } }
+  return {
+    '/hooks/': {
+      methods: ['POST'],
+      answer: (request, response, { name }) => webhooks.answer(name, request, response),
+    },
+  }
 }
 
 /** Calls until what is returned is disposed. Keeps no process alive. */
@@ -173,7 +210,5 @@ function every(ms: number, call: () => void): Disposable {
 }
 
 const SWEEP_MS = 60_000
-
-const OPEN: Decision = { kind: 'granted', principal: undefined }
 
 const NOTHING_HERE = 'Nothing is served at this path; MCP is at /mcp'

@@ -1,11 +1,14 @@
 import type { ServerResponse } from 'node:http'
 
-/** A signal that is raised when the client goes away before it was answered. */
+/** A signal that is raised when the client goes away before it was answered, or has gone already. */
 export function disconnected(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
-  response.once('close', () => {
+  const look = (): void => {
     if (!response.writableEnded) controller.abort(new ClientGone())
-  })
+  }
+  // What has happened by now is told to nobody again.
+  if (response.destroyed) look()
+  else response.once('close', look)
   return controller.signal
 }
 

@@ -49,6 +49,8 @@ export interface Site {
 export type Routes = Readonly<Record<string, Route>>
 
 export interface Route {
+  /** Those that it answers; all of them if nothing else is said. */
+  readonly methods?: readonly string[]
   /** What a token has to open, where one is needed. Without it the route is for everybody, or asks for a proof of its own. */
   readonly scope?: Scope
   readonly answer: (request: IncomingMessage, response: ServerResponse, asked: Asked) => Promise<void>
@@ -114,6 +116,7 @@ async function dispatch(
     if (decision?.kind === 'denied') {
       return sendError(response, decision.status, -32000, decision.message, { headers: decision.headers })
     }
+    if (route.methods?.includes(request.method ?? '') === false) return sendNotAllowed(response, route.methods)
     await route.answer(request, response, { name, principal: decision?.principal })
   } catch (error) {
     // The last catch before the socket: one failed request never takes the others with it.
@@ -122,6 +125,13 @@ async function dispatch(
     else response.destroy()
   }
 }
+
+function sendNotAllowed(response: ServerResponse, methods: readonly string[]): void {
+  sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: methods.join(', ') } })
+}
+
+/** For what is only looked at. */
+export const READ_METHODS = ['GET', 'HEAD'] as const
 
 function routeOf(routes: Routes, path: string): { readonly route: Route | undefined; readonly name: string } {
   const folder = path.slice(0, path.lastIndexOf('/') + 1)

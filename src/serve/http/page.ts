@@ -34,9 +34,6 @@ export class Page {
 
   /** `/` */
   async show(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      return sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: 'GET, HEAD' } })
-    }
     const { title, admit } = this.#parts
     const decision = await admit(request, 'page')
     if (decision.kind === 'granted') return this.#sendCatalog(response, undefined)
@@ -74,10 +71,7 @@ export class Page {
 
   /** What was filled in, on a page of ours. */
   async #formIn(request: IncomingMessage): Promise<Form> {
-    const { method, headers } = request
-    if (method !== 'POST') {
-      return { ok: false, status: 405, message: 'Method not allowed', headers: { allow: 'POST' } }
-    }
+    const { headers } = request
     // Pages of any site on loopback are let through to us; a form has to be our own. A browser names the origin of each.
     if (!this.#isOwn(headers)) {
       return {

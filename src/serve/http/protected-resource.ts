@@ -1,8 +1,9 @@
 import type { Authenticate, Scope } from '../principal.ts'
 import { SCOPES } from '../principal.ts'
 import type { AccessRules } from './access.ts'
+import { READ_METHODS } from './listener.ts'
 import type { Route, Routes } from './listener.ts'
-import { sendError, sendJson } from './send.ts'
+import { sendJson } from './send.ts'
 
 /** An authorization server whose access tokens let in. */
 export interface OAuthOptions {
@@ -43,10 +44,8 @@ function either(first: Authenticate | undefined, second: Authenticate): Authenti
 /** What a client reads to learn where it comes by a token (RFC 9728). For everybody: who has none asks for it. */
 export function metadataRoutes({ issuer, scopes }: OAuthOptions, resource: () => string): Routes {
   const route: Route = {
-    async answer(request, response) {
-      if (request.method !== 'GET' && request.method !== 'HEAD') {
-        return sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: 'GET, HEAD' } })
-      }
+    methods: READ_METHODS,
+    async answer(_, response) {
       sendJson(response, 200, metadataOf(resource(), issuer, scopes), { 'cache-control': 'max-age=300' })
     },
   }

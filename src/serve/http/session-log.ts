@@ -3,12 +3,17 @@ import type { Catalog } from '../../sync/model/catalog.ts'
 /** Which catalog it was that somebody was told of. */
 export type Mark = Pick<Catalog, 'generation' | 'digest'>
 
+/** The mark alone: a whole catalog is one too, and is neither written nor held for that. */
+export function markOf({ generation, digest }: Mark): Mark {
+  return { generation, digest }
+}
+
 /** What of a session outlives the process. */
 export interface KeptSession {
   /** What its id hashes to. The id itself opens the session to whoever has it, and is written nowhere. */
   readonly key: string
   /** Whose it is, where that is known. */
-  readonly principal?: string
+  readonly principalId?: string
   /** Milliseconds since it was last used, give or take a tenth of the time that it may idle. */
   readonly idleMs: number
   /** The URIs that it subscribed to, as the client wrote them, each with its canonical form. */
@@ -72,14 +77,14 @@ export function sessionsAfter(records: Iterable<SessionRecord>): KeptSession[] {
 }
 
 interface Standing {
-  readonly principal?: string
+  readonly principalId?: string
   idleMs: number
   readonly subscriptions: Map<string, string>
   told: Mark | undefined
 }
 
-function standingOf({ principal, idleMs, subscriptions, told }: SessionRecord & { kind: 'opened' }): Standing {
-  return { ...(principal !== undefined && { principal }), idleMs, subscriptions: new Map(subscriptions), told }
+function standingOf({ principalId, idleMs, subscriptions, told }: SessionRecord & { kind: 'opened' }): Standing {
+  return { ...(principalId !== undefined && { principalId }), idleMs, subscriptions: new Map(subscriptions), told }
 }
 
 type Happening = Exclude<SessionRecord, { readonly kind: 'told' | 'opened' | 'ended' }>

@@ -5,6 +5,7 @@ import type { Hub, Subscriber } from '../mcp/hub.ts'
 import { noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
 import type { EventStream } from './event-stream.ts'
 import type { Past } from './past.ts'
+import { markOf } from './session-log.ts'
 import type { KeptSession, Mark, SessionLog, SessionRecord } from './session-log.ts'
 
 /** What all sessions of a server work with. */
@@ -21,7 +22,7 @@ export class Session implements Subscriber, Subscriptions {
   /** What its id hashes to. */
   readonly key: string
   /** Whose it is. For everybody else it does not exist. */
-  readonly principal: string | undefined
+  readonly principalId: string | undefined
   readonly #tools: SessionTools
   readonly #subscribed = new Map<string, string>()
   /** What happened while no stream was open: told when one is. No longer than the list of subscriptions. */
@@ -36,9 +37,9 @@ export class Session implements Subscriber, Subscriptions {
   #isOver = false
   #writing: Promise<void> | undefined
 
-  constructor(key: string, principal: string | undefined, tools: SessionTools) {
+  constructor(key: string, principalId: string | undefined, tools: SessionTools) {
     this.key = key
-    this.principal = principal
+    this.principalId = principalId
     this.#tools = tools
     tools.hub.subscribeToLists(this)
   }
@@ -124,13 +125,13 @@ export class Session implements Subscriber, Subscriptions {
 
   /** All that the log is to know of it. */
   record(idleMs: number): SessionRecord {
-    const { key, principal } = this
+    const { key, principalId } = this
     return {
       kind: 'opened',
       key,
       idleMs,
       subscriptions: this.#subscribed,
-      ...(principal !== undefined && { principal }),
+      ...(principalId !== undefined && { principalId }),
       ...(this.#told !== undefined && { told: this.#told }),
     }
   }
@@ -142,7 +143,7 @@ export class Session implements Subscriber, Subscriptions {
   /** `told` was served before the last change. */
   logMissed(told: Mark): void {
     if (this.#told !== undefined || this.#isUpToDate) return
-    this.#told = { generation: told.generation, digest: told.digest }
+    this.#told = markOf(told)
     this.#append({ kind: 'missed', key: this.key, told: this.#told })
   }
 

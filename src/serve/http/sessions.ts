@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Hub } from '../mcp/hub.ts'
 import type { Past } from './past.ts'
+import { markOf } from './session-log.ts'
 import type { Mark, SessionLog, SessionRecord } from './session-log.ts'
 import { Session } from './session.ts'
 import type { SessionTools } from './session.ts'
@@ -58,27 +59,27 @@ export class Sessions {
     const kept = await log.load(() => this.#records())
     for (const one of kept.filter(({ idleMs }) => idleMs <= limits.idleMs).slice(-limits.sessions)) {
       const usedAt = now() - one.idleMs
-      const session = this.#session(one.key, one.principal)
+      const session = this.#session(one.key, one.principalId)
       session.restore(one)
       this.#byKey.set(one.key, { session, usedAt, loggedAt: usedAt })
     }
   }
 
   /** Opens a session. Idle ones make room; undefined when all of them are in use. */
-  open(principal?: string): Opened | undefined {
+  open(principalId?: string): Opened | undefined {
     this.#evict(() => this.#isFull)
     if (this.#isFull) return undefined
     const id = randomBytes(24).toString('base64url')
-    const session = this.#session(keyOf(id), principal)
+    const session = this.#session(keyOf(id), principalId)
     const now = this.#parts.now()
     this.#byKey.set(session.key, { session, usedAt: now, loggedAt: now })
     return { id, session }
   }
 
   /** The session of an id, which is used by that; undefined for another's. One that was idle for too long is over, though nothing had ended it. */
-  find(id: string, principal?: string): Session | undefined {
+  find(id: string, principalId?: string): Session | undefined {
     const entry = this.#byKey.get(keyOf(id))
-    if (entry === undefined || entry.session.principal !== principal) return undefined
+    if (entry === undefined || entry.session.principalId !== principalId) return undefined
     const { session } = entry
     if (this.#isOld(entry) && !session.isListening) {
       this.close(session)
@@ -102,7 +103,7 @@ export class Sessions {
   /** Ends those of principals that are gone. */
   endThoseOf(isGone: (principalId: string) => boolean): void {
     for (const { session } of this.#byKey.values()) {
-      if (session.principal !== undefined && isGone(session.principal)) this.close(session)
+      if (session.principalId !== undefined && isGone(session.principalId)) this.close(session)
     }
   }
 
@@ -126,8 +127,8 @@ export class Sessions {
     for (const { session } of this.#byKey.values()) session.logCaughtUp()
   }
 
-  #session(key: string, principal: string | undefined): Session {
-    return new Session(key, principal, this.#tools)
+  #session(key: string, principalId: string | undefined): Session {
+    return new Session(key, principalId, this.#tools)
   }
 
   get #isFull(): boolean {
@@ -161,10 +162,6 @@ export class Sessions {
       if (session.isKept) yield session.record(session.isListening ? 0 : now - usedAt)
     }
   }
-}
-
-function markOf({ generation, digest }: Mark): Mark {
-  return { generation, digest }
 }
 
 /** An id has too many random bits to be guessed from its hash. */

@@ -1,6 +1,7 @@
 import { Discovery } from '../discovery.ts'
 import type { Serving } from '../mcp/methods.ts'
 import type { Scope } from '../principal.ts'
+import { READ_METHODS } from './listener.ts'
 import type { Route, Routes } from './listener.ts'
 import { Page } from './page.ts'
 import type { PageParts } from './page.ts'
@@ -8,8 +9,8 @@ import { WELL_KNOWN, WellKnownEndpoint } from './well-known.ts'
 
 /** What is offered over HTTP to those that do not speak MCP. */
 export interface WebOptions {
-  /** The skills as files, for installers. Undefined where they are not offered so. */
-  readonly wellKnown: object | undefined
+  /** Whether the skills are offered as files, for installers. */
+  readonly wellKnown: boolean
   /** The catalog for people, at `/`. Undefined where it is not offered. */
   readonly page: { readonly title: string } | undefined
   /** What of it is answered without a token, on purpose, where others need one. */
@@ -24,23 +25,23 @@ export function webRoutes(
 ): Routes {
   const { registry } = serving
   return {
-    ...(wellKnown !== undefined && wellKnownRoutes(serving)),
-    ...(page !== undefined &&
-      pageRoutes(new Page({ ...edge, ...page, registry, hasInstaller: wellKnown !== undefined }))),
+    ...(wellKnown && wellKnownRoutes(serving, edge.now)),
+    ...(page !== undefined && pageRoutes(new Page({ ...edge, ...page, registry, hasInstaller: wellKnown }))),
   }
 }
 
 function pageRoutes(page: Page): Routes {
   return {
-    '/': { answer: (request, response) => page.show(request, response) },
-    '/login': { answer: (request, response) => page.signIn(request, response) },
-    '/logout': { answer: (request, response) => page.signOut(request, response) },
+    '/': { methods: READ_METHODS, answer: (request, response) => page.show(request, response) },
+    '/login': { methods: ['POST'], answer: (request, response) => page.signIn(request, response) },
+    '/logout': { methods: ['POST'], answer: (request, response) => page.signOut(request, response) },
   }
 }
 
-function wellKnownRoutes(serving: Serving): Routes {
-  const endpoint = new WellKnownEndpoint(new Discovery(serving, WELL_KNOWN), serving.read)
+function wellKnownRoutes({ registry, read }: Serving, now: () => number): Routes {
+  const endpoint = new WellKnownEndpoint(new Discovery({ registry, read, now }, WELL_KNOWN), read)
   const route: Route = {
+    methods: READ_METHODS,
     scope: 'well-known',
     answer: (request, response, { name }) => endpoint.answer(name, request, response),
   }

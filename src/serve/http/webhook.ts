@@ -33,9 +33,6 @@ export class WebhookEndpoint {
   }
 
   async answer(source: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== 'POST') {
-      return sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: 'POST' } })
-    }
     const verdict = await this.#verdictOf(source, request)
     switch (verdict) {
       case 'too-large':

@@ -5,6 +5,7 @@ import { bytesOf } from '../content.ts'
 import type { ReadFile } from '../content.ts'
 import type { Announced, Discovery, Listing } from '../discovery.ts'
 import { mimeTypeOf } from '../mime.ts'
+import { disconnected } from './disconnected.ts'
 import { sendError, sendStatus } from './send.ts'
 
 /** Below this the skills are answered for installers (Agent Skills discovery 0.2.0). */
@@ -31,10 +32,10 @@ export class WellKnownEndpoint {
 
   /** `below`: what follows the folder in the path, as it was asked for. */
   async answer(below: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      return sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: 'GET, HEAD' } })
-    }
-    const found = await this.#find(below)
+    const signal = disconnected(response)
+    const found = await this.#find(below, signal)
+    // Nobody is told again that the client left meanwhile: what would be held for it would be held for good.
+    signal.throwIfAborted()
     if (found === 'nothing') return sendError(response, 404, -32000, 'Nothing is served at this path')
     if (found === 'damaged') return sendDamaged(response)
     const head = headOf(found)
@@ -44,11 +45,11 @@ export class WellKnownEndpoint {
     await this.#send(found, contentHead, response)
   }
 
-  async #find(below: string): Promise<Answerable | 'nothing' | 'damaged'> {
+  async #find(below: string, signal: AbortSignal): Promise<Answerable | 'nothing' | 'damaged'> {
     const { skills, listing } = await this.#discovery.installable()
     if (below === 'index.json') return document(listing)
     const archived = below.endsWith('.zip') ? skills.get(below.slice(0, -'.zip'.length)) : undefined
-    if (archived !== undefined) return this.#archive(archived)
+    if (archived !== undefined) return this.#archive(archived, signal)
     // The rules for what a URI can name hold here too: a path is no less hostile.
     const uri = readSkillUri(`skill://${below}`)
     if (!uri.ok || uri.trailingSlash) return 'nothing'
@@ -56,10 +57,10 @@ export class WellKnownEndpoint {
     return this.#file(skills.get(name), path.join('/')) ?? 'nothing'
   }
 
-  async #archive(skill: CatalogSkill): Promise<Answerable | 'damaged'> {
-    const announced = await this.#discovery.announced(skill)
+  async #archive(skill: CatalogSkill, signal: AbortSignal): Promise<Answerable | 'damaged'> {
+    const announced = await this.#discovery.announced(skill, signal)
     if (announced === undefined) return 'damaged'
-    return { ...announced, mimeType: 'application/zip', bytes: () => this.#discovery.archiveOf(skill) }
+    return { ...announced, mimeType: 'application/zip', bytes: () => this.#discovery.archiveOf(skill, signal) }
   }
 
   #file(skill: CatalogSkill | undefined, path: string): Answerable | undefined {

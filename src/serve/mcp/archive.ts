@@ -30,6 +30,8 @@ export class Archives {
   readonly #formats: ReadonlyMap<string, readonly ArchiveFormat[]>
   /** Of the archives that the last index had. */
   #digests: ReadonlyMap<string, string> = new Map()
+  /** Those that are being made, or are to be. */
+  readonly #running = new Map<string, Promise<Buffer | undefined>>()
   readonly #making = new Turns()
   readonly #digesting = new Turns()
 
@@ -51,9 +53,14 @@ export class Archives {
     return skill && this.of(catalog, skill).find((archive) => archive.uri === uri)
   }
 
-  /** Undefined where a file of it is damaged. */
+  /** Undefined where a file of it is damaged. Whoever asks meanwhile waits for the same, so no more wait than there are archives. */
   async bytesOf(archive: Archive, read: ReadFile): Promise<Buffer | undefined> {
-    return this.#making.next(() => make(archive, read))
+    const content = contentKeyOf(archive)
+    const running = this.#running.get(content)
+    if (running !== undefined) return running
+    const made = this.#making.next(() => make(archive, read)).finally(() => this.#running.delete(content))
+    this.#running.set(content, made)
+    return made
   }
 
   /** The digests of archives by their URIs, without those that cannot be made for now. */

@@ -5,6 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { serveHttp } from '../../../src/serve/http/app.ts'
 import type { HttpServer } from '../../../src/serve/http/app.ts'
+import { OPEN_TO_ALL } from '../../../src/serve/http/access.ts'
 import { NO_SESSION_LOG } from '../../../src/serve/http/session-log.ts'
 import type { SessionLog, SessionRecord } from '../../../src/serve/http/session-log.ts'
 import { MAX_SUBSCRIPTIONS } from '../../../src/serve/mcp/caller.ts'
@@ -132,10 +133,29 @@ test('a request that changes a session is answered when that is written, and not
 })
 
 interface SceneOptions {
+  readonly registry?: Registry
   readonly sessionLog?: SessionLog
   /** How often it is looked whether a client reads. */
   readonly keepAliveMs?: number
 }
+
+test('a server that could not be started listens to nothing', async () => {
+  const registry = new Registry()
+  const told: SessionRecord[] = []
+  const sessionLog: SessionLog = {
+    ...NO_SESSION_LOG,
+    load: async () => {
+      throw new Error('The disk is gone')
+    },
+    append: async (record) => void told.push(record),
+  }
+  const starting = openScene({ registry, sessionLog })
+  await expect(starting).rejects.toThrow('The disk is gone')
+
+  registry.publish(catalogAt(1))
+
+  expect(told).toEqual([])
+})
 
 /** So long that one publish of all comes to more than 1 MiB. */
 const FILES = Array.from({ length: 800 }, (_, index) => `${String(index).padStart(3, '0')}${'x'.repeat(1_500)}`)
@@ -155,8 +175,11 @@ function spelt(uri: string, number: number): string {
 
 const INITIALIZE = { protocolVersion: '2025-03-26', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
 
-async function openScene({ sessionLog = NO_SESSION_LOG, keepAliveMs = 15_000 }: SceneOptions = {}) {
-  const registry = new Registry()
+async function openScene({
+  sessionLog = NO_SESSION_LOG,
+  keepAliveMs = 15_000,
+  registry = new Registry(),
+}: SceneOptions = {}) {
   registry.publish(catalogAt(0))
   const limits = { headersMs: 10_000, requestMs: 30_000, connections: 2_000, bodyBytes: 2 ** 21, streams: 600 }
   const http: HttpServer = await serveHttp(
@@ -172,6 +195,7 @@ async function openScene({ sessionLog = NO_SESSION_LOG, keepAliveMs = 15_000 }: 
       port: 0,
       limits: { ...limits, keepAliveMs, sessions: { sessions: 600, idleMs: 60_000 } },
       now: () => performance.now(),
+      access: OPEN_TO_ALL,
       sessionLog,
       onError: (error) => {
         throw error

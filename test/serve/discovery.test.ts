@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest'
+import type { ReadFile } from '../../src/serve/content.ts'
+import { Discovery } from '../../src/serve/discovery.ts'
+import { Registry } from '../../src/serve/registry.ts'
+import { buildCatalog } from '../../src/sync/model/catalog.ts'
+import { sample, snapshotOf, sourceId } from '../sync/store/samples.ts'
+import type { Sample } from '../sync/store/samples.ts'
+
+test('a damaged skill is looked for again every ten seconds, however many ask', async () => {
+  const scene = openScene([several('healthy'), several('hurt')])
+  scene.damaged.add('hurt')
+  const first = await scene.names()
+
+  for (let count = 0; count < 20; count += 1) await scene.names()
+  const meanwhile = scene.readOf('hurt')
+  scene.damaged.clear()
+  scene.advance(9_999)
+  const early = await scene.names()
+  scene.advance(1)
+  const [late] = await Promise.all([scene.names(), scene.names()])
+
+  expect(first).toEqual(['healthy'])
+  expect(meanwhile).toBe(1)
+  expect(early).toEqual(['healthy'])
+  expect(late).toEqual(['healthy', 'hurt'])
+  expect(scene.readOf('healthy')).toBe(2)
+})
+
+test('a skill that is too large for an archive is left out, and its neighbours are announced once for all', async () => {
+  const { skill, ...large } = several('large')
+  const scene = openScene([{ ...large, skill: { ...skill, size: 2 ** 32 } }, several('small')])
+  const first = await scene.discovery.installable()
+
+  scene.advance(60_000)
+  const later = await scene.discovery.installable()
+
+  expect(await scene.names()).toEqual(['small'])
+  expect(later).toBe(first)
+  expect(scene.readOf('large')).toBe(0)
+})
+
+test('an index that could not be made is made for the next who asks', async () => {
+  const scene = openScene([several('one')])
+  scene.failing.add('one')
+  const failed = scene.names()
+  await expect(failed).rejects.toThrow('The disk is gone')
+
+  scene.failing.clear()
+
+  expect(await scene.names()).toEqual(['one'])
+})
+
+function several(name: string): Sample {
+  return sample(name, { 'SKILL.md': `${name}\n`, 'x.txt': 'x\n' })
+}
+
+function openScene(samples: readonly Sample[]) {
+  const registry = new Registry()
+  const source = sourceId('team')
+  const generation = { number: 1, createdAt: '', sources: [{ source, snapshot: '1' }] }
+  registry.publish(buildCatalog(generation, [{ ...snapshotOf(...samples), source }]))
+  const [damaged, failing] = [new Set<string>(), new Set<string>()]
+  const reads: string[] = []
+  const read: ReadFile = async ({ name = '' }, { path }) => {
+    reads.push(name)
+    if (failing.has(name)) throw new Error('The disk is gone')
+    if (damaged.has(name)) return undefined
+    return samples.find(({ skill }) => skill.name === name)?.bytes.get(path)
+  }
+  let now = 0
+  const discovery = new Discovery({ registry, read, now: () => now }, '/')
+  return {
+    discovery,
+    damaged,
+    failing,
+    advance: (ms: number) => (now += ms),
+    /** How many of its files were read. */
+    readOf: (name: string) => reads.filter((one) => one === name).length,
+    async names(): Promise<string[]> {
+      const { listing } = await discovery.installable()
+      const { skills }: { skills: readonly { name: string }[] } = JSON.parse(listing.json.toString())
+      return skills.map(({ name }) => name)
+    },
+  }
+}
