@@ -83,6 +83,8 @@ export class Session implements Subscriber, Subscriptions {
       this.#stream = undefined
       for (const json of stream.unsent) this.#miss(json)
     })
+    // A publish can bring more than a socket takes at once: what waits is taken a moment later.
+    stream.onClear(() => this.#stream === stream && this.logCaughtUp())
     if (this.#since === undefined) this.#catchUp(stream)
     else void this.#lookBack(stream, this.#since)
   }
