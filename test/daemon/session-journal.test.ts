@@ -10,6 +10,8 @@ import type { KeptSession } from '../../src/serve/http/session-log.ts'
 import type { Session } from '../../src/serve/http/session.ts'
 import { buildCatalog } from '../../src/sync/model/catalog.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
+import type { Held } from '../../src/sync/model/generation.ts'
+import type { Snapshot } from '../../src/sync/model/snapshot.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { openSessions } from '../serve/http/opened.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -165,6 +167,39 @@ test('the catalog that was served once is found by its mark, until its generatio
   expect(other).toBeUndefined()
   expect(await journal.catalogOf(first)).toBeUndefined()
   expect(await journal.catalogOf({ generation: 99, digest: first.digest })).toBeUndefined()
+})
+
+test('the catalog of a mark has the sources and disabled skills of then, whatever there is now', async () => {
+  await using scene = await openScene()
+  const held: Held[] = []
+  const snapshots: Snapshot[] = []
+  for (const id of ['one', 'two', 'three']) {
+    const skill = sample(id, { 'SKILL.md': id })
+    await keepSamples(scene.store, skill)
+    const snapshot = { ...snapshotOf(skill), source: sourceId(id) }
+    snapshots.push(snapshot)
+    held.push({ source: snapshot.source, snapshot: await scene.store.snapshots.keep(snapshot) })
+  }
+  const generation = await scene.store.generations.publish(held, scene.clock.now())
+  const configured = { ...generation, sources: [held[2]!, held[0]!] }
+  const disabled = new Map([[sourceId('three'), new Set(['three'])]])
+  const then = buildCatalog(configured, [snapshots[2]!, snapshots[0]!], disabled)
+  const mark = { generation: then.generation, digest: then.digest, forms: 'f', sources: then.sources }
+  const before = await scene.start()
+  const { session } = before.sessions.open()!
+  session.keep()
+  before.sessions.told(mark, mark)
+  session.updated('skill://one', '')
+  before.sessions.told(mark, { generation: 99, digest: 'later', forms: 'f' })
+  await session.written
+  await before.kill()
+
+  const [kept] = await scene.kept()
+  const found = await new SessionJournal(scene).catalogOf(kept!.told)
+
+  expect(kept!.told).toEqual(mark)
+  expect([...found!.files.keys()]).toEqual([...then.files.keys()])
+  expect((await readFile(scene.file, 'utf8')).match(/"sources":\[\["three"/g)).toHaveLength(1)
 })
 
 const STEP = fc.record({

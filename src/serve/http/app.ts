@@ -103,7 +103,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   // Before there is a session: what is published while they are brought back must reach those that are.
   const telling = [
     listenForEvents(serving, (events) => hub.tell(events)),
-    serving.registry.watch((before, catalog) => sessions.told(before, catalog)),
+    serving.registry.watch((before, catalog) => sessions.told(past.markOf(before), past.markOf(catalog))),
     every(SWEEP_MS, () => sessions.sweep()),
   ]
   await sessions.restore()

@@ -115,7 +115,7 @@ export class Sessions {
   told(before: Mark, now: Mark): void {
     for (const { session } of this.#byKey.values()) session.logMissed(before)
     // Nobody waits for that: a session that hears of something twice has lost nothing.
-    void this.#parts.log.append({ kind: 'told', mark: markOf(now) })
+    void this.#parts.log.append({ kind: 'told', mark: now })
     for (const { session } of this.#byKey.values()) session.logCaughtUp()
   }
 
@@ -148,16 +148,15 @@ export class Sessions {
   }
 
   *#records(): Iterable<SessionRecord> {
-    yield { kind: 'told', mark: markOf(this.#parts.past.now) }
+    // What is long of a mark is not written with each session.
+    const older = new Set([...this.#byKey.values()].map(({ session }) => session.told))
+    for (const mark of older) if (mark?.sources !== undefined) yield { kind: 'told', mark }
+    yield { kind: 'told', mark: this.#parts.past.now }
     const now = this.#parts.now()
     for (const { session, usedAt } of this.#byKey.values()) {
       if (session.isKept) yield session.record(session.isListening ? 0 : now - usedAt)
     }
   }
-}
-
-function markOf({ generation, digest }: Mark): Mark {
-  return { generation, digest }
 }
 
 /** An id has too many random bits to be guessed from its hash. */
