@@ -77,7 +77,9 @@ export class Journal implements AsyncDisposable {
 
   async #write(lines: readonly string[]): Promise<void> {
     try {
-      await this.#bring(lines).catch(cannot(`write "${this.#path}"`))
+      await this.#bring(lines)
+        .catch(tooLong(`write "${this.#path}"`))
+        .catch(cannot(`write "${this.#path}"`))
       this.#failedAt = undefined
       this.#parts.onEnd(undefined)
     } catch (error) {
@@ -116,7 +118,16 @@ export class Journal implements AsyncDisposable {
 }
 
 /** The lines of a journal up to the first that is not as it was written, and whether there is such a one. */
-export async function readJournal(path: string): Promise<{ readonly lines: string[]; readonly isDamaged: boolean }> {
+export async function readJournal(path: string): Promise<Written> {
+  return readLines(path).catch(tooLong(`read "${path}"`))
+}
+
+interface Written {
+  readonly lines: string[]
+  readonly isDamaged: boolean
+}
+
+async function readLines(path: string): Promise<Written> {
   const bytes = await unlessAbsent(readFile(path)).catch(cannot(`read "${path}"`))
   const lines: string[] = []
   // A process that was killed while it wrote leaves a last line without an end: nobody was told that it is there.
@@ -131,6 +142,15 @@ export async function readJournal(path: string): Promise<{ readonly lines: strin
     lines.push(line)
   }
   return { lines, isDamaged: false }
+}
+
+/** For `.catch`: what no string or buffer can hold is refused, as a disk refuses what it has no room for. */
+function tooLong(attempt: string): (cause: unknown) => never {
+  return (cause) => {
+    const isTooLong = cause instanceof RangeError || Object(cause).code === 'ERR_STRING_TOO_LONG'
+    if (!isTooLong) throw cause
+    throw new SyncError('store-failed', `Cannot ${attempt}: it is too long`, { cause })
+  }
 }
 
 /** With its checksum: a machine that lost its power may leave a page that was not written between two that were. */

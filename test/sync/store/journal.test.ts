@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -107,6 +107,24 @@ test('a disk that refuses is told of, and is not tried again for a while; then e
   expect(second).toEqual([])
   expect(scene.ends).toEqual([undefined])
   expect((await readJournal(scene.path)).lines).toEqual(['while it refuses', 'soon after', 'when it takes them'])
+})
+
+test('more than a string can hold is refused as a disk refuses it, when it is written and when it is read', async () => {
+  await using scene = await openScene()
+  const line = 'x'.repeat(2 ** 20)
+  const failures: (SyncError | undefined)[] = []
+  const journal = new Journal(scene.path, {
+    all: () => Array.from({ length: 520 }, () => line),
+    monotonicMs: () => 0,
+    onEnd: (failure) => failures.push(failure),
+  })
+
+  await journal.append('one')
+  await writeFile(scene.path, '')
+  await truncate(scene.path, 2 ** 31 + 1)
+
+  expect(failures.map((failure) => failure?.code)).toEqual(['store-failed'])
+  await expect(readJournal(scene.path)).rejects.toMatchObject({ code: 'store-failed' })
 })
 
 test('what a disk refused is there after the end, where it takes it then', async () => {
