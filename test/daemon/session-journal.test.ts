@@ -7,6 +7,7 @@ import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
 import { SessionJournal } from '../../src/daemon/session-journal.ts'
 import type { KeptSession } from '../../src/serve/http/session-log.ts'
+import type { SessionLimits } from '../../src/serve/http/sessions.ts'
 import type { Session } from '../../src/serve/http/session.ts'
 import { buildCatalog } from '../../src/sync/model/catalog.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
@@ -47,6 +48,22 @@ test('sessions go on after a restart with what they subscribed to, for as long a
   expect(after.hub.size).toBe(2)
   expect(after.sessions.find(old.id)).toBeUndefined()
   expect(after.sessions.find(young.id)).toBeDefined()
+})
+
+test('a session that a lower limit or age ended stays so when that is raised again', async () => {
+  await using scene = await openScene()
+  const before = await scene.start()
+  for (const session of [before.sessions.open()!.session, before.sessions.open()!.session]) session.keep()
+  await before.kill()
+
+  const fewer = await scene.start({ sessions: 1 })
+  await fewer.kill()
+  const left = await scene.kept()
+  await scene.clock.advance(1)
+  const younger = await scene.start({ idleMs: 0 })
+  await younger.kill()
+
+  expect([left.length, (await scene.kept()).length]).toEqual([1, 0])
 })
 
 test('cut at any byte by a kill, the journal is what it was after some step, and no step is lost that was waited for', async () => {
@@ -229,9 +246,9 @@ async function openScene() {
     file,
     logged: () => logged,
     /** Sessions that are remembered here. A kill leaves the file as it is. */
-    async start() {
+    async start(lowered: Partial<SessionLimits> = {}) {
       const journal = new SessionJournal({ store, clock, log })
-      const limits = { sessions: 10_000, idleMs: IDLE_MS }
+      const limits = { sessions: 10_000, idleMs: IDLE_MS, ...lowered }
       const opened = await openSessions({ limits, now: () => clock.monotonicMs(), log: journal })
       return { ...opened, kill: () => journal[Symbol.asyncDispose]() }
     },

@@ -62,6 +62,8 @@ export class Sessions {
       session.restore(one)
       this.#byKey.set(one.key, { session, usedAt, loggedAt: usedAt })
     }
+    // Its client is told that it is over: a limit that is raised again must not bring it back.
+    for (const { key } of kept) if (!this.#byKey.has(key)) void log.append({ kind: 'ended', key })
   }
 
   /** Opens a session. Idle ones make room; undefined when all of them are in use. */
