@@ -30,7 +30,7 @@ function formsOf({ sources, serve: { index, templates, resources } }: Config): F
     formats.length > 0 ? [[id, formats]] : [],
   )
   return {
-    digest: hash('sha256', JSON.stringify([index, templates, resources, offered.toSorted()]), 'base64url').slice(0, 16),
+    digest: hash('sha256', JSON.stringify([index, templates, resources, offered.sort()]), 'base64url').slice(0, 16),
     index: index === 'off' ? undefined : new IndexDocument(archives, index === 'include' ? templates : []),
     archives,
     // The configuration was checked: each of them is one.

@@ -9,8 +9,8 @@ export interface Mark extends Pick<Catalog, 'generation' | 'digest'> {
 }
 
 /** The mark as it is written for one session. */
-export function nameOf({ sources: _, ...name }: Mark): Mark {
-  return name
+export function nameOf({ generation, digest, forms }: Mark): Mark {
+  return { generation, digest, forms }
 }
 
 /** What of a session outlives the process. */
