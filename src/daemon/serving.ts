@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { ReadFile } from '../serve/content.ts'
 import { Archives } from '../serve/mcp/archive.ts'
 import { templateCompletion } from '../serve/mcp/completion.ts'
@@ -25,7 +26,11 @@ export function servingOf(config: Config, registry: Registry, read: ReadFile): S
 
 function formsOf({ sources, serve: { index, templates, resources } }: Config): Forms {
   const archives = new Archives(new Map(sources.map((configured) => [configured.source.id, configured.archives])))
+  const offered = sources.flatMap(({ source: { id }, archives: formats }) =>
+    formats.length > 0 ? [[id, formats]] : [],
+  )
   return {
+    digest: hash('sha256', JSON.stringify([index, templates, resources, offered.sort()]), 'base64url').slice(0, 16),
     index: index === 'off' ? undefined : new IndexDocument(archives, index === 'include' ? templates : []),
     archives,
     // The configuration was checked: each of them is one.

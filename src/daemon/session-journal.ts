@@ -54,9 +54,9 @@ export class SessionJournal implements SessionLog, AsyncDisposable {
     await this.#journal?.append(lineOf(record, this.#parts.clock.now()))
   }
 
-  async catalogOf({ generation, digest }: Mark): Promise<Catalog | undefined> {
+  async catalogOf({ generation, digest, sources }: Mark): Promise<Catalog | undefined> {
     try {
-      const catalog = await pastCatalog(this.#parts.store, generation)
+      const catalog = await pastCatalog(this.#parts.store, generation, sources)
       return catalog?.digest === digest ? catalog : undefined
     } catch (error) {
       // As good as collected: its sessions are told of everything.

@@ -62,7 +62,12 @@ function idleSince(time: number, now: Date): number {
 }
 
 const KEY = z.string().regex(/^[\w-]{43}$/)
-const MARK = z.object({ generation: z.int().min(0), digest: z.string() })
+const MARK = z.object({
+  generation: z.int().min(0),
+  digest: z.string(),
+  forms: z.string().optional(),
+  sources: z.array(z.array(z.string())).optional(),
+})
 const KEYED = { key: KEY }
 const TIMED = { key: KEY, usedAt: z.int() }
 const PAIR = z.tuple([z.string(), z.string()])

@@ -105,20 +105,30 @@ export async function currentCatalog(store: Store, sources: readonly SourceId[],
 }
 
 /**
- * The catalog of an earlier generation; undefined where that is not whole any more. Without what is disabled now: of what was
- * disabled then nothing is known.
+ * The catalog of an earlier generation; undefined where that is not whole any more. `sources`: of which sources, and what of
+ * them was disabled. Where that is not known, it is of all, without what is disabled now.
  */
-export async function pastCatalog(store: Store, number: number): Promise<Catalog | undefined> {
+export async function pastCatalog(
+  store: Store,
+  number: number,
+  sources?: readonly (readonly string[])[],
+): Promise<Catalog | undefined> {
   if (number === 0) return EMPTY_CATALOG
   const generation = await store.generations.read(number)
   if (generation === undefined) return undefined
+  const disabled = new Map(store.decisions.disabled)
+  const held = sources?.flatMap(([id, ...paths]) => {
+    const found = generation.sources.filter(({ source }) => source === id)
+    for (const { source } of found) disabled.set(source, new Set(paths))
+    return found
+  })
   const snapshots: Snapshot[] = []
-  for (const { snapshot: digest } of generation.sources) {
+  for (const { snapshot: digest } of held ?? generation.sources) {
     const snapshot = await store.snapshots.readWhole(digest)
     if (snapshot === undefined) return undefined
     snapshots.push(snapshot)
   }
-  return buildCatalog(generation, snapshots, store.decisions.disabled)
+  return buildCatalog({ ...generation, sources: held ?? generation.sources }, snapshots, disabled)
 }
 
 function catalogOf(generation: Generation | undefined, held: readonly Current[], disabled: Disabled): Catalog {

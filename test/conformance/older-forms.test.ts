@@ -179,6 +179,17 @@ test('of a hub without a skill the index is there, is empty, and is told of when
   for (const peer of small.all) expect((await readJson(peer, INDEX)).skills).toHaveLength(1)
 })
 
+test('index and skills/list are the same bytes from whoever pulled a skill and from whoever reads it off the disk', async () => {
+  const text = '---\nname: one\nzone: z\ndescription: One\nmetadata: { b: x, a: y }\n---\n'
+  await using small = await openSmall({ 'one/SKILL.md': text })
+
+  const indexes = await Promise.all(small.all.map((peer) => readText(peer, INDEX)))
+  const lists = await Promise.all(small.all.map((peer) => peer.call('skills/list')))
+
+  expect(new Set(indexes).size).toBe(1)
+  expect(new Set(lists.map((reply) => JSON.stringify(resultOf(reply).skills))).size).toBe(1)
+})
+
 test('C117: with the index off it is not found, and skills/list is as ever', async () => {
   const config = ['serve: { index: { enabled: false } }']
   await using small = await openSmall({ 'one/SKILL.md': skillOf('one') }, { config })

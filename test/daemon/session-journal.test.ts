@@ -7,9 +7,12 @@ import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
 import { SessionJournal } from '../../src/daemon/session-journal.ts'
 import type { KeptSession } from '../../src/serve/http/session-log.ts'
+import type { SessionLimits } from '../../src/serve/http/sessions.ts'
 import type { Session } from '../../src/serve/http/session.ts'
 import { buildCatalog } from '../../src/sync/model/catalog.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
+import type { Held } from '../../src/sync/model/generation.ts'
+import type { Snapshot } from '../../src/sync/model/snapshot.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { openSessions } from '../serve/http/opened.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -45,6 +48,22 @@ test('sessions go on after a restart with what they subscribed to, for as long a
   expect(after.hub.size).toBe(2)
   expect(after.sessions.find(old.id)).toBeUndefined()
   expect(after.sessions.find(young.id)).toBeDefined()
+})
+
+test('a session that a lower limit or age ended stays so when that is raised again', async () => {
+  await using scene = await openScene()
+  const before = await scene.start()
+  for (const session of [before.sessions.open()!.session, before.sessions.open()!.session]) session.keep()
+  await before.kill()
+
+  const fewer = await scene.start({ sessions: 1 })
+  await fewer.kill()
+  const left = await scene.kept()
+  await scene.clock.advance(1)
+  const younger = await scene.start({ idleMs: 0 })
+  await younger.kill()
+
+  expect([left.length, (await scene.kept()).length]).toEqual([1, 0])
 })
 
 test('cut at any byte by a kill, the journal is what it was after some step, and no step is lost that was waited for', async () => {
@@ -167,6 +186,39 @@ test('the catalog that was served once is found by its mark, until its generatio
   expect(await journal.catalogOf({ generation: 99, digest: first.digest })).toBeUndefined()
 })
 
+test('the catalog of a mark has the sources and disabled skills of then, whatever there is now', async () => {
+  await using scene = await openScene()
+  const held: Held[] = []
+  const snapshots: Snapshot[] = []
+  for (const id of ['one', 'two', 'three']) {
+    const skill = sample(id, { 'SKILL.md': id })
+    await keepSamples(scene.store, skill)
+    const snapshot = { ...snapshotOf(skill), source: sourceId(id) }
+    snapshots.push(snapshot)
+    held.push({ source: snapshot.source, snapshot: await scene.store.snapshots.keep(snapshot) })
+  }
+  const generation = await scene.store.generations.publish(held, scene.clock.now())
+  const configured = { ...generation, sources: [held[2]!, held[0]!] }
+  const disabled = new Map([[sourceId('three'), new Set(['three'])]])
+  const then = buildCatalog(configured, [snapshots[2]!, snapshots[0]!], disabled)
+  const mark = { generation: then.generation, digest: then.digest, forms: 'f', sources: then.sources }
+  const before = await scene.start()
+  const { session } = before.sessions.open()!
+  session.keep()
+  before.sessions.told(mark, mark)
+  session.updated('skill://one', '')
+  before.sessions.told(mark, { generation: 99, digest: 'later', forms: 'f' })
+  await session.written
+  await before.kill()
+
+  const [kept] = await scene.kept()
+  const found = await new SessionJournal(scene).catalogOf(kept!.told)
+
+  expect(kept!.told).toEqual(mark)
+  expect([...found!.files.keys()]).toEqual([...then.files.keys()])
+  expect((await readFile(scene.file, 'utf8')).match(/"sources":\[\["three"/g)).toHaveLength(1)
+})
+
 const STEP = fc.record({
   kind: fc.constantFrom('open', 'subscribe', 'subscribe', 'unsubscribe', 'end'),
   who: fc.nat(3),
@@ -194,9 +246,9 @@ async function openScene() {
     file,
     logged: () => logged,
     /** Sessions that are remembered here. A kill leaves the file as it is. */
-    async start() {
+    async start(lowered: Partial<SessionLimits> = {}) {
       const journal = new SessionJournal({ store, clock, log })
-      const limits = { sessions: 10_000, idleMs: IDLE_MS }
+      const limits = { sessions: 10_000, idleMs: IDLE_MS, ...lowered }
       const opened = await openSessions({ limits, now: () => clock.monotonicMs(), log: journal })
       return { ...opened, kill: () => journal[Symbol.asyncDispose]() }
     },

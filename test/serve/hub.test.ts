@@ -92,6 +92,18 @@ test('whoever was not subscribed can leave, and nothing happens', () => {
   expect(there.heard).toEqual(['skill://s/a'])
 })
 
+test('it is full when the bytes of what is subscribed to are too many, however few characters they are', () => {
+  const hub = new Hub()
+  const subscriber = new Listening()
+  const uris = Array.from({ length: 1_400 }, (_, index) => `skill://s/${index}${'文'.repeat(32_000)}`)
+
+  for (const uri of uris) hub.subscribe(subscriber, uri, uri)
+  const wasFull = hub.isFull
+  for (const uri of uris) hub.unsubscribe(subscriber, uri, uri)
+
+  expect([wasFull, hub.isFull]).toEqual([true, false])
+})
+
 test('after any coming and going it tells exactly those who are left, and keeps nothing of those who are not', () => {
   const uri = fc.constantFrom('skill://s/a', 'skill://s/b', 'skill://s/c')
   const step = fc.tuple(fc.boolean(), fc.nat(2), uri, fc.boolean())

@@ -1,3 +1,8 @@
+import { listResources } from '../../src/serve/mcp/resources.ts'
+import { formsOf } from '../support/forms.ts'
+import { skillText } from '../support/scripted-upstream.ts'
+import { catalogOf } from '../sync/catalogs.ts'
+import { surveyed } from '../sync/surveyed.ts'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { pageOf, type PageLimits } from '../../src/serve/mcp/page.ts'
@@ -132,3 +137,14 @@ function answerTo(cursor: string): string {
     return error instanceof RpcError ? error.name : 'a fault'
   }
 }
+
+test('a cursor of resources/list is of no use once the list holds other things', async () => {
+  const catalog = catalogOf(await surveyed({ 'a/SKILL.md': skillText('a'), 'b/SKILL.md': skillText('b') }))
+  const limits = { entries: 1, bytes: 1_000 }
+  const forms = formsOf({ resources: { list: 'files' } })
+
+  const { nextCursor } = Object(listResources(catalog, forms, undefined, limits))
+
+  expect(() => listResources(catalog, forms, nextCursor, limits)).not.toThrow()
+  expect(() => listResources(catalog, formsOf(), nextCursor, limits)).toThrow(/^The cursor is not one of this listing/)
+})

@@ -40,6 +40,22 @@ test('the manifest of a skill that a rule took out of a skill is told, though no
   expect(syntheticChanges({ before, after, changes }, formsOf())).toEqual([INDEX_URI, 'skill://team/o/i/_manifest'])
 })
 
+test('an archive is told where the folder of another skill takes its URI by a rule, and where it gives it back', async () => {
+  const files = { 'fold/SKILL.md': skillText('fold'), 'fold.zip/inner/SKILL.md': skillText('inner') }
+  const hidden = catalogOf(await surveyed(files, { unlisted: ['fold.zip/inner'] }))
+  const shown = catalogOf(await surveyed(files))
+  const forms = formsOf({ archives: { team: ['zip'] } })
+
+  for (const [before, after] of [
+    [hidden, shown],
+    [shown, hidden],
+  ] as const) {
+    const changes = diff(before, after)
+    expect(changes.changed.size + changes.added.size + changes.removed.size).toBe(0)
+    expect(syntheticChanges({ before, after, changes }, forms)).toContain('skill://team/fold.zip')
+  }
+})
+
 /** What stands for the bytes of all that is made of a catalog: of an archive, what decides them. */
 async function textsOf(catalog: Catalog): Promise<ReadonlyMap<string, string>> {
   const skills = [...catalog.skills.values()]

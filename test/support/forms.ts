@@ -16,6 +16,7 @@ interface Options {
 export function formsOf({ index = true, archives = {}, spaces = [], resources = {} }: Options = {}): Forms {
   const offered = new Archives(new Map(Object.entries(archives)))
   return {
+    digest: JSON.stringify([index, archives, spaces, resources]),
     index: index ? new IndexDocument(offered, []) : undefined,
     archives: offered,
     spaces: spaces.map(skillSpaceOf).filter((space) => 'segments' in space),

@@ -110,19 +110,20 @@ interface Listeners {
   readonly hub: Hub
   readonly streams: EventStreams
   readonly sessions: Sessions
+  readonly past: Past
 }
 
 function listenersOf(serving: Serving, { limits, now, sessionLog: log = NO_SESSION_LOG }: HttpOptions): Listeners {
   const hub = new Hub()
   const past = new Past(serving, (mark) => log.catalogOf(mark))
   const sessions = new Sessions({ hub, limits: limits.sessions, now, log, past })
-  return { hub, streams: new EventStreams(limits), sessions }
+  return { hub, streams: new EventStreams(limits), sessions, past }
 }
 
-function tell(serving: Serving, { hub, sessions }: Listeners): readonly Disposable[] {
+function tell(serving: Serving, { hub, sessions, past }: Listeners): readonly Disposable[] {
   return [
     listenForEvents(serving, (events) => hub.tell(events)),
-    serving.registry.watch((before, catalog) => sessions.told(before, catalog)),
+    serving.registry.watch((before, catalog) => sessions.told(past.markOf(before), past.markOf(catalog))),
     every(SWEEP_MS, () => sessions.sweep()),
   ]
 }

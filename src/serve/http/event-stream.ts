@@ -18,6 +18,7 @@ export class EventStream implements Disposable {
   #pendingBytes = 0
   /** Whether the client took something since that was last asked. */
   #isReading = false
+  #onClear: (() => void) | undefined
   readonly #maxPending: number
 
   /** Above `maxPending` bytes that the client has not read, the connection is closed: it costs no more than its place. */
@@ -35,6 +36,7 @@ export class EventStream implements Disposable {
     response.on('drain', () => {
       this.#isReading = true
       this.#flush(() => !response.writableNeedDrain)
+      if (this.isClear) this.#onClear?.()
     })
     // Nobody waits for a write that comes too late; without a listener its error would end the process.
     response.on('error', () => {})
@@ -67,6 +69,11 @@ export class EventStream implements Disposable {
 
   onClose(callback: () => void): void {
     this.#response.once('close', callback)
+  }
+
+  /** Called whenever the client, having been slow, was sent all that waited for it. */
+  onClear(callback: () => void): void {
+    this.#onClear = callback
   }
 
   end(): void {

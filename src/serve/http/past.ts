@@ -1,12 +1,14 @@
 import { eventsBetween } from '../mcp/events.ts'
 import type { Events, Telling } from '../mcp/events.ts'
+import { anySynthetics } from '../mcp/synthetic.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Mark, SessionLog } from './session-log.ts'
 
 /** What happened since a catalog that was served once. After a restart thousands of sessions ask that of the same one. */
 export class Past {
   readonly #serving: Telling
   readonly #catalogOf: SessionLog['catalogOf']
-  /** By the digest of the earlier catalog; all of them up to the catalog of one digest. */
+  /** By the earlier catalog and the forms that it was served in; all of them up to the catalog of one digest. */
   readonly #known = new Map<string, Promise<Events | undefined>>()
   #upTo: string | undefined
   #last: Promise<unknown> = Promise.resolve()
@@ -18,7 +20,12 @@ export class Past {
 
   /** What is served now. */
   get now(): Mark {
-    return this.#serving.registry.catalog
+    return this.markOf(this.#serving.registry.catalog)
+  }
+
+  /** The mark of a catalog that this process serves. */
+  markOf({ generation, digest, sources }: Catalog): Mark {
+    return { generation, digest, forms: this.#serving.forms.digest, sources }
   }
 
   /** Up to what is served when it is asked. Undefined where the earlier one is not known any more. */
@@ -27,15 +34,19 @@ export class Past {
     const { catalog } = registry
     if (this.#upTo !== catalog.digest || this.#known.size >= MOST_KNOWN) this.#known.clear()
     this.#upTo = catalog.digest
-    const known = this.#known.get(mark.digest)
+    const key = `${mark.digest} ${mark.forms}`
+    const known = this.#known.get(key)
     if (known !== undefined) return known
     // One after another: each holds a catalog in memory.
     const events = this.#last.then(async () => {
       const before = await this.#catalogOf(mark)
-      return before && eventsBetween(before, catalog, forms)
+      if (before === undefined) return undefined
+      const between = eventsBetween(before, catalog, forms)
+      if (mark.forms === forms.digest) return between
+      return { updated: new Set([...between.updated, ...anySynthetics(before, catalog)]), listChanged: true }
     })
     this.#last = events.catch(() => {})
-    this.#known.set(mark.digest, events)
+    this.#known.set(key, events)
     return events
   }
 }

@@ -1,11 +1,16 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
 
-/** Which catalog it was that somebody was told of. */
-export type Mark = Pick<Catalog, 'generation' | 'digest'>
+/** What was served when somebody was told of it. */
+export interface Mark extends Pick<Catalog, 'generation' | 'digest'> {
+  /** In which forms. Undefined where an older version wrote it. */
+  readonly forms?: string | undefined
+  /** What the catalog can be made of again. It can be long, and is written once for all sessions. */
+  readonly sources?: readonly (readonly string[])[] | undefined
+}
 
-/** The mark alone: a whole catalog is one too, and is neither written nor held for that. */
-export function markOf({ generation, digest }: Mark): Mark {
-  return { generation, digest }
+/** The mark as it is written for one session. */
+export function nameOf({ generation, digest, forms }: Mark): Mark {
+  return { generation, digest, forms }
 }
 
 /** What of a session outlives the process. */
@@ -61,10 +66,13 @@ export const NO_SESSION_LOG: SessionLog = {
 /** What sessions there are after all that, the least recently used first. */
 export function sessionsAfter(records: Iterable<SessionRecord>): KeptSession[] {
   const sessions = new Map<string, Standing>()
+  const marks = new Map<string, Mark>()
   let latest: Mark = NOTHING_TOLD
   for (const record of records) {
-    if (record.kind === 'told') latest = record.mark
-    else if (record.kind === 'opened') sessions.set(record.key, standingOf(record))
+    if (record.kind === 'told') {
+      latest = record.mark
+      marks.set(keyOf(latest), latest)
+    } else if (record.kind === 'opened') sessions.set(record.key, standingOf(record))
     else if (record.kind === 'ended') sessions.delete(record.key)
     else {
       const session = sessions.get(record.key)
@@ -72,8 +80,14 @@ export function sessionsAfter(records: Iterable<SessionRecord>): KeptSession[] {
     }
   }
   const kept: KeptSession[] = []
-  for (const [key, { told = latest, ...session }] of sessions) kept.push({ key, ...session, told })
+  for (const [key, { told = latest, ...session }] of sessions) {
+    kept.push({ key, ...session, told: marks.get(keyOf(told)) ?? told })
+  }
   return kept.toSorted((a, b) => b.idleMs - a.idleMs)
+}
+
+function keyOf({ digest, forms }: Mark): string {
+  return `${digest} ${forms}`
 }
 
 interface Standing {

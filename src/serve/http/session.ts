@@ -5,7 +5,7 @@ import type { Hub, Subscriber } from '../mcp/hub.ts'
 import { noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
 import type { EventStream } from './event-stream.ts'
 import type { Past } from './past.ts'
-import { markOf } from './session-log.ts'
+import { nameOf } from './session-log.ts'
 import type { KeptSession, Mark, SessionLog, SessionRecord } from './session-log.ts'
 
 /** What all sessions of a server work with. */
@@ -71,7 +71,8 @@ export class Session implements Subscriber, Subscriptions {
       this.#subscribed.set(asked, canonical)
       this.#tools.hub.subscribe(this, asked, canonical)
     }
-    if (told.digest === this.#tools.past.now.digest) return
+    const { now } = this.#tools.past
+    if (told.digest === now.digest && told.forms === now.forms) return
     this.#told = told
     this.#since = told
   }
@@ -84,6 +85,8 @@ export class Session implements Subscriber, Subscriptions {
       this.#stream = undefined
       for (const json of stream.unsent) this.#miss(json)
     })
+    // A publish can bring more than a socket takes at once: what waits is taken a moment later.
+    stream.onClear(() => this.#stream === stream && this.logCaughtUp())
     if (this.#since === undefined) this.#catchUp(stream)
     else void this.#lookBack(stream, this.#since)
   }
@@ -123,6 +126,11 @@ export class Session implements Subscriber, Subscriptions {
     this.#stream?.end()
   }
 
+  /** What was served before the first thing that it missed. */
+  get told(): Mark | undefined {
+    return this.#told
+  }
+
   /** All that the log is to know of it. */
   record(idleMs: number): SessionRecord {
     const { key, principalId } = this
@@ -132,7 +140,7 @@ export class Session implements Subscriber, Subscriptions {
       idleMs,
       subscriptions: this.#subscribed,
       ...(principalId !== undefined && { principalId }),
-      ...(this.#told !== undefined && { told: this.#told }),
+      ...(this.#told !== undefined && { told: nameOf(this.#told) }),
     }
   }
 
@@ -143,8 +151,8 @@ export class Session implements Subscriber, Subscriptions {
   /** `told` was served before the last change. */
   logMissed(told: Mark): void {
     if (this.#told !== undefined || this.#isUpToDate) return
-    this.#told = markOf(told)
-    this.#append({ kind: 'missed', key: this.key, told: this.#told })
+    this.#told = told
+    this.#append({ kind: 'missed', key: this.key, told: nameOf(told) })
   }
 
   logCaughtUp(): void {

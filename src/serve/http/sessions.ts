@@ -1,7 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Hub } from '../mcp/hub.ts'
 import type { Past } from './past.ts'
-import { markOf } from './session-log.ts'
 import type { Mark, SessionLog, SessionRecord } from './session-log.ts'
 import { Session } from './session.ts'
 import type { SessionTools } from './session.ts'
@@ -63,6 +62,8 @@ export class Sessions {
       session.restore(one)
       this.#byKey.set(one.key, { session, usedAt, loggedAt: usedAt })
     }
+    // Its client is told that it is over: a limit that is raised again must not bring it back.
+    for (const { key } of kept) if (!this.#byKey.has(key)) void log.append({ kind: 'ended', key })
   }
 
   /** Opens a session. Idle ones make room; undefined when all of them are in use. */
@@ -123,7 +124,7 @@ export class Sessions {
   told(before: Mark, now: Mark): void {
     for (const { session } of this.#byKey.values()) session.logMissed(before)
     // Nobody waits for that: a session that hears of something twice has lost nothing.
-    void this.#parts.log.append({ kind: 'told', mark: markOf(now) })
+    void this.#parts.log.append({ kind: 'told', mark: now })
     for (const { session } of this.#byKey.values()) session.logCaughtUp()
   }
 
@@ -156,7 +157,10 @@ export class Sessions {
   }
 
   *#records(): Iterable<SessionRecord> {
-    yield { kind: 'told', mark: markOf(this.#parts.past.now) }
+    // What is long of a mark is not written with each session.
+    const older = new Set([...this.#byKey.values()].map(({ session }) => session.told))
+    for (const mark of older) if (mark?.sources !== undefined) yield { kind: 'told', mark }
+    yield { kind: 'told', mark: this.#parts.past.now }
     const now = this.#parts.now()
     for (const { session, usedAt } of this.#byKey.values()) {
       if (session.isKept) yield session.record(session.isListening ? 0 : now - usedAt)

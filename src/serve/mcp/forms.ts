@@ -4,6 +4,8 @@ import type { SkillSpace } from './skill-space.ts'
 
 /** In which forms skills are offered beside the newest, for clients of older revisions and of other servers. */
 export interface Forms {
+  /** Equal digests: of one catalog, the same is made in the same way, and lists hold the same. */
+  readonly digest: string
   /** Undefined where it is turned off. */
   readonly index: IndexDocument | undefined
   readonly archives: Archives

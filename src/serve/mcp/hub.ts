@@ -28,7 +28,7 @@ export class Hub {
     const subscribers = this.#byUri.get(canonical) ?? new Map<Subscriber, Set<string>>()
     this.#byUri.set(canonical, subscribers)
     const spellings = subscribers.get(subscriber) ?? new Set<string>()
-    if (!spellings.has(asked)) this.#bytes += bytesOf(asked)
+    if (!spellings.has(asked)) this.#bytes += bytesOf(asked, canonical)
     subscribers.set(subscriber, spellings.add(asked))
   }
 
@@ -36,7 +36,7 @@ export class Hub {
     const subscribers = this.#byUri.get(canonical)
     const spellings = subscribers?.get(subscriber)
     if (subscribers === undefined || spellings === undefined) return
-    if (spellings.delete(asked)) this.#bytes -= bytesOf(asked)
+    if (spellings.delete(asked)) this.#bytes -= bytesOf(asked, canonical)
     if (spellings.size === 0) subscribers.delete(subscriber)
     if (subscribers.size === 0) this.#byUri.delete(canonical)
   }
@@ -59,12 +59,12 @@ export class Hub {
   }
 }
 
-/** What all clients together may subscribe to: a million URIs of usual length. */
+/** What all clients together may subscribe to: most of a million URIs of usual length. */
 const MAX_BYTES = 2 ** 28
 
 /** What a subscription costs, as far as it is worth counting. */
-function bytesOf(asked: string): number {
-  return asked.length + 200
+function bytesOf(asked: string, canonical: string): number {
+  return Buffer.byteLength(asked) + Buffer.byteLength(canonical) + 200
 }
 
 function tellAll(subscribers: ReadonlyMap<Subscriber, ReadonlySet<string>>): void {

@@ -27,8 +27,10 @@ export function syntheticChanges(step: Step, forms: Forms): string[] {
 /** Every skill of which anything made by us can be another, by the URI of its SKILL.md. */
 function touchedSkills({ before, after, changes }: Step): string[] {
   const isSkill = (uri: string): boolean => before.skills.has(uri) || after.skills.has(uri)
-  const uris = new Set([...onlyIn(before, after), ...onlyIn(after, before)])
-  for (const file of [...changes.added, ...changes.removed, ...changes.changed]) {
+  const moved = [...onlyIn(before, after), ...onlyIn(after, before), ...restanding(before, after)]
+  const uris = new Set(moved)
+  // Folders are there for listed skills alone: one can come or go without a file that does.
+  for (const file of [...moved, ...changes.added, ...changes.removed, ...changes.changed]) {
     for (const at of [file, ...folderUrisAbove(file)]) {
       // What is there may have the URI of an archive, which then is not there, or is again.
       const format = ARCHIVE_FORMATS.find((candidate) => at.endsWith(`.${candidate}`))
@@ -42,6 +44,11 @@ function touchedSkills({ before, after, changes }: Step): string[] {
 /** A skill inside of a skill can come and go by a rule, and its files stay. */
 function onlyIn(catalog: Catalog, other: Catalog): string[] {
   return [...catalog.skills.keys()].filter((uri) => !other.skills.has(uri))
+}
+
+function restanding(before: Catalog, after: Catalog): string[] {
+  const standings = [...before.skills].map(([uri, { skill }]) => [uri, skill.standing, after.skills.get(uri)] as const)
+  return standings.flatMap(([uri, was, is]) => (is === undefined || is.skill.standing === was ? [] : [uri]))
 }
 
 function changesOfSkill({ before, after }: Step, forms: Forms, skill: string): string[] {

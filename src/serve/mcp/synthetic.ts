@@ -1,6 +1,7 @@
 import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
 import { baseName } from '../../sync/model/paths.ts'
 import type { Content, ReadFile } from '../content.ts'
+import { ARCHIVE_FORMATS } from './archive.ts'
 import type { Archive } from './archive.ts'
 import type { Forms } from './forms.ts'
 import { manifestText, manifestUriOf, manifestedSkill } from './manifest.ts'
@@ -32,6 +33,15 @@ export function syntheticsOf(catalog: Catalog, forms: Pick<Forms, 'archives'>, s
     ...(isFree ? [{ kind: 'manifest', uri, skill } as const] : []),
     ...archives.map((archive) => ({ kind: 'archive', uri: archive.uri, archive }) as const),
   ]
+}
+
+/** Whatever can be made of either catalog in any form, manifests aside: those there are in all of them. */
+export function anySynthetics(...catalogs: readonly Catalog[]): string[] {
+  const archives = catalogs.flatMap(({ skills, files, folders }) => {
+    const uris = [...skills.values()].flatMap(({ root }) => ARCHIVE_FORMATS.map((format) => `${root}.${format}`))
+    return uris.filter((uri) => !files.has(uri) && !folders.has(uri))
+  })
+  return [INDEX_URI, ...archives]
 }
 
 export function mimeTypeOfSynthetic(synthetic: Synthetic): string {

@@ -17,6 +17,8 @@ export interface Catalog {
   readonly generation: number
   /** Equal digests mean equal content, and that the same skills are disabled. Cursors are bound to it. */
   readonly digest: string
+  /** The sources in their order, each with the folders of its skills that are disabled: with the generation, what decides the rest. */
+  readonly sources: readonly (readonly [SourceId, ...string[]])[]
   readonly snapshots: readonly Snapshot[]
   /** Every skill that is answered for, by the URI of its SKILL.md; those in no list included. */
   readonly skills: ReadonlyMap<string, CatalogSkill>
@@ -77,7 +79,8 @@ export function buildCatalog(
       generation.sources.map(({ source, snapshot }) => [source, snapshot, ...(disabled.get(source) ?? [])]),
     ),
   )
-  return { generation: generation.number, digest: digest.digest('hex'), snapshots, ...builder.build() }
+  const sources = generation.sources.map(({ source }) => [source, ...(disabled.get(source) ?? [])] as const)
+  return { generation: generation.number, digest: digest.digest('hex'), sources, snapshots, ...builder.build() }
 }
 
 class Builder {

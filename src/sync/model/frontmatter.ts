@@ -20,7 +20,8 @@ export const FRONTMATTER_LIMITS: FrontmatterLimits = { bytes: 65_536, depth: 32 
 
 /**
  * Reads the YAML mapping between the two `---` lines as JSON, by the rules of the YAML 1.2 core schema: a date stays text,
- * `yes` stays text. A byte order mark and CRLF are accepted. Never throws, whatever the bytes are.
+ * `yes` stays text. A byte order mark and CRLF are accepted. Its keys are sorted, as they are when it comes back from the
+ * disk: whoever reads it, and whenever, has the same bytes. Never throws, whatever the bytes are.
  */
 export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): FrontmatterReading {
   const block = findBlock(bytes, limits.bytes)
@@ -151,7 +152,8 @@ function jsonValue(value: unknown, levels: number): JsonValue {
 
 function jsonObject(value: Record<string, unknown>, levels: number): JsonObject {
   // Entries, not assignments: a key called "__proto__" is a key like any other.
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [jsonText(key), jsonValue(item, levels)]))
+  const members = Object.entries(value).map(([key, item]) => [jsonText(key), jsonValue(item, levels)] as const)
+  return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 /** Half of a surrogate pair has a form in JSON that other readers refuse, with all that stands around it. */

@@ -7,6 +7,8 @@ import { text } from 'node:stream/consumers'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { EventStream, EventStreams } from '../../../src/serve/http/event-stream.ts'
+import { updateOf } from '../../../src/serve/mcp/hub.ts'
+import { NO_SESSION_LOG } from '../../../src/serve/http/session-log.ts'
 import { openSessions } from './opened.ts'
 
 const MIB = 2 ** 20
@@ -257,6 +259,30 @@ async function openPair({ pipelined = 1, maxPending = MIB } = {}): Promise<Pair>
     },
   }
 }
+
+test.each(['is told', 'catches up on'])(
+  'a session that %s more than its socket takes at once has missed nothing once its client has read that',
+  async (way) => {
+    await using pair = await openPair()
+    const kinds: string[] = []
+    const log = { ...NO_SESSION_LOG, append: async ({ kind }: { readonly kind: string }) => void kinds.push(kind) }
+    const { sessions } = await openSessions({ log })
+    const { session } = sessions.open()!
+    session.keep()
+    await fill(pair)
+    if (way === 'is told') session.listenOn(pair.stream)
+    session.updated('skill://fx/a', updateOf('skill://fx/a'))
+    sessions.told({ generation: 1, digest: '1' }, { generation: 2, digest: '2' })
+    if (way !== 'is told') session.listenOn(pair.stream)
+    const before = [...kinds]
+
+    pair.client.resume()
+    while (!pair.stream.isClear) await once(pair.response, 'drain')
+
+    expect(before).toEqual(['opened', 'missed', 'told'])
+    expect(kinds).toEqual([...before, 'caught-up'])
+  },
+)
 
 /** Sends messages until the machine's buffers are full and the client would have to read. Returns the messages. */
 async function fill({ stream, response }: Pair): Promise<string[]> {

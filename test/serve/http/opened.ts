@@ -1,5 +1,6 @@
 import { EMPTY_CATALOG } from '../../../src/sync/model/catalog.ts'
 import type { Catalog } from '../../../src/sync/model/catalog.ts'
+import type { Forms } from '../../../src/serve/mcp/forms.ts'
 import { Hub } from '../../../src/serve/mcp/hub.ts'
 import { listenForEvents } from '../../../src/serve/mcp/events.ts'
 import { Past } from '../../../src/serve/http/past.ts'
@@ -23,18 +24,19 @@ export interface OpenedOptions {
   readonly log?: SessionLog
   /** What is served when they are restored. */
   readonly catalog?: Catalog
+  readonly forms?: Forms
 }
 
 export async function openSessions(options: OpenedOptions = {}): Promise<Opened> {
-  const { limits, now = () => 0, log = NO_SESSION_LOG, catalog = EMPTY_CATALOG } = options
+  const { limits, now = () => 0, log = NO_SESSION_LOG, catalog = EMPTY_CATALOG, forms = formsOf() } = options
   const hub = new Hub()
   const registry = new Registry()
-  const serving = { registry, forms: formsOf() }
+  const serving = { registry, forms }
   registry.publish(catalog)
   const past = new Past(serving, (mark) => log.catalogOf(mark))
   const sessions = new Sessions({ hub, limits: { sessions: 10, idleMs: 1_000, ...limits }, now, log, past })
   listenForEvents(serving, (events) => hub.tell(events))
-  registry.watch((before, after) => sessions.told(before, after))
+  registry.watch((before, after) => sessions.told(past.markOf(before), past.markOf(after)))
   await sessions.restore()
   return { hub, registry, sessions }
 }

@@ -10,6 +10,8 @@ import { sessionsAfter } from '../../../src/serve/http/session-log.ts'
 import type { SessionLog, SessionRecord } from '../../../src/serve/http/session-log.ts'
 import { buildCatalog } from '../../../src/sync/model/catalog.ts'
 import type { Catalog } from '../../../src/sync/model/catalog.ts'
+import type { Forms } from '../../../src/serve/mcp/forms.ts'
+import { formsOf } from '../../support/forms.ts'
 import { sample, snapshotOf, sourceId } from '../../sync/store/samples.ts'
 import { openSessions } from './opened.ts'
 import type { Opened } from './opened.ts'
@@ -52,6 +54,18 @@ test('a session whose catalog is gone is told of each of its URIs once, and of t
   await scene.restart()
 
   expect((await client.connect()).toSorted()).toEqual(['list_changed', URIS[0], URIS[1]])
+  await client.drop()
+  expect(await client.connect()).toEqual([])
+})
+
+test('a session is told once of the index, the archives and the list when the forms are others after a restart', async () => {
+  const scene = await openScene()
+  const archive = 'skill://team/one.zip'
+  const client = scene.open([URIS[0]!, archive, 'skill://index.json'])
+
+  await scene.restart(formsOf({ archives: { team: ['zip'] } }))
+
+  expect((await client.connect()).toSorted()).toEqual(['list_changed', 'skill://index.json', archive])
   await client.drop()
   expect(await client.connect()).toEqual([])
 })
@@ -164,9 +178,9 @@ async function openScene() {
       scene.opened.registry.publish(catalogs.at(-1)!)
     },
     /** As a kill would have it: nobody is told, and what the log has is all there is. */
-    async restart() {
+    async restart(forms?: Forms) {
       for (const restarted of scene.restarts) await restarted()
-      scene.opened = await openSessions({ log, limits: LIMITS, catalog: catalogs.at(-1)! })
+      scene.opened = await openSessions({ log, limits: LIMITS, catalog: catalogs.at(-1)!, ...(forms && { forms }) })
     },
     open: (subscribed: readonly string[] = URIS): Client => openClient(scene, subscribed),
   }

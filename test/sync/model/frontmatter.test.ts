@@ -6,6 +6,7 @@ import {
   utf8,
   type FrontmatterLimits,
 } from '../../../src/sync/model/frontmatter.ts'
+import { canonicalJson } from '../../../src/sync/store/json.ts'
 
 function read(content: string | Uint8Array, limits: FrontmatterLimits = FRONTMATTER_LIMITS) {
   return readFrontmatter(Buffer.from(content), limits)
@@ -175,7 +176,7 @@ describe('the values', () => {
   })
 
   test('keys with a meaning to JavaScript are keys like any other', () => {
-    const keys = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'toJSON']
+    const keys = ['__proto__', 'constructor', 'hasOwnProperty', 'prototype', 'toJSON', 'toString']
 
     const reading = read(`---\n${keys.map((key) => `${key}: {name: ${key}}`).join('\n')}\n---\n`)
 
@@ -261,7 +262,7 @@ describe('whatever the bytes are', () => {
     expect(accepted).toBeGreaterThan(30)
   })
 
-  test('what was JSON is read as that JSON', () => {
+  test('what was JSON is read as that JSON, its keys in the order in which the disk gives them back', () => {
     const inexact = (value: unknown): boolean =>
       typeof value === 'number' && (Object.is(value, -0) || (Number.isInteger(value) && !Number.isSafeInteger(value)))
     const key = fc.oneof(
@@ -278,7 +279,7 @@ describe('whatever the bytes are', () => {
 
         const reading = read(`---\n${json}\n---\n`)
 
-        expect(reading.ok && JSON.stringify(reading.frontmatter)).toBe(json)
+        expect(reading.ok && JSON.stringify(reading.frontmatter)).toBe(JSON.stringify(JSON.parse(canonicalJson(value))))
       }),
       { numRuns: 1000 },
     )
