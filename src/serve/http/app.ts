@@ -5,6 +5,7 @@ import type { Serving } from '../mcp/methods.ts'
 import { ScopedCore } from '../mcp/scoped-core.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Scope } from '../principal.ts'
+import { announcedBytes } from './announced.ts'
 import { Access, OPEN_TO_ALL } from './access.ts'
 import type { AccessRules, Decision, Denied } from './access.ts'
 import { TrustedProxies, networkOf } from './client-address.ts'
@@ -81,6 +82,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     new LegacyEdge(new ScopedCore(serving, 'legacy'), sessions, streams),
     new Shortcut(new Answers(serving), sessions),
     options.limits.bodyBytes,
+    (body) => announcedBytes(serving.registry.catalog, body),
   )
   const { oauth, names } = options
   const address = (): string => names?.publicUrl?.replace(/\/$/, '') ?? listener.url
@@ -123,6 +125,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   })
   return {
     url: listener.url,
+    unsentBytes: listener.unsentBytes,
     counts: () => ({ sessions: sessions.size, streams: streams.size, subscribedUris: hub.size }),
     endStreamsOver: () => streams.endThoseOver(),
     async [Symbol.asyncDispose]() {
