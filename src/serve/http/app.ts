@@ -6,6 +6,7 @@ import { ScopedCore } from '../mcp/scoped-core.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Scope } from '../principal.ts'
 import { ANYBODY, Access } from './access.ts'
+import { announcedBytes } from './announced.ts'
 import type { AccessRules, Decision, Denied } from './access.ts'
 import { TrustedProxies, networkOf } from './client-address.ts'
 import { EventStreams } from './event-stream.ts'
@@ -89,6 +90,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     )
     return {
       url: listener.url,
+      unsentBytes: listener.unsentBytes,
       counts: () => ({ sessions: sessions.size, streams: streams.size, subscribedUris: hub.size }),
       endWhatIsOver() {
         streams.endThoseOver()
@@ -162,6 +164,7 @@ function mcpRoutes(serving: Serving, { limits }: HttpOptions, { hub, streams, se
     new LegacyEdge(new ScopedCore(serving, 'legacy'), sessions, streams),
     new Shortcut(new Answers(serving), sessions),
     limits.bodyBytes,
+    (body) => announcedBytes(serving.registry.catalog, body),
   )
   return {
     '/mcp': {

@@ -1,4 +1,4 @@
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
@@ -9,6 +9,8 @@ import type { Socket } from 'node:net'
 export class Connections {
   /** How many requests of each wait for the end of their answer. */
   readonly #waiting = new Map<Socket, number>()
+  /** The answer that each was asked for last. */
+  readonly #last = new WeakMap<Socket, ServerResponse>()
   #isClosing = false
 
   constructor(server: Server) {
@@ -18,6 +20,7 @@ export class Connections {
     })
     server.on('request', ({ socket }, response) => {
       this.#count(socket, 1)
+      this.#last.set(socket, response)
       response.once('close', () => this.#count(socket, -1))
     })
   }
@@ -25,6 +28,20 @@ export class Connections {
   /** How many answers a connection waits for; in the server's own listener, without the one that is asked for now. */
   waitingOn(socket: Socket): number {
     return this.#waiting.get(socket) ?? 0
+  }
+
+  /**
+   * Calls once the earlier answers of the connection were taken: who sends one request after another and reads nothing has one
+   * answer made for it. In the server's own listener, like the count.
+   */
+  inTurn(response: ServerResponse, call: () => void): void {
+    const { socket } = response.req
+    const last = this.waitingOn(socket) === 0 ? undefined : this.#last.get(socket)
+    if (last === undefined) return call()
+    WAITED.add(response)
+    last.once('close', () => {
+      if (!socket.destroyed) call()
+    })
   }
 
   /** From here on no connection outlives its last answer. */
@@ -40,3 +57,10 @@ export class Connections {
     if (this.#isClosing && waiting + change === 0) socket.destroy()
   }
 }
+
+/** Whether a request was sent before the answers to earlier ones on its connection were taken. */
+export function hasWaited(response: ServerResponse): boolean {
+  return WAITED.has(response)
+}
+
+const WAITED = new WeakSet<ServerResponse>()

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Principal } from '../principal.ts'
+import { hasWaited } from './connections.ts'
 
 /** What may wait for a client that does not read, if nothing else is said. */
 const PENDING_BYTES = 2 ** 20
@@ -127,7 +128,7 @@ function frameOf(json: string): string {
  * for ever, and Node 22.12 never tells that it is closed: nothing that is held for it would be given back.
  */
 export function refusalOfStream(response: ServerResponse): string | undefined {
-  return response.socket === null ? 'A stream needs a connection of its own' : undefined
+  return response.socket === null || hasWaited(response) ? 'A stream needs a connection of its own' : undefined
 }
 
 /** Every open stream of the server: counted, kept alive by one timer, closed together. */

@@ -8,6 +8,7 @@ import { allowPage } from './cross-origin.ts'
 import { ClientGone } from './disconnected.ts'
 import { PerAddress } from './per-address.ts'
 import { sendError } from './send.ts'
+import { Unsent } from './unsent.ts'
 
 /** Where to listen, what to bear, and whom to tell of errors. */
 export interface ListenerOptions {
@@ -27,6 +28,8 @@ export interface ListenerLimits {
   readonly requestMs: number
   readonly connections: number
   readonly connectionsPerAddress?: number | undefined
+  /** What answers may hold that clients have not taken yet, all together. */
+  readonly unsentBytes?: number | undefined
 }
 
 /** What is answered at an address. */
@@ -67,6 +70,8 @@ export interface Asked {
 export interface Listener extends AsyncDisposable {
   /** With the port that was picked. */
   readonly url: string
+  /** Of answers that clients have not taken yet. */
+  readonly unsentBytes: () => number
 }
 
 /** Opens a listener. Disposing it lets answers that are on their way end, then closes. */
@@ -80,7 +85,7 @@ export async function openListener(site: Site, options: ListenerOptions): Promis
       return sendError(response, 429, -32000, 'Too many requests at once from one address', {
         headers: { 'retry-after': '1' },
       })
-    void dispatch(site, request, response, options.onError)
+    connections.inTurn(response, () => void dispatch(site, request, response, options.onError))
   })
   const { connectionsPerAddress } = options.limits
   const perAddress =
@@ -88,11 +93,16 @@ export async function openListener(site: Site, options: ListenerOptions): Promis
       ? undefined
       : new PerAddress(server, connectionsPerAddress, new TrustedProxies(options.trustedProxies ?? []))
   const connections = new Connections(server)
+  const unsent = new Unsent(server, options.limits.unsentBytes)
   setLimits(server, options.limits)
   await listening(server, options)
   return {
     url: urlOf(server, options.host),
-    [Symbol.asyncDispose]: () => closed(server, connections),
+    unsentBytes: () => unsent.bytes,
+    async [Symbol.asyncDispose]() {
+      await closed(server, connections)
+      unsent[Symbol.dispose]()
+    },
   }
 }
 
@@ -144,7 +154,7 @@ function routeOf(routes: Routes, path: string): { readonly route: Route | undefi
   return { route: routes[tree], name: path.slice(tree.length - 2) }
 }
 
-/** A client that sends request after request and reads nothing has so many answers held for it, and no more. */
+/** A client that sends request after request and reads nothing has so many of them held for it, and no more. */
 const MAX_PIPELINED = 8
 
 /** The client went away while it was sending. */

@@ -6,7 +6,7 @@ import { jsonBody } from './body.ts'
 import type { LegacyEdge } from './mcp-legacy.ts'
 import type { ModernEdge } from './mcp-modern.ts'
 import { PlainRequests, routeOf } from './plain-request.ts'
-import { sendError } from './send.ts'
+import { hasRoom, sendBusy, sendError } from './send.ts'
 import type { Shortcut } from './shortcut.ts'
 
 /** The one endpoint of both eras. What the body says decides the era; headers only have to agree with it. */
@@ -16,8 +16,17 @@ export class McpEndpoint {
   readonly #shortcut: Shortcut
   readonly #plain = new PlainRequests()
   readonly #bodyBytes: number
+  readonly #announced: (body: unknown) => number
 
-  constructor(modern: ModernEdge, legacy: LegacyEdge, shortcut: Shortcut, bodyBytes: number) {
+  /** `announced`: about how large the answer to a body will be, where that is known before it is made. */
+  constructor(
+    modern: ModernEdge,
+    legacy: LegacyEdge,
+    shortcut: Shortcut,
+    bodyBytes: number,
+    announced: (body: unknown) => number,
+  ) {
+    this.#announced = announced
     this.#modern = modern
     this.#legacy = legacy
     this.#shortcut = shortcut
@@ -43,6 +52,7 @@ export class McpEndpoint {
     }
     const body = await jsonBody(request, this.#bodyBytes)
     if (!body.ok) return refuseBody(response, body.why, this.#bodyBytes)
+    if (!hasRoom(response, this.#announced(body.json))) return sendBusy(response, idOf(body.json))
     const plain = this.#plain.read(body.json, request.headers)
     if (plain !== undefined && (await this.#shortcut.answer(plain, principal, request.headers, response))) return
     const route =

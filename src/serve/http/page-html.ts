@@ -7,8 +7,12 @@ export interface PageText {
   /** The address of the server as clients know it. */
   readonly address: string
   readonly hasInstaller: boolean
-  /** Who is signed in; undefined where nobody has to be. */
-  readonly reader: string | undefined
+}
+
+/** A page in two halves: between them stands what is said to one reader alone. */
+interface Halves {
+  readonly top: string
+  readonly bottom: string
 }
 
 /** A safe piece of HTML: what others wrote is escaped in it. */
@@ -17,15 +21,16 @@ interface Html {
 }
 
 /** The list of the skills, and how to come by them. */
-export function catalogPage(catalog: Catalog, { title, address, hasInstaller, reader }: PageText): string {
+export function catalogPage(catalog: Catalog, { title, address, hasInstaller }: PageText): Halves {
   const { listed } = catalog
   const commits = new Map(catalog.snapshots.map(({ source, revision }) => [source, revision.commit]))
   const shown = listed.slice(0, MOST_SHOWN)
   const rows = shown.map((skill) => rowOf(skill, commits.get(skill.source) ?? ''))
-  return pageOf(
+  return halvesOf(
     title,
-    html`${reader === undefined ? NOTHING : signedIn(reader)}
-      <p>${countOf(listed.length, 'skill')} of ${countOf(commits.size, 'source')}, generation ${catalog.generation}.</p>
+    html` <p>
+        ${countOf(listed.length, 'skill')} of ${countOf(commits.size, 'source')}, generation ${catalog.generation}.
+      </p>
       <h2>Connect</h2>
       <p>Clients of MCP take this address:</p>
       <pre>${address}/mcp</pre>
@@ -65,13 +70,14 @@ function rowOf({ name, description, source, uri }: CatalogSkill, commit: string)
   </tr>`
 }
 
-function signedIn(reader: string): Html {
-  return html`<form method="post" action="logout"><bdi>${reader}</bdi> <button>Sign out</button></form>`
+/** Says who is signed in. */
+export function signedIn(reader: string): string {
+  return html`<form method="post" action="logout"><bdi>${reader}</bdi> <button>Sign out</button></form>`.html
 }
 
 /** Asks for a token. `refused`: one was given that opens nothing here. */
 export function loginPage(title: string, refused: boolean): string {
-  return pageOf(
+  const { top, bottom } = halvesOf(
     title,
     html`${refused ? html`<p role="alert">That token does not open this page.</p>` : NOTHING}
       <form method="post" action="login">
@@ -79,6 +85,7 @@ export function loginPage(title: string, refused: boolean): string {
         <button>Sign in</button>
       </form>`,
   )
+  return top + bottom
 }
 
 const STYLE = `body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}
@@ -94,16 +101,19 @@ export const PAGE_POLICY = [
   "base-uri 'none'",
 ].join('; ')
 
-function pageOf(title: string, body: Html): string {
+function halvesOf(title: string, body: Html): Halves {
   const head = html`<meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <title>${title}</title>`
-  return `<!doctype html>
+  return {
+    top: `<!doctype html>
 <html lang="en">
   <head>${head.html}<style>${STYLE}</style></head>
-  <body>${html`<h1>${title}</h1>`.html}${body.html}</body>
+  <body>${html`<h1>${title}</h1>`.html}`,
+    bottom: `${body.html}</body>
 </html>
-`
+`,
+  }
 }
 
 const NOTHING: Html = { html: '' }

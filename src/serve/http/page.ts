@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Principal } from '../principal.ts'
 import type { Registry } from '../registry.ts'
 import type { Access } from './access.ts'
 import { readBody } from './body.ts'
 import type { Site } from './listener.ts'
-import { PAGE_POLICY, catalogPage, loginPage } from './page-html.ts'
+import { PAGE_POLICY, catalogPage, loginPage, signedIn } from './page-html.ts'
 import { PAGE_SESSION_S, PageSessions } from './page-sessions.ts'
-import { sendError, sendStatus } from './send.ts'
+import { sendError, sendPieces, sendStatus } from './send.ts'
 
 /** What the page is made from. */
 export interface PageParts {
@@ -26,6 +27,7 @@ export interface PageParts {
 export class Page {
   readonly #parts: PageParts
   readonly #sessions: PageSessions
+  #drawn: Drawn | undefined
 
   constructor(parts: PageParts) {
     this.#parts = parts
@@ -98,9 +100,18 @@ export class Page {
   }
 
   #sendCatalog(response: ServerResponse, reader: Principal | undefined): void {
+    const { top, bottom } = this.#catalogPage()
+    const own = Buffer.from(reader === undefined ? '' : signedIn(reader.id))
+    sendPieces(response, 200, PAGE_HEAD, [top, own, bottom], own.length)
+  }
+
+  #catalogPage(): Drawn {
     const { registry, title, hasInstaller, address } = this.#parts
-    const text = { title, hasInstaller, address: address(), reader: reader?.id }
-    sendPage(response, 200, catalogPage(registry.catalog, text))
+    const { catalog } = registry
+    if (this.#drawn?.catalog === catalog) return this.#drawn
+    const { top, bottom } = catalogPage(catalog, { title, hasInstaller, address: address() })
+    this.#drawn = { catalog, top: Buffer.from(top), bottom: Buffer.from(bottom) }
+    return this.#drawn
   }
 
   #redirect(response: ServerResponse, cookie: string | undefined): void {
@@ -139,6 +150,13 @@ export class Page {
   }
 }
 
+/** The page of one catalog, which is the same bytes for all who look at it. */
+interface Drawn {
+  readonly catalog: Catalog
+  readonly top: Buffer
+  readonly bottom: Buffer
+}
+
 type Form = { readonly ok: true; readonly fields: URLSearchParams } | (Refused & { readonly ok: false })
 
 interface Refused {
@@ -163,9 +181,7 @@ function sendPage(
   text: string,
   more: Readonly<Record<string, string>> = {},
 ): void {
-  const body = Buffer.from(text)
-  response.writeHead(status, { ...PAGE_HEAD, 'content-length': body.length, ...more })
-  response.end(body)
+  sendPieces(response, status, { ...PAGE_HEAD, ...more }, [Buffer.from(text)])
 }
 
 const PAGE_HEAD = {

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { unsentOf } from './unsent.ts'
 
 /** Answers with JSON. */
 export function sendJson(response: ServerResponse, status: number, value: unknown, headers: Headers = {}): void {
@@ -17,17 +18,77 @@ export function sendJsonPieces(
   pieces: readonly Uint8Array[],
   headers: Headers = {},
 ): void {
+  sendPieces(response, status, { 'content-type': 'application/json', ...headers }, pieces)
+}
+
+/**
+ * Answers with bytes that are there in pieces. `own`: how many of them are held for this answer alone. Above what all answers
+ * together may hold it is refused, and is to be asked for again.
+ */
+export function sendPieces(
+  response: ServerResponse,
+  status: number,
+  headers: Headers,
+  pieces: readonly Uint8Array[],
+  own?: number,
+): void {
   const length = pieces.reduce((sum, piece) => sum + piece.byteLength, 0)
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers })
+  if (length > SMALL_BYTES && !hasRoom(response, own ?? length)) return sendBusy(response)
+  response.writeHead(status, { 'content-length': length, ...headers })
+  if (length > SMALL_BYTES) return writeAsTaken(response, pieces)
   // Node hands a head and a text over in one write; each piece of bytes is one more, which small ones are not worth.
-  if (length <= COPIED_BYTES) return void response.end(Buffer.concat(pieces).toString('latin1'), 'latin1')
-  response.cork()
-  for (const piece of pieces) response.write(piece)
-  response.end()
+  if (length <= COPIED_BYTES) response.end(Buffer.concat(pieces).toString('latin1'), 'latin1')
+  else {
+    response.cork()
+    for (const piece of pieces) response.write(piece)
+    response.end()
+  }
+  if (response.socket !== null && response.socket.writableLength > 0)
+    unsentOf(response)?.watch(response, length, () => length)
 }
 
 /** Up to here it costs less to copy pieces than to write each of them. */
 const COPIED_BYTES = 32 * 1024
+
+/** Up to here an answer is never refused, and is written whole. Of larger ones so much is written at once. */
+const SMALL_BYTES = 64 * 1024
+
+/** Whether there is room for so many bytes besides those that clients have not taken. It is held until the response closes. */
+export function hasRoom(response: ServerResponse, bytes: number): boolean {
+  return bytes <= SMALL_BYTES || (unsentOf(response)?.hold(response, bytes) ?? true)
+}
+
+/** Answers that there is no room. */
+export function sendBusy(response: ServerResponse, id: string | number | null = null): void {
+  const headers = { 'retry-after': '1' }
+  sendError(response, 503, -32000, 'Too much is being sent; try again', { id, headers })
+}
+
+/** Part by part as the client takes them: of one large write nobody could tell how far it is. */
+function writeAsTaken(response: ServerResponse, pieces: readonly Uint8Array[]): void {
+  const parts = partsOf(pieces)
+  let written = 0
+  let next = 0
+  const write = (): void => {
+    for (let part = parts[next]; part !== undefined && !response.destroyed; part = parts[next]) {
+      next += 1
+      written += part.byteLength
+      if (!response.write(part)) return
+    }
+    if (!response.writableEnded) response.end()
+  }
+  unsentOf(response)?.watch(response, 0, () => written)
+  response.on('drain', write)
+  write()
+}
+
+function partsOf(pieces: readonly Uint8Array[]): Uint8Array[] {
+  return pieces.flatMap((piece) =>
+    Array.from({ length: Math.ceil(piece.byteLength / SMALL_BYTES) }, (_, index) =>
+      piece.subarray(index * SMALL_BYTES, (index + 1) * SMALL_BYTES),
+    ),
+  )
+}
 
 /** Answers a request that was not understood, or not let in, with a JSON-RPC error. */
 export function sendError(

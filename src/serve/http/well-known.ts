@@ -6,7 +6,7 @@ import type { ReadFile } from '../content.ts'
 import type { Announced, Discovery, Listing } from '../discovery.ts'
 import { mimeTypeOf } from '../mime.ts'
 import { disconnected } from './disconnected.ts'
-import { sendError, sendStatus } from './send.ts'
+import { hasRoom, sendBusy, sendError, sendPieces, sendStatus } from './send.ts'
 
 /** Below this the skills are answered for installers (Agent Skills discovery 0.2.0). */
 export const WELL_KNOWN = '/.well-known/agent-skills/'
@@ -22,8 +22,6 @@ interface Answerable extends Announced {
 export class WellKnownEndpoint {
   readonly #discovery: Discovery
   readonly #read: ReadFile
-  /** Of answers that clients have not taken yet. */
-  #heldBytes = 0
 
   constructor(discovery: Discovery, read: ReadFile) {
     this.#discovery = discovery
@@ -71,24 +69,12 @@ export class WellKnownEndpoint {
   }
 
   async #send(found: Answerable, head: Readonly<Record<string, string>>, response: ServerResponse): Promise<void> {
-    // Whoever reads slowly has the bytes held for it: others have to come again rather than fill the memory.
-    if (this.#heldBytes > 0 && this.#heldBytes + found.size > MAX_HELD_BYTES) {
-      return sendError(response, 503, -32000, 'Too much is being sent; try again', { headers: { 'retry-after': '1' } })
-    }
-    this.#heldBytes += found.size
-    response.once('close', () => (this.#heldBytes -= found.size))
+    if (!hasRoom(response, found.size)) return sendBusy(response)
     const bytes = await found.bytes()
     if (bytes === undefined) return sendDamaged(response)
-    response.setTimeout(STALLED_MS, () => response.destroy())
-    response.writeHead(200, head)
-    response.end(bytes)
+    sendPieces(response, 200, head, [bytes])
   }
 }
-
-const MAX_HELD_BYTES = 256 * 2 ** 20
-
-/** A client that takes not a byte for so long is given up. */
-const STALLED_MS = 30_000
 
 function sendDamaged(response: ServerResponse): void {
   sendError(response, 500, -32603, 'The stored content is damaged; try again later')

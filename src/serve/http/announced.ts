@@ -1,0 +1,34 @@
+import type { Catalog } from '../../sync/model/catalog.ts'
+import { lookup } from '../mcp/lookup.ts'
+
+/** Base64 and the escapes of JSON make that much of a byte, usually. */
+const GROWTH = 1.4
+
+/** More than a batch is answered with; what follows in it costs nothing. */
+const MOST_BYTES = 64 * 2 ** 20
+
+/** About how large the answer to a body will be, as far as the sizes of the files that it asks for tell. */
+export function announcedBytes(catalog: Catalog, body: unknown): number {
+  if (!Array.isArray(body)) return GROWTH * sizeAskedFor(catalog, body)
+  let bytes = 0
+  for (const message of body) {
+    bytes += GROWTH * sizeAskedFor(catalog, message)
+    if (bytes > MOST_BYTES) return MOST_BYTES
+  }
+  return bytes
+}
+
+function sizeAskedFor(catalog: Catalog, message: unknown): number {
+  if (!isObject(message) || message['method'] !== 'resources/read' || !isObject(message['params'])) return 0
+  const { uri } = message['params']
+  if (typeof uri !== 'string') return 0
+  // As it is listed, nearly always: no other spelling has to be taken apart.
+  const listed = catalog.files.get(uri)
+  if (listed !== undefined) return listed.file.size
+  const found = lookup(catalog, uri)
+  return found.kind === 'file' ? found.file.file.size : 0
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
