@@ -71,6 +71,36 @@ test('a body over 1 MiB whose length nobody declared is refused with 413', async
   expect(reply).toMatchObject({ status: 413, error: { code: -32000 } })
 })
 
+test.each([65, 150_000])(
+  'a body that is nested %i deep is refused as no request, and makes no error of ours',
+  async (depth) => {
+    const list = legacy('skills/list')
+    const bodies = ['[]', '{"a":}'].map((pair) => {
+      const inner = pair.slice(0, -1).repeat(depth - 3) + (pair === '[]' ? '' : '1') + pair.slice(-1).repeat(depth - 3)
+      return { pair, inner }
+    })
+
+    for (const { inner } of bodies) {
+      const meta = `{"jsonrpc":"2.0","id":1,"method":"skills/list","params":{"_meta":{"x":${inner}}}}`
+      const start = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"x":${inner}}}}`
+      for (const body of [meta, start]) {
+        const reply = await exchange(served.url, { headers: list.headers, body })
+
+        expect([reply.status, reply.error?.code]).toEqual([400, -32600])
+      }
+    }
+    expect(served.logged()).not.toContain('request-failed')
+  },
+)
+
+test('brackets in a text nest nothing', async () => {
+  const { headers, body } = modern('skills/list', { cursor: `${'"['.repeat(100)}\\${'{'.repeat(100)}` })
+
+  const reply = await exchange(served.url, { headers, body })
+
+  expect([reply.status, reply.error?.code]).toEqual([200, -32602])
+})
+
 test.each(['', '{', '{"jsonrpc":"2.0",', 'null true', '\u{FEFF}{}', "{'id':1}"])(
   'a body that is no JSON is refused as such: %j',
   async (body) => {

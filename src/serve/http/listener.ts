@@ -6,6 +6,7 @@ import { TrustedProxies } from './client-address.ts'
 import { Connections } from './connections.ts'
 import { allowPage } from './cross-origin.ts'
 import { ClientGone } from './disconnected.ts'
+import { refusalOfHead } from './head.ts'
 import { PerAddress } from './per-address.ts'
 import { sendError } from './send.ts'
 import { Unsent } from './unsent.ts'
@@ -77,6 +78,9 @@ export interface Listener extends AsyncDisposable {
 /** Opens a listener. Disposing it lets answers that are on their way end, then closes. */
 export async function openListener(site: Site, options: ListenerOptions): Promise<Listener> {
   const server = createServer({ connectionsCheckingInterval: DEADLINE_CHECK_MS }, (request, response) => {
+    const refusal = refusalOfHead(request)
+    if (refusal !== undefined)
+      return sendError(response, refusal.status, -32000, refusal.message, { headers: { connection: 'close' } })
     if (connections.waitingOn(request.socket) >= MAX_PIPELINED)
       return sendError(response, 503, -32000, 'Too many requests at once on one connection', {
         headers: { connection: 'close' },
@@ -171,7 +175,8 @@ function setLimits(server: Server, limits: ListenerLimits): void {
   server.requestTimeout = limits.requestMs
   server.keepAliveTimeout = 75_000
   server.maxConnections = limits.connections
-  server.maxHeadersCount = 100
+  // Above a limit of its own Node 22 drops headers and says nothing. What bounds them is the size of the head.
+  server.maxHeadersCount = 0
 }
 
 async function listening(server: Server, { host, port }: ListenerOptions): Promise<void> {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { classifyInboundRequest, isJsonContentType } from '@modelcontextprotocol/server'
 import type { InboundLadderRejection } from '@modelcontextprotocol/server'
 import type { Principal } from '../principal.ts'
-import { jsonBody } from './body.ts'
+import { MAX_DEPTH, jsonBody } from './body.ts'
 import type { LegacyEdge } from './mcp-legacy.ts'
 import type { ModernEdge } from './mcp-modern.ts'
 import { PlainRequests, routeOf } from './plain-request.ts'
@@ -80,7 +80,8 @@ function standardHeaders(request: IncomingMessage): Record<string, string> {
   return Object.fromEntries(given.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
 }
 
-function refuseBody(response: ServerResponse, why: 'too-large' | 'not-json', bodyBytes: number): void {
+function refuseBody(response: ServerResponse, why: 'too-large' | 'not-json' | 'too-deep', bodyBytes: number): void {
+  if (why === 'too-deep') return sendError(response, 400, -32600, `The body is nested more than ${MAX_DEPTH} deep`)
   if (why === 'not-json') return sendError(response, 400, -32700, 'Parse error: the body is not JSON')
   // What is left of the body is not read, so the connection cannot be used again.
   return sendError(response, 413, -32000, `The body is over ${bodyBytes} bytes`, { headers: { connection: 'close' } })

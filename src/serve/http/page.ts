@@ -51,7 +51,8 @@ export class Page {
   async signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { access, admit, title } = this.#parts
     const tried = await admit(request, 'page')
-    if (tried.kind === 'denied' && tried.status === 429) return refuseForm(response, tried)
+    // Not for the want of a token, which is about to be given: for one too many, or one that stands in the address.
+    if (tried.kind === 'denied' && (tried.status === 429 || tried.status === 400)) return refuseForm(response, tried)
     const form = await this.#formIn(request)
     if (!form.ok) return refuseForm(response, form)
     const decision = await access.decideToken(form.fields.get('token') ?? '', 'page')

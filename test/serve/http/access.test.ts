@@ -203,6 +203,27 @@ describe('where a token is needed', () => {
     expect(status).toBe(400)
   })
 
+  test.each([
+    ['the origin of a foreign page', 'Origin: https://evil.example'],
+    ['another host', 'Host: evil.example'],
+    ['nothing to hide', 'x: y'],
+  ])('a head of more than a hundred headers is refused before any is looked at: %s comes last', async (_, last) => {
+    const token = await tokenOf(hub.daemon.tokens)
+    const first = ['Host: hub.example.com', `Authorization: Bearer ${token}`, 'Content-Length: 0', 'Connection: close']
+    const many = Array.from({ length: 96 }, (__, index) => `x-${index}: y`)
+
+    const status = await rawStatus(hub, ['POST /mcp HTTP/1.1', ...first, ...many, last])
+    const fewer = await rawStatus(hub, ['POST /mcp HTTP/1.1', ...first, ...many])
+
+    expect([status, fewer]).toEqual([431, 415])
+  })
+
+  test('two Host headers are refused, though both are ours', async () => {
+    const head = ['GET /healthz HTTP/1.1', 'Host: hub.example.com', 'HOST: hub.example.com', 'Connection: close']
+
+    expect(await rawStatus(hub, head)).toBe(400)
+  })
+
   test('what is answered is private to who asked; where everybody may ask it is public', async () => {
     const [known, nobody] = [await ask(hub, bearer(await tokenOf(hub.daemon.tokens))), await ask(local, {})]
 
