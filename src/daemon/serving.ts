@@ -29,8 +29,9 @@ function formsOf({ sources, serve: { index, templates, resources } }: Config): F
   const offered = sources.flatMap(({ source: { id }, archives: formats }) =>
     formats.length > 0 ? [[id, formats]] : [],
   )
+  const inOrder = offered.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1))
   return {
-    digest: hash('sha256', JSON.stringify([index, templates, resources, offered.sort()]), 'base64url').slice(0, 16),
+    digest: hash('sha256', JSON.stringify([index, templates, resources, inOrder]), 'base64url').slice(0, 16),
     index: index === 'off' ? undefined : new IndexDocument(archives, index === 'include' ? templates : []),
     archives,
     // The configuration was checked: each of them is one.

@@ -11,6 +11,11 @@ export interface Principal {
   readonly isOver?: () => boolean
 }
 
+/** Whether what goes on in its name has to end. */
+export function isOver(principal: Principal | undefined): boolean {
+  return principal?.isOver?.() === true
+}
+
 /**
  * Whom a bearer token stands for; undefined for one that is unknown, expired, revoked or meant for somebody else. Which of
  * those it was is nothing that its bearer is told. `unavailable` where nobody can tell at the moment: the token may be good.

@@ -1,21 +1,23 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { lookup } from '../mcp/lookup.ts'
 
-/** Base64 and the escapes of JSON make that much of a byte, usually. */
-const GROWTH = 1.4
-
 /** More than a batch is answered with; what follows in it costs nothing. */
 const MOST_BYTES = 64 * 2 ** 20
 
 /** About how large the answer to a body will be, as far as the sizes of the files that it asks for tell. */
 export function announcedBytes(catalog: Catalog, body: unknown): number {
-  if (!Array.isArray(body)) return GROWTH * sizeAskedFor(catalog, body)
+  if (!Array.isArray(body)) return grown(sizeAskedFor(catalog, body))
   let bytes = 0
   for (const message of body) {
-    bytes += GROWTH * sizeAskedFor(catalog, message)
+    bytes += grown(sizeAskedFor(catalog, message))
     if (bytes > MOST_BYTES) return MOST_BYTES
   }
   return bytes
+}
+
+/** Base64 and the escapes of JSON make that much of it, usually. Whole bytes: sums of others would not come back to zero. */
+function grown(size: number): number {
+  return Math.ceil(size * 1.4)
 }
 
 function sizeAskedFor(catalog: Catalog, message: unknown): number {

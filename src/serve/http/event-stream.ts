@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { isOver } from '../principal.ts'
 import type { Principal } from '../principal.ts'
 import { hasWaited } from './connections.ts'
 
@@ -137,13 +138,15 @@ export class EventStreams implements Disposable {
   /** What may wait for a client that does not read. */
   readonly pendingBytes: number | undefined
   readonly #limit: number
-  readonly #timer: NodeJS.Timeout
+  readonly #timers: readonly NodeJS.Timeout[]
 
   constructor(limits: StreamLimits) {
     this.#limit = limits.streams
     this.pendingBytes = limits.streamBytes
-    this.#timer = setInterval(() => this.#keepAlive(), limits.keepAliveMs)
-    this.#timer.unref()
+    this.#timers = [
+      setInterval(() => this.#keepAlive(), limits.keepAliveMs).unref(),
+      setInterval(() => this.endThoseOver(), EXPIRY_CHECK_MS).unref(),
+    ]
   }
 
   get size(): number {
@@ -161,13 +164,13 @@ export class EventStreams implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    clearInterval(this.#timer)
+    for (const timer of this.#timers) clearInterval(timer)
     for (const stream of this.#open.keys()) this.#end(stream)
   }
 
   /** Ends the streams of tokens that have expired or were revoked. */
   endThoseOver(): void {
-    for (const [stream, { principal }] of this.#open) if (principal?.isOver?.() === true) this.#end(stream)
+    for (const [stream, { principal }] of this.#open) if (isOver(principal)) this.#end(stream)
   }
 
   #end(stream: EventStream): void {
@@ -177,10 +180,12 @@ export class EventStreams implements Disposable {
   }
 
   #keepAlive(): void {
-    this.endThoseOver()
     for (const stream of this.#open.keys()) stream.keepAlive()
   }
 }
+
+/** So much longer than its token a stream may live. */
+const EXPIRY_CHECK_MS = 1_000
 
 interface Opened {
   readonly farewell: () => void

@@ -4,6 +4,7 @@ import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import type { Response } from '../mcp/multiplexer.ts'
 import type { Core } from '../mcp/scoped-core.ts'
 import { INVALID_PARAMS } from '../mcp/rpc-error.ts'
+import { isOver } from '../principal.ts'
 import type { Principal } from '../principal.ts'
 import { answerBatch } from './batch.ts'
 import { disconnected } from './disconnected.ts'
@@ -119,6 +120,10 @@ export class LegacyEdge {
     principal: Principal | undefined,
     signal: AbortSignal,
   ): Promise<Response> {
+    // A batch can take long enough for its token to be revoked.
+    if (isOver(principal)) {
+      return { jsonrpc: '2.0', id: message.id, error: { code: -32000, message: 'The token is not valid' } }
+    }
     const caller = { era: 'legacy', subscriptions: session, ...(principal !== undefined && { principal }) } as const
     return this.#core.serve(message, caller, signal)
   }

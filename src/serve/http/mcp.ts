@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { classifyInboundRequest, isJsonContentType } from '@modelcontextprotocol/server'
 import type { InboundLadderRejection } from '@modelcontextprotocol/server'
+import { isOver } from '../principal.ts'
 import type { Principal } from '../principal.ts'
 import { MAX_DEPTH, jsonBody } from './body.ts'
 import type { LegacyEdge } from './mcp-legacy.ts'
@@ -51,6 +52,7 @@ export class McpEndpoint {
       return sendError(response, 415, -32000, 'The content type must be application/json')
     }
     const body = await jsonBody(request, this.#bodyBytes)
+    if (isOver(principal)) return refuseLapsed(response)
     if (!body.ok) return refuseBody(response, body.why, this.#bodyBytes)
     if (!hasRoom(response, this.#announced(body.json))) return sendBusy(response, idOf(body.json))
     const plain = this.#plain.read(body.json, request.headers)
@@ -68,6 +70,12 @@ export class McpEndpoint {
         return this.#legacy.answer(body.json, request, response, principal)
     }
   }
+}
+
+/** A token can be revoked while its bearer is still sending. */
+function refuseLapsed(response: ServerResponse): void {
+  const headers = { 'www-authenticate': 'Bearer error="invalid_token"' }
+  sendError(response, 401, -32000, 'The token is not valid', { headers })
 }
 
 function standardHeaders(request: IncomingMessage): Record<string, string> {

@@ -50,6 +50,11 @@ afterAll(async () => {
   await repository[Symbol.asyncDispose]()
 })
 
+/** What was sent before on other connections has come in when another request was answered. */
+async function untilAsked(url: string): Promise<void> {
+  for (let asked = 0; asked < 3; asked += 1) await exchange(url, modern('server/discover'))
+}
+
 let made = 0
 
 /** A token that the server knows from now on. */
@@ -275,6 +280,26 @@ describe('on loopback', () => {
     })
 
     expect(reply.status).toBe(404)
+  })
+
+  test('a token that is revoked while its request comes in opens nothing, and no stream', async () => {
+    const { tokens } = local.daemon
+    const filter = { notifications: { resourcesListChanged: true } }
+    for (const { headers, body } of [modern('skills/list'), modern('subscriptions/listen', filter)]) {
+      const { name, secret } = await namedToken(tokens)
+      const [first, rest] = [JSON.stringify(body).slice(0, 5), JSON.stringify(body).slice(5)]
+      const outgoing = request(local.url, { method: 'POST', headers: { ...headers, ...bearer(secret) } })
+      const answered = once(outgoing, 'response')
+      outgoing.write(first)
+      await untilAsked(local.url)
+      await tokens.revoke(name)
+
+      outgoing.end(rest)
+      const [response]: IncomingMessage[] = await answered
+
+      expect(response?.statusCode).toBe(401)
+      response?.resume()
+    }
   })
 
   test('a session of the 2025 era is of the principal that opened it: for everybody else it is unknown', async () => {

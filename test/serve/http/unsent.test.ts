@@ -32,6 +32,7 @@ test('clients that read nothing hold no more than the budget, others are answere
 
   const busy = await refusedRead(served)
   const held = served.http.unsentBytes()
+  expect(Number.isInteger(held)).toBe(true)
   const file = await exchange(`${served.http.url}/.well-known/agent-skills/big/big.txt`, { method: 'GET' })
   const list = await exchange(served.url, modern('skills/list'))
   for (const socket of stuck) socket.destroy()
@@ -77,6 +78,10 @@ test('a connection has one answer made at a time, and each in its order as it re
 
 test('an answer of which nothing is taken for 30 seconds is given up', async () => {
   await using pair = await stuckPair('x'.repeat(20 * MIB))
+
+  // More than the rate asks for: what is shown is that it no longer moves.
+  pair.unsent.watch(pair.response, 0, () => 15 * MIB)
+  pair.unsent.endStuck()
 
   for (let second = 5; second < 30; second += 5) pair.unsent.endStuck()
   const before = pair.response.destroyed
