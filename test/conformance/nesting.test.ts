@@ -90,7 +90,7 @@ test.each(KINDS)(
   async (kind) => {
     const peer = scene.of(kind)
     const uri = scene.uri('outer/inner', 'data.md')
-    const before = await entriesOf(peer)
+    const before = await untilCaughtUp(peer)
     const heard = await peer.subscribe([uri])
     const bytes = Buffer.from(`data for ${kind}\n`)
 
@@ -108,6 +108,15 @@ test.each(KINDS)(
     await heard[Symbol.asyncDispose]()
   },
 )
+
+/** The entries once they are those of the daemon: a follower may still be on its way to what the case before pushed. */
+async function untilCaughtUp(peer: Peer): Promise<ReadonlyMap<string, Entry>> {
+  const current = JSON.stringify([...(await entriesOf(scene.of('M')))])
+  for (;;) {
+    const entries = await entriesOf(peer)
+    if (JSON.stringify([...entries]) === current) return entries
+  }
+}
 
 async function entriesOf(peer: Peer): Promise<ReadonlyMap<string, Entry>> {
   const entries: Entry[] = itemsOf(await walkPages(peer, 'skills/list'))

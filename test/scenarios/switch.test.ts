@@ -15,7 +15,7 @@ test.each(KINDS)(
     await using scene = await Scene.open()
     const peer = scene.peers.of(kind)
     await scene.push()
-    const listed: Entry[] = resultOf(await peer.call('skills/list')).skills
+    const listed = await untilListed(peer)
     const heard = await peer.subscribe([`${ROOT}/data.txt`])
 
     await scene.push()
@@ -71,6 +71,14 @@ async function readOn(scene: Scene, peer: Peer): Promise<number> {
     }
   }
   return reads
+}
+
+/** A follower lists the first skill within its look. */
+async function untilListed(peer: Peer): Promise<Entry[]> {
+  for (;;) {
+    const { skills } = resultOf(await peer.call('skills/list'))
+    if (skills.length > 0) return skills
+  }
 }
 
 /** A follower serves the last generation within its look. */

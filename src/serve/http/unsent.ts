@@ -100,7 +100,7 @@ interface Held {
   idleS: number
 }
 
-const MOST_BYTES = 256 * 2 ** 20
+const MOST_BYTES = 512 * 2 ** 20
 const SLACK_BYTES = 64 * 2 ** 20
 
 const CHECK_S = 5

@@ -105,7 +105,7 @@ test.each([
 
   for (let second = 0; second < 600; second += 5) {
     written += drip.bytesPerLook
-    if (drip.others === 'are refused') pair.unsent.hold(other, 300 * MIB)
+    if (drip.others === 'are refused') pair.unsent.hold(other, 600 * MIB)
     pair.unsent.endStuck()
   }
 
