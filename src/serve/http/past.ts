@@ -2,6 +2,7 @@ import { eventsBetween } from '../mcp/events.ts'
 import type { Events, Telling } from '../mcp/events.ts'
 import { anySynthetics } from '../mcp/synthetic.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { Turns } from '../turns.ts'
 import type { Mark, SessionLog } from './session-log.ts'
 
 /** What happened since a catalog that was served once. After a restart thousands of sessions ask that of the same one. */
@@ -11,7 +12,7 @@ export class Past {
   /** By the earlier catalog and the forms that it was served in; all of them up to the catalog of one digest. */
   readonly #known = new Map<string, Promise<Events | undefined>>()
   #upTo: string | undefined
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #looking = new Turns()
 
   constructor(serving: Telling, catalogOf: SessionLog['catalogOf']) {
     this.#serving = serving
@@ -38,14 +39,13 @@ export class Past {
     const known = this.#known.get(key)
     if (known !== undefined) return known
     // One after another: each holds a catalog in memory.
-    const events = this.#last.then(async () => {
+    const events = this.#looking.next(async () => {
       const before = await this.#catalogOf(mark)
       if (before === undefined) return undefined
       const between = eventsBetween(before, catalog, forms)
       if (mark.forms === forms.digest) return between
       return { updated: new Set([...between.updated, ...anySynthetics(before, catalog)]), listChanged: true }
     })
-    this.#last = events.catch(() => {})
     this.#known.set(key, events)
     return events
   }
