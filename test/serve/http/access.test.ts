@@ -302,6 +302,30 @@ describe('on loopback', () => {
     }
   })
 
+  test('a token that is revoked while its batch is answered opens nothing of the rest', async () => {
+    let isOver = false
+    const revoking: Surface = {
+      capabilities: {},
+      methods: (known) => ({ ...known, 'test/revoke': () => ({ revoked: (isOver = true) }) }),
+    }
+    const authenticate = async (): Promise<Principal> => ({
+      id: 'ada',
+      scopes: new Set(['skills']),
+      isOver: () => isOver,
+    })
+    const access = { authenticate, isTokenRequired: true }
+    await using served = await serve(repository, { surfaces: [revoking], access })
+    const session = await openSession(served, bearer('any'))
+    const messages = ['resources/list', 'test/revoke', 'resources/list'].map((method) => legacy(method, {}, session))
+
+    const { batch } = await exchange(served.url, {
+      headers: { ...messages[0]!.headers, ...bearer('any') },
+      body: messages.map(({ body }) => body),
+    })
+
+    expect(batch).toMatchObject([{ result: { resources: [{}] } }, { result: {} }, { error: { code: -32000 } }])
+  })
+
   test('a session of the 2025 era is of the principal that opened it: for everybody else it is unknown', async () => {
     const [owner, other] = [await namedToken(local.daemon.tokens), await namedToken(local.daemon.tokens)]
     const owned = await openSession(local, bearer(owner.secret))
