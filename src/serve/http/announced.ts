@@ -1,5 +1,6 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { lookup } from '../mcp/lookup.ts'
+import { isObject } from '../json-object.ts'
 
 /** More than a batch is answered with; what follows in it costs nothing. */
 const MOST_BYTES = 64 * 2 ** 20
@@ -29,8 +30,4 @@ function sizeAskedFor(catalog: Catalog, message: unknown): number {
   if (listed !== undefined) return listed.file.size
   const found = lookup(catalog, uri)
   return found.kind === 'file' ? found.file.file.size : 0
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
 }

@@ -4,6 +4,7 @@ import type { InboundLegacyRoute, InboundModernRoute, JSONRPCRequest } from '@mo
 import type { Era } from '../mcp/caller.ts'
 import { MODERN_REVISION } from '../mcp/core.ts'
 import type { Params } from '../mcp/params.ts'
+import { isObject } from '../json-object.ts'
 
 /** A request of which all that the SDK's classifier would look at was seen at a glance, and is as it should be. */
 export interface PlainRequest {
@@ -74,8 +75,4 @@ function isValid(meta: object): boolean {
 
 function isLegacy(revision: string | string[]): boolean {
   return typeof revision === 'string' && SUPPORTED_PROTOCOL_VERSIONS.includes(revision)
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
