@@ -43,6 +43,8 @@ export interface Config {
   readonly mode: Mode
   readonly retention: Retention
   readonly limits: Limits
+  /** Undefined where nothing is recorded. */
+  readonly audit: AuditConfig | undefined
   /** Asked before each publish. */
   readonly gate: GateConfig | undefined
   readonly programs: { readonly git: string; readonly ssh: string }
@@ -85,6 +87,10 @@ export interface ServeConfig extends FormsConfig {
   readonly web: WebOptions
   /** Whose tokens are accepted besides ours. */
   readonly oauth: OAuthConfig | undefined
+  /** The tools `list_skills` and `get_skill`; undefined where they are turned off. */
+  readonly tools: ToolsConfig | undefined
+  /** Whether there is the prompt `init-skills`. */
+  readonly prompts: boolean
   /** What clients are told about this server when they connect. */
   readonly instructions: string | undefined
 }
@@ -96,6 +102,23 @@ export interface FormsConfig {
   /** Templates of the operator, checked. */
   readonly templates: readonly string[]
   readonly resources: ResourceListing
+  /** Whether the `resource://` family is offered, of the sources that keep the contract. */
+  readonly contract: boolean
+}
+
+export interface ToolsConfig {
+  /** Whether callers that share the disk are told where a skill lies. */
+  readonly paths: 'auto' | 'omit'
+  /** How long a call may wait for a look at a stale source. */
+  readonly waitMs: number
+}
+
+/** Bounds on the record of who read what. */
+export interface AuditConfig {
+  /** Of one file, before the next is begun. */
+  readonly bytes: number
+  /** Kept, the one that is written included. */
+  readonly files: number
 }
 
 /** Where MCP clients connect, and by which names. */

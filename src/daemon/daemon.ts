@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import type { Stored } from '../serve/content.ts'
 import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import type { Webhooks } from '../serve/http/webhook.ts'
 import { Registry } from '../serve/registry.ts'
@@ -278,7 +279,8 @@ export class Daemon implements AsyncDisposable {
     await this.#puller.request(this.#configured(id), 'webhook')
   }
 
-  async #read(skill: Skill, file: SkillFile): Promise<Uint8Array | undefined> {
+  async #read(skill: Stored, file: SkillFile): Promise<Uint8Array | undefined> {
+    if ('kind' in skill) return undefined
     try {
       return await this.#parts.store.skills.read(storedSkill(skill), file)
     } catch (error) {

@@ -37,7 +37,8 @@ export class Follower implements AsyncDisposable {
   readonly #first = new AbortController()
   readonly #watching: Promise<void>
   readonly #watcher: FSWatcher | undefined
-  readonly #readStored: ReadFile = (skill, file) => this.#store.skills.read(storedSkill(skill), file).catch(damaged)
+  readonly #readStored: ReadFile = async (skill, file) =>
+    'kind' in skill ? undefined : this.#store.skills.read(storedSkill(skill), file).catch(damaged)
   #read = this.#readStored
   #seen: string | undefined
   #looking: Promise<void> | undefined

@@ -24,18 +24,19 @@ export function servingOf(config: Config, registry: Registry, read: ReadFile): S
   }
 }
 
-function formsOf({ sources, serve: { index, templates, resources } }: Config): Forms {
+function formsOf({ sources, serve: { index, templates, resources, contract } }: Config): Forms {
   const archives = new Archives(new Map(sources.map((configured) => [configured.source.id, configured.archives])))
   const offered = sources.flatMap(({ source: { id }, archives: formats }) =>
     formats.length > 0 ? [[id, formats]] : [],
   )
   const inOrder = offered.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1))
   return {
-    digest: hash('sha256', JSON.stringify([index, templates, resources, inOrder]), 'base64url').slice(0, 16),
+    digest: hash('sha256', JSON.stringify([index, templates, resources, contract, inOrder]), 'base64url').slice(0, 16),
     index: index === 'off' ? undefined : new IndexDocument(archives, index === 'include' ? templates : []),
     archives,
     // The configuration was checked: each of them is one.
     spaces: templates.map(skillSpaceOf).filter((space) => 'segments' in space),
+    contract,
     resources,
   }
 }

@@ -47,6 +47,8 @@ test('a source needs an id and an address; all else has the defaults of the desi
         strict: false,
         lfs: 'withhold',
         hiddenUnicode: 'note',
+        contract: false,
+        docs: undefined,
         schedule: { kind: 'every', periodMs: 300_000 },
       },
       access: { kind: 'none' },
@@ -65,6 +67,9 @@ test('a source needs an id and an address; all else has the defaults of the desi
     index: 'omit',
     templates: [],
     resources: { list: 'skills', synthetic: 'hide' },
+    contract: true,
+    tools: { paths: 'auto', waitMs: 2_000 },
+    prompts: true,
   })
   expect(config.state).toBe('/home/ada/.local/state/skillsyncd')
   expect(config.retention).toEqual({ generations: 3, youngerThanMs: 86_400_000, bytes: 2 ** 33 })
@@ -275,7 +280,7 @@ limit: {}
 `)
 
   expect(found).toEqual([
-    '2:5 sources[0]: needs `url`, the address of a git repository',
+    '2:5 sources[0]: needs `url`, the address of a git repository, or `path`, a folder',
     '2:9 sources[0].id: must be 1 to 64 of a-z, 0-9 and single inner hyphens',
     '3:5 sources[0].ulr: is not a key that is known here; did you mean `url`?',
     '4:12 sources[0].every: must be a duration such as 30s, 5m or 1h (ms, s, m, h or d)',
@@ -285,7 +290,6 @@ limit: {}
     '10:13 sources[1].enabled: is empty; give it a value, or remove the key',
     '11:5 sources[2]: has `path` and `mcp`; keep one of them',
     '11:9 sources[2].id: is the id of sources[1] too; ids must differ',
-    '12:5 sources[2].path: is not in this version yet; url: file:///… takes a git repository on this disk',
     '13:5 sources[2].mcp: is not in this version yet',
     '14:5 sources[2].branch: is not a key that is known here; did you mean `ref`?',
     '16:34 serve.http.port: must be 65535 at most',

@@ -140,6 +140,8 @@ const TEAM: Source = {
   strict: false,
   lfs: 'withhold',
   hiddenUnicode: 'note',
+  contract: false,
+  docs: undefined,
 }
 
 const FOLLOWED = { ...updatedTo(), skills: 1 }

@@ -61,7 +61,8 @@ function openScene(samples: readonly Sample[]) {
   registry.publish(buildCatalog(generation, [{ ...snapshotOf(...samples), source }]))
   const [damaged, failing] = [new Set<string>(), new Set<string>()]
   const reads: string[] = []
-  const read: ReadFile = async ({ name = '' }, { path }) => {
+  const read: ReadFile = async (stored, { path }) => {
+    const name = 'kind' in stored ? '' : (stored.name ?? '')
     reads.push(name)
     if (failing.has(name)) throw new Error('The disk is gone')
     if (damaged.has(name)) return undefined

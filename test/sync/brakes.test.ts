@@ -3,13 +3,13 @@ import { holdOnMove, massDeletion, followedIn } from '../../src/sync/brakes.ts'
 import type { Decision } from '../../src/sync/model/decisions.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../../src/sync/model/revision.ts'
 import type { Snapshot } from '../../src/sync/model/snapshot.ts'
-import type { Source } from '../../src/sync/model/source.ts'
+import type { GitSource } from '../../src/sync/model/source.ts'
 import type { Relation } from '../../src/sync/upstream/upstream.ts'
 import { sourceId } from './store/samples.ts'
 
 const [A, B] = [id('a'), id('b')]
 
-function source(ref: AskedRef, more: Partial<Source> = {}): Source {
+function source(ref: AskedRef, more: Partial<GitSource> = {}): GitSource {
   return {
     kind: 'git',
     id: sourceId('team'),
@@ -27,6 +27,8 @@ function source(ref: AskedRef, more: Partial<Source> = {}): Source {
     strict: false,
     lfs: 'withhold',
     hiddenUnicode: 'note',
+    contract: false,
+    docs: undefined,
     ...more,
   }
 }
@@ -36,7 +38,7 @@ function at(ref: string, commit: ObjectId, asked?: AskedRef, tag?: ObjectId): Re
 }
 
 async function codeOf(
-  of: Source,
+  of: GitSource,
   held: Revision | undefined,
   found: Revision,
   { decision = {}, relation = 'unknown' }: { decision?: Decision; relation?: Relation } = {},

@@ -86,6 +86,8 @@ export function rulesWith(edit: Edited = {}): Rules {
       strict: false,
       lfs: 'withhold',
       hiddenUnicode: 'note',
+      contract: false,
+      docs: undefined,
       ...selection,
     },
     limits: { skill: SKILL_LIMITS, frontmatter: FRONTMATTER_LIMITS, fetch: FETCH_LIMITS, ...limits },

@@ -13,10 +13,7 @@ interface Later {
 
 /** To ignore such a key would be a lie: the file that uses one is refused. What a version learns to honour leaves this table. */
 export const LATER: readonly Later[] = [
-  { key: 'sources[].path', message: 'is not in this version yet; url: file:///… takes a git repository on this disk' },
   { key: 'sources[].mcp' },
-  { key: 'sources[].contract', values: (value) => value === true },
-  { key: 'sources[].docs' },
   { key: 'sources[].max_age' },
   { key: 'sources[].required', values: (value) => value === true },
   { key: 'sources[].backend', values: (value) => value === 'embedded' || value === 'system' },
@@ -28,13 +25,10 @@ export const LATER: readonly Later[] = [
   { key: 'sources[].packed' },
   { key: 'sources[].uris' },
   { key: 'serve.http.tls' },
-  { key: 'serve.contract' },
-  { key: 'serve.tools' },
-  { key: 'serve.prompts' },
+  { key: 'serve.prompts.skills', values: (value) => value === 'user-invocable' },
   { key: 'serve.search' },
   { key: 'serve.metrics' },
   { key: 'packs' },
-  { key: 'audit' },
   { key: 'log' },
   { key: 'programs.gpg' },
 ]

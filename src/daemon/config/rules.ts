@@ -47,7 +47,8 @@ function sourceFaults(source: unknown, path: KeyPath): Fault[] {
   if (!isObject(source)) return []
   const faults: Fault[] = []
   const places = ['url', 'path', 'mcp'].filter((key) => Object.hasOwn(source, key))
-  if (places.length === 0) faults.push({ path, message: 'needs `url`, the address of a git repository' })
+  if (places.length === 0)
+    faults.push({ path, message: 'needs `url`, the address of a git repository, or `path`, a folder' })
   if (places.length > 1) faults.push({ path, message: `has ${inWords(places)}; keep one of them` })
   return [...faults, ...timeFaults(source, path)]
 }

@@ -1,5 +1,5 @@
 import type { WebOptions } from '../../serve/http/web.ts'
-import type { FormsConfig, HttpAddress } from '../config.ts'
+import type { FormsConfig, HttpAddress, ServeConfig } from '../config.ts'
 import type { OAuthConfig } from '../oauth.ts'
 import type { ConfigFile } from './schema.ts'
 
@@ -32,10 +32,22 @@ export function oauthOf(entry: ServeEntry['oauth']): OAuthConfig | undefined {
 }
 
 /** In which forms skills are offered. */
-export function formsOf({ resources, index, templates }: ServeEntry): FormsConfig {
+export function formsOf({ resources, index, templates, contract }: ServeEntry): FormsConfig {
   return {
     index: index?.enabled === false ? 'off' : (index?.templates ?? 'omit'),
     templates: templates?.map(({ uri }) => uri) ?? [],
     resources: { list: resources?.list ?? 'skills', synthetic: resources?.synthetic ?? 'hide' },
+    contract: contract?.enabled !== false,
   }
 }
+
+/** What is offered to models besides resources. */
+export function modelSurfacesOf({ tools, prompts }: ServeEntry): Pick<ServeConfig, 'tools' | 'prompts'> {
+  return {
+    tools:
+      tools?.enabled === false ? undefined : { paths: tools?.paths ?? 'auto', waitMs: tools?.wait ?? TOOL_WAIT_MS },
+    prompts: prompts?.enabled !== false,
+  }
+}
+
+const TOOL_WAIT_MS = 2_000

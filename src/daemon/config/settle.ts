@@ -1,4 +1,5 @@
 import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { ARCHIVE_FORMATS } from '../../serve/mcp/archive.ts'
 import type { AskedRef } from '../../sync/model/revision.ts'
 import type { Brakes, Schedule, Source } from '../../sync/model/source.ts'
@@ -9,8 +10,8 @@ import { withDefaults } from './defaults.ts'
 import type { Environment } from './environment.ts'
 import { gateOf } from './gate.ts'
 import type { ConfigFile } from './schema.ts'
-import { formsOf, httpAddressOf, oauthOf, webOf } from './settle-serve.ts'
-import type { Config, ConfiguredSource, HttpLimits, Limits, Mode } from '../config.ts'
+import { formsOf, httpAddressOf, modelSurfacesOf, oauthOf, webOf } from './settle-serve.ts'
+import type { AuditConfig, Config, ConfiguredSource, HttpLimits, Limits, Mode } from '../config.ts'
 import type { SignedBy } from '../trust.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
@@ -42,6 +43,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       oauth: oauthOf(file.serve.oauth),
       instructions: file.serve.instructions,
       ...formsOf(file.serve),
+      ...modelSurfacesOf(file.serve),
     },
     state: file.state === undefined ? environment.state : absolute(file.state),
     lock: file.lock === undefined ? join(dirname(resolve(fileName)), 'skills.lock') : absolute(file.lock),
@@ -52,6 +54,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       bytes: file.limits.disk.bytes,
     },
     limits: limitsOf(file.limits),
+    audit: auditOf(file.audit),
     gate: file.gate && gateOf(file.gate, settling),
     programs: {
       git: programOf(file.programs?.git ?? 'git', absolute),
@@ -65,6 +68,13 @@ function programOf(program: string, absolute: (path: string) => string): string 
   return program.includes('/') ? absolute(program) : program
 }
 
+function auditOf(entry: ConfigFile['audit']): AuditConfig | undefined {
+  if (entry?.enabled === false) return undefined
+  return { bytes: entry?.bytes ?? AUDIT.bytes, files: entry?.files ?? AUDIT.files }
+}
+
+const AUDIT: AuditConfig = { bytes: 2 ** 23, files: 8 }
+
 const FREE: Mode = { locked: false, offline: false }
 
 function absolutePath(path: string, folder: string, environment: Environment): string {
@@ -76,7 +86,7 @@ type Absolute = (path: string) => string
 
 function configuredOf(entry: SourceEntry, absolute: Absolute): ConfiguredSource {
   return {
-    source: sourceOf(entry),
+    source: sourceOf(entry, absolute),
     access: accessOf(entry.auth, absolute),
     ca: entry.ca === undefined ? undefined : absolute(entry.ca),
     proxy: proxyOf(entry.proxy, absolute),
@@ -86,13 +96,33 @@ function configuredOf(entry: SourceEntry, absolute: Absolute): ConfiguredSource 
   }
 }
 
-function sourceOf(entry: SourceEntry): Source {
-  const { id, url, update, root, include, exclude, unlisted, names, nested, strict, lfs, policy } = entry
+function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
+  const {
+    id,
+    url,
+    path,
+    update,
+    contract = false,
+    docs,
+    root,
+    include,
+    exclude,
+    unlisted,
+    names,
+    nested,
+    strict,
+    lfs,
+    policy,
+  } = entry
+  const hiddenUnicode = policy?.['hidden-unicode'] ?? 'note'
+  const selection = { root, include, exclude, unlisted, names, nested, strict, lfs, hiddenUnicode, contract, docs }
+  const following = { ref: askedOf(entry), update, brakes: brakesOf(entry), schedule: scheduleOf(entry) }
+  if (path !== undefined) {
+    const folder = absolute(path)
+    return { kind: 'directory', id, url: pathToFileURL(folder).href, path: folder, ...following, ...selection }
+  }
   // The table of later keys refuses a file with another kind of source before this is asked.
   if (url === undefined) throw new TypeError('A source of a later version was let through')
-  const hiddenUnicode = policy?.['hidden-unicode'] ?? 'note'
-  const selection = { root, include, exclude, unlisted, names, nested, strict, lfs, hiddenUnicode }
-  const following = { ref: askedOf(entry), update, brakes: brakesOf(entry), schedule: scheduleOf(entry) }
   return { kind: 'git', id, url, ...following, ...selection }
 }
 

@@ -11,6 +11,8 @@ export interface Forms {
   readonly archives: Archives
   /** Templates of the operator, besides the one of each source. */
   readonly spaces: readonly SkillSpace[]
+  /** Whether the `resource://` family is offered, of the sources that keep the contract. */
+  readonly contract: boolean
   /** What `resources/list` holds. */
   readonly resources: ResourceListing
 }

@@ -1,4 +1,5 @@
 import type { ServerCapabilities } from '@modelcontextprotocol/server'
+import type { Audit } from '../audit.ts'
 import type { ReadFile } from '../content.ts'
 import type { Scope } from '../principal.ts'
 import type { Registry } from '../registry.ts'
@@ -21,6 +22,8 @@ export interface Serving {
   readonly forms: Forms
   /** What can be asked besides skills and resources. */
   readonly surfaces?: readonly Surface[]
+  /** Is told of whatever is read, listed and called. */
+  readonly audit?: Audit
   /** Text for the client's model about this server; may name skills by URI. */
   readonly instructions?: string
 }

@@ -1,3 +1,4 @@
+import type { Contract } from './contract.ts'
 import type { Finding } from './finding.ts'
 import type { JsonObject } from './frontmatter.ts'
 import type { HiddenText } from './hidden-unicode.ts'
@@ -21,6 +22,8 @@ export interface Skill {
   readonly size: number
   /** `digestOf(files)`, 64 hex digits. Undefined where `files` is empty. */
   readonly digest: string | undefined
+  /** What its `x-personal-mcp` block says, where its source asks for that and nothing is wrong with it. */
+  readonly contract?: Contract
   readonly findings: readonly Finding[]
 }
 

@@ -1,3 +1,4 @@
+import type { Docs } from './docs.ts'
 import type { Finding } from './finding.ts'
 import type { ObjectId, Revision } from './revision.ts'
 import type { Skill } from './skill.ts'
@@ -15,6 +16,8 @@ export interface Snapshot {
   readonly rules: string
   /** Sorted by `path`. */
   readonly skills: readonly Skill[]
+  /** The docs folder of the source, where it has one and the revision has files in it. */
+  readonly docs?: Docs
   /** Findings that belong to no skill, sorted by `path`. */
   readonly findings: readonly Finding[]
   /**

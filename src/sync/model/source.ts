@@ -2,11 +2,22 @@ import type { AskedRef } from './revision.ts'
 import type { SourceId } from './source-id.ts'
 
 /** What the operator wrote about one place that skills come from, checked and with every default filled in. */
-export type Source = GitSource
+export type Source = GitSource | DirectorySource
 
 /** A git repository: over http(s) or ssh, or on this disk with a `file:` address. */
-export interface GitSource extends Selection {
+export interface GitSource extends FollowedSource {
   readonly kind: 'git'
+}
+
+/** A plain folder of this disk. What lies in it at a moment is taken as one commit without history. */
+export interface DirectorySource extends FollowedSource {
+  readonly kind: 'directory'
+  /** Absolute; `url` is its `file:` address. */
+  readonly path: string
+}
+
+/** What all kinds have. */
+interface FollowedSource extends Selection {
   readonly id: SourceId
   /**
    * An absolute `http:`, `https:` or `file:` address that holds no user name, password, query or fragment; or one of ssh,
@@ -52,4 +63,8 @@ export interface Selection {
   readonly lfs: 'withhold' | 'pointers'
   /** What happens to a skill that holds characters that nobody sees. */
   readonly hiddenUnicode: 'withhold' | 'note'
+  /** Whether every skill has to keep the frontmatter contract, and is served at `resource://` too. */
+  readonly contract: boolean
+  /** The folder of the repository, not of `root`, that is served at `resource://docs/`; undefined where there is none. */
+  readonly docs: string | undefined
 }

@@ -1,4 +1,5 @@
 import type { Source } from '../model/source.ts'
+import { SyncError } from '../model/sync-error.ts'
 import { FileTransport } from './file-transport.ts'
 import { GitUpstream, type GitTransport } from './git.ts'
 import { HttpTransport } from './http-transport.ts'
@@ -12,8 +13,10 @@ export function openUpstream(source: Source, reach: Reach): Upstream {
   switch (source.kind) {
     case 'git':
       return new GitUpstream(source, reach, sharing(transportTo(source.url, reach), reach))
+    case 'directory':
+      throw new SyncError('unsupported', `Cannot read "${source.path}": folders are not read yet`)
     default:
-      return source.kind satisfies never
+      return source satisfies never
   }
 }
 

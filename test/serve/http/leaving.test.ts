@@ -75,7 +75,8 @@ async function openScene(samples: readonly Sample[]) {
   let gate = Promise.withResolvers<void>()
   let begun = Promise.withResolvers<void>()
   let reads = 0
-  const read: ReadFile = async ({ name }, { path }) => {
+  const read: ReadFile = async (stored, { path }) => {
+    const name = 'kind' in stored ? '' : stored.name
     reads += 1
     begun.resolve()
     await gate.promise

@@ -92,6 +92,8 @@ const SOURCE: Source = {
   strict: false,
   lfs: 'withhold',
   hiddenUnicode: 'note',
+  contract: false,
+  docs: undefined,
 }
 
 describe('the text of a lock', () => {

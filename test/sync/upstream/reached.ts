@@ -125,7 +125,15 @@ function sourceAt(url: string, ref: string | undefined): GitSource {
   const id = 'team'
   if (!isSourceId(id)) throw new Error(`"${id}" is no source id`)
   const selection = { root: '', include: ['**'], exclude: [], unlisted: [] }
-  const rest = { names: 'remap', nested: 'as-skills', strict: false, lfs: 'withhold', hiddenUnicode: 'note' } as const
+  const rest = {
+    names: 'remap',
+    nested: 'as-skills',
+    strict: false,
+    lfs: 'withhold',
+    hiddenUnicode: 'note',
+    contract: false,
+    docs: undefined,
+  } as const
   return { kind: 'git', id, url, ref, schedule: { kind: 'every', periodMs: 1000 }, ...FOLLOWING, ...selection, ...rest }
 }
 
