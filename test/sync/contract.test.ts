@@ -1,7 +1,8 @@
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Snapshot } from '../../src/sync/model/snapshot.ts'
 import { contractFrontmatter, documentOf } from '../support/contract-fixture.ts'
-import { skillText } from '../support/scripted-upstream.ts'
+import { skillText, type Files } from '../support/scripted-upstream.ts'
 import { Surveys, noted, rulesWith, skillAt, surveyed } from './surveyed.ts'
 
 const CONTRACT = { contract: true } as const
@@ -167,3 +168,39 @@ test('a skill is judged again when a file comes that it declares', async () => {
   expect([skillAt(before, 'pdf').standing, skillAt(after, 'pdf').standing]).toEqual(['withheld', 'served'])
   expect(skillAt(after, 'xls')).toEqual(skillAt(before, 'xls'))
 })
+
+test('a survey that skips what it knows judges by the contract as one that knows nothing', async () => {
+  const pool: readonly (readonly [string, Files[string]])[] = [
+    ['pdf/SKILL.md', document('pdf', API)],
+    ['pdf/SKILL.md', document('pdf')],
+    ['pdf/references/api.md', '# API'],
+    ['pdf/references/api.md', { link: '../api.md' }],
+    ['pdf/references/api.md', { link: '../../g/api.md' }],
+    ['pdf/api.md', 'x'],
+    ['g/api.md', 'y'],
+    ['g/pdf/SKILL.md', document('pdf', API)],
+    ['g/pdf/references/api.md', '# API'],
+    ['g/xls', { link: '../pdf' }],
+    ['g/doc/SKILL.md', { link: '../../doc.md' }],
+    ['doc.md', document('doc')],
+  ]
+  const commits = fc.array(
+    fc.subarray([...pool]).map((files): Files => Object.fromEntries(files)),
+    { minLength: 2, maxLength: 4 },
+  )
+  const asked = fc.array(fc.boolean(), { minLength: 4, maxLength: 4 })
+
+  await fc.assert(
+    fc.asyncProperty(commits, asked, async (history, contracts) => {
+      await using surveys = await Surveys.open()
+      for (const [index, files] of history.entries()) {
+        const edit = { contract: contracts[Math.floor(index / 2)] ?? true }
+
+        const { skills } = await surveys.next(files, rulesWith(edit))
+
+        expect(skills).toEqual((await surveyed(files, edit)).skills)
+      }
+    }),
+    { numRuns: 150 },
+  )
+}, 60_000)

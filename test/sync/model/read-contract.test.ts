@@ -102,6 +102,7 @@ describe('what breaks the contract, at the field', () => {
     ['an empty block', { name: 'pdf', description: 'x', 'x-personal-mcp': null }, 'x-personal-mcp'],
     ['a block that is a list', { name: 'pdf', description: 'x', 'x-personal-mcp': [] }, 'x-personal-mcp'],
     ['no description', top({ description: undefined }), 'description'],
+    ['a description that is a number', top({ description: 5 }), 'description'],
     ['an empty description', top({ description: '  ' }), 'description'],
     ['a description of 1025 characters', top({ description: 'd'.repeat(1025) }), 'description'],
     ['a tag in the description', top({ description: 'Make it <b>bold</b>' }), 'description'],
@@ -209,6 +210,14 @@ describe('what breaks the contract, at the field', () => {
     '',
   ])('the name %j', (name) => {
     expect(violated(reading(named(name), name))).toContain('name')
+  })
+
+  test.each(['Pdf', '1pdf', 'p_df', '', 5, null])('the id %j', (id) => {
+    expect(violated(reading(block({ id })))).toContain('x-personal-mcp.id')
+  })
+
+  test.each([undefined, null, 5, ['pdf']])('the name %j, which is no text', (name) => {
+    expect(violated(reading(top({ name })))).toEqual(['name'])
   })
 
   test('a name that is not that of the folder', () => {
