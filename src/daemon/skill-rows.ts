@@ -1,4 +1,5 @@
 import type { Catalog } from '../sync/model/catalog.ts'
+import type { Contract } from '../sync/model/contract.ts'
 import type { Finding } from '../sync/model/finding.ts'
 import type { Disabled } from '../sync/model/disabled.ts'
 import { uriOf } from '../sync/model/skill-uri.ts'
@@ -32,6 +33,8 @@ export interface SkillRow {
     readonly digest: string
     readonly executable: boolean
   }[]
+  /** What its `x-personal-mcp` block says, where its source asks for that and it is kept. */
+  readonly contract?: Contract
   readonly findings: readonly Finding[]
 }
 
@@ -59,7 +62,7 @@ function rowOf(
   revision: { readonly commit: string; readonly ref: string },
   disabled: boolean,
 ): SkillRow {
-  const { path, name, description, standing, digest, size, findings, servedPath } = skill
+  const { path, name, description, standing, digest, size, contract, findings, servedPath } = skill
   const isServed = (standing === 'served' || standing === 'unlisted') && servedPath !== undefined
   return {
     source,
@@ -79,6 +82,7 @@ function rowOf(
       digest: `sha256:${file.sha256}`,
       executable: file.executable,
     })),
+    ...(contract !== undefined && { contract }),
     findings,
   }
 }

@@ -1,4 +1,6 @@
 import type { Catalog } from '../sync/model/catalog.ts'
+import { contractProblems } from '../sync/model/contract-problems.ts'
+import type { ContractProblem } from '../sync/model/contract-problems.ts'
 import type { Finding } from '../sync/model/finding.ts'
 import { UNDECIDED, type Decision, type Decisions } from '../sync/model/decisions.ts'
 import type { Disabled } from '../sync/model/disabled.ts'
@@ -23,6 +25,8 @@ export interface Status {
   readonly generation: number
   readonly skills: number
   readonly sources: readonly SourceStatus[]
+  /** What is wrong between skills that keep the contract, whichever sources they are of. */
+  readonly problems: readonly ContractProblem[]
   /** Of the process that answers; absent where none runs and the state folder was read. */
   readonly daemon?: { readonly pid: number; readonly startedAt: string }
   /** Of the HTTP side of that process, where it has one. */
@@ -97,6 +101,8 @@ export function statusOf(input: StatusInput): Status {
     generation: catalog.generation,
     skills: catalog.listed.length,
     sources: config.sources.map((configured) => sourceStatus(configured, input)),
+    // Whoever prints it asks: that takes time in which this process serves nobody.
+    problems: [],
     ...(startedAt !== undefined && { daemon: { pid: process.pid, startedAt: startedAt.toISOString() } }),
     ...(http !== undefined && { http }),
   }
@@ -144,6 +150,7 @@ export function withoutFindings(status: Status): Status {
   return { ...status, sources: status.sources.map((source) => ({ ...source, findings: [] })) }
 }
 
+/** The same with all that is wrong, as the state folder has it. */
 export function withFindings(status: Status, catalog: Catalog, config: Config): Status {
   const sources = status.sources.map((source) => {
     const snapshot = catalog.snapshots.find((candidate) => candidate.source === source.id)
@@ -151,7 +158,7 @@ export function withFindings(status: Status, catalog: Catalog, config: Config): 
     const isKnown = snapshot !== undefined && configured !== undefined
     return { ...source, findings: isKnown ? findingsOf(snapshot, catalog, configured) : [] }
   })
-  return { ...status, sources }
+  return { ...status, sources, problems: contractProblems(catalog) }
 }
 
 /** That of the host, and that of the proxy before it. */

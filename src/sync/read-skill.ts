@@ -1,3 +1,4 @@
+import { againstContract } from './against-contract.ts'
 import { digestOf, inPathOrder } from './model/digest.ts'
 import type { Finding, FindingRule } from './model/finding.ts'
 import { readFrontmatter } from './model/frontmatter.ts'
@@ -48,7 +49,7 @@ export interface KnownContent {
 export interface Reading {
   contentOf(blob: ObjectId): Content
   readonly document: Uint8Array
-  readonly policy: Pick<Selection, 'lfs' | 'hiddenUnicode'>
+  readonly policy: Pick<Selection, 'root' | 'lfs' | 'hiddenUnicode' | 'contract'>
   readonly limits: SurveyLimits
 }
 
@@ -64,9 +65,18 @@ export function readSkill(candidate: ResolvedCandidate, reading: Reading): Skill
   const said = readDocument(candidate.path, reading)
   const content = readFiles(candidate, reading)
   const hidden = hiddenFindings(candidate, said.fields, reading)
-  const findings = [candidate, documentCase(candidate), said, hidden, content].flatMap((part) => part.findings)
-  const standing = worst([said.standing, hidden.standing, content.standing, documentCase(candidate).standing])
-  return { path: candidate.path, servedPath: undefined, standing, ...said.fields, ...content.fields, findings }
+  const held = heldToContract(candidate.path, said, content, reading)
+  const findings = [candidate, documentCase(candidate), said, hidden, content, held].flatMap((part) => part.findings)
+  const standing = worst([said, hidden, content, held, documentCase(candidate)].map((part) => part.standing))
+  return {
+    path: candidate.path,
+    servedPath: undefined,
+    standing,
+    ...said.fields,
+    ...content.fields,
+    ...held.fields,
+    findings,
+  }
 }
 
 /** The skill of a SKILL.md that cannot be read at all. */
@@ -206,6 +216,30 @@ function unrenderedFindings(path: string, document: Uint8Array): Finding[] {
     const message = `The ${what} of ${characters} characters at line ${line} is shown on no rendered page, and a model reads it`
     return finding('unrendered-text', path, message)
   })
+}
+
+function heldToContract(
+  path: string,
+  said: Part<Said>,
+  content: Part<Pick<Skill, 'files' | 'digest'>>,
+  { policy }: Reading,
+): Part<Pick<Skill, 'contract'>> {
+  // Of a skill whose files are refused nobody knows which it has.
+  const files = content.fields.digest === undefined ? undefined : content.fields.files.map((file) => file.path)
+  const { contract, violated, noted } = againstContract(
+    said.fields.frontmatter,
+    joinPath(policy.root, path),
+    files,
+    policy.contract,
+  )
+  return {
+    standing: violated.length === 0 ? 'served' : 'withheld',
+    fields: contract === undefined ? {} : { contract },
+    findings: [
+      ...violated.map((message) => finding('contract-violated', path, message)),
+      ...noted.map((message) => finding('contract-noted', path, message)),
+    ],
+  }
 }
 
 function readFiles(candidate: ResolvedCandidate, reading: Reading): Part<Pick<Skill, 'files' | 'size' | 'digest'>> {

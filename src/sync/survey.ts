@@ -34,7 +34,7 @@ export interface Earlier {
 }
 
 /** Raised when the same tree would be judged otherwise than before: an earlier survey then counts for nothing. */
-const SURVEY_VERSION = 2
+const SURVEY_VERSION = 3
 
 /** What of the configuration a survey depends on. */
 export interface Rules {
@@ -45,10 +45,10 @@ export interface Rules {
 /** Digest of everything besides the tree that a survey depends on. */
 export function rulesOf({ selection, limits }: Rules): string {
   // `strict` changes no finding, but whether the commit is taken at all: a source that turns it on is looked at anew.
-  const { root, include, exclude, unlisted, names, nested, lfs, hiddenUnicode, strict } = selection
+  const { root, include, exclude, unlisted, names, nested, lfs, hiddenUnicode, strict, contract, docs } = selection
   const { skill, frontmatter, fetch } = limits
   const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth, fetch.segmentBytes]
-  const choices = [names, nested, lfs, hiddenUnicode, strict]
+  const choices = [names, nested, lfs, hiddenUnicode, strict, contract, docs]
   const rules = JSON.stringify([SURVEY_VERSION, root, include, exclude, unlisted, choices, figures])
   return createHash('sha256').update(rules).digest('hex')
 }

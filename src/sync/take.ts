@@ -3,6 +3,7 @@ import type { Followed } from './model/followed.ts'
 import type { Held } from './model/generation.ts'
 import type { LockEntry } from './model/lock.ts'
 import type { Waiting } from './model/outcome.ts'
+import { foldersAbove } from './model/paths.ts'
 import type { ObjectId, Revision } from './model/revision.ts'
 import type { Skill, SkillFile } from './model/skill.ts'
 import type { Snapshot } from './model/snapshot.ts'
@@ -121,7 +122,7 @@ async function keep(tree: Tree, { source, rules, earlier, io, signal }: Taking):
   // Before a single file of it is asked for.
   const signers = await io.prove?.(tree.proof, tree.revision)
   const found = await survey(tree, rules, earlierIn(store, earlier), signal)
-  if (source.strict) refuseInvalid(found.skills)
+  if (source.strict) refuseInvalid(found.skills, source.nested)
   await keepSkills(found, earlier, store, signal)
   const { commit, tag } = tree.proof
   return {
@@ -165,11 +166,13 @@ export function storedSkill(skill: Skill): StoredSkill {
 }
 
 /** `strict: true`: a commit that holds an invalid skill is refused whole, the last good one stays. */
-function refuseInvalid(skills: readonly Skill[]): void {
-  const invalid = skills.filter(
-    ({ standing, findings }) =>
-      (standing === 'withheld' || standing === 'tools') && !findings.some(({ rule }) => rule === 'nested-skill'),
-  )
+function refuseInvalid(skills: readonly Skill[], nested: Source['nested']): void {
+  const isOffered = ({ standing }: Skill): boolean => standing === 'served' || standing === 'unlisted'
+  const offered = new Set(skills.filter(isOffered).map(({ path }) => path))
+  // With `nested: as-files` a SKILL.md inside of another skill is a file of that one, whatever it holds.
+  const isFile = ({ path }: Skill): boolean =>
+    nested === 'as-files' && [...foldersAbove(path)].some((above) => offered.has(above))
+  const invalid = skills.filter((skill) => !isOffered(skill) && !isFile(skill))
   const [first] = invalid
   if (first === undefined) return
   const why = first.findings.map(({ message }) => message).join('; ')

@@ -35,6 +35,7 @@ test('before anything was pulled a source has neither a commit nor a time', () =
         findings: [],
       },
     ],
+    problems: [],
   })
 })
 

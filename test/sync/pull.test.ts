@@ -14,6 +14,7 @@ import { FETCH_LIMITS } from '../../src/sync/upstream/upstream.ts'
 import { NO_PROGRAMS } from '../support/no-programs.ts'
 import { PLAIN_WAY } from '../../src/sync/upstream/way.ts'
 import { histories } from '../support/random-files.ts'
+import { contractFrontmatter, documentOf } from '../support/contract-fixture.ts'
 import { ScriptedUpstream, blobId, skillText, treeId, type Files } from '../support/scripted-upstream.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { never, sourceId } from './store/samples.ts'
@@ -384,6 +385,19 @@ describe('a strict source', () => {
     expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
     expect(outcome.kind === 'failed' && outcome.error.message).toContain('"bad"')
     expect(await scene.state()).toEqual(before)
+  })
+
+  test('takes a SKILL.md inside of another skill for a file, where nested: as-files says that it is one', async () => {
+    await using scene = await Scene.open()
+    const strict = { strict: true, contract: true } as const
+    const document = documentOf(contractFrontmatter('pdf'))
+    scene.upstream.files = { 'pdf/SKILL.md': document, 'pdf/example/SKILL.md': skillText('example') }
+
+    const outcomes = [await scene.pull(strict), await scene.pull({ ...strict, nested: 'as-files' })]
+    scene.upstream.files = { 'pdf/SKILL.md': '# none', 'pdf/example/SKILL.md': document }
+    outcomes.push(await scene.pull({ ...strict, nested: 'as-files' }))
+
+    expect(outcomes.map(({ kind }) => kind)).toEqual(['failed', 'updated', 'failed'])
   })
 
   test('that becomes strict looks again at the commit that it has', async () => {

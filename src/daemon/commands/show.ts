@@ -1,3 +1,4 @@
+import type { Contract } from '../../sync/model/contract.ts'
 import { disabledText } from '../decision-text.ts'
 import { printable } from '../log-line.ts'
 import { agreeWithDaemon } from '../requests.ts'
@@ -28,13 +29,29 @@ export const show: Command = {
 }
 
 function linesOf(row: SkillRow): string[] {
-  const { name, path, source, uri, disabled, description, standing, commit, ref, digest, size, files, findings } = row
+  const {
+    name,
+    path,
+    source,
+    uri,
+    disabled,
+    description,
+    standing,
+    commit,
+    ref,
+    digest,
+    size,
+    files,
+    contract,
+    findings,
+  } = row
   return [
     `${printable(name ?? path)} (${disabled ? `${standing}, disabled` : standing})`,
     ...(description === undefined ? [] : [`  ${printable(description.replaceAll(/\s+/g, ' '))}`]),
     ...(uri === undefined ? [] : [`  uri     ${uri}`]),
     `  from    ${source}, ${path === '' ? 'the root' : printable(path)}, ${printable(ref)} at ${commit}`,
     ...(digest === undefined ? [] : [`  digest  ${digest}, ${files.length} files, ${size} bytes`]),
+    ...contractLines(contract),
     ...(disabled ? [`  ! ${printable(disabledText(source, path))}`] : []),
     ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),
     ...files.map(
@@ -42,4 +59,16 @@ function linesOf(row: SkillRow): string[] {
         `  ${file.digest}  ${String(file.size).padStart(9)}  ${printable(file.path)}${file.executable ? ' *' : ''}`,
     ),
   ]
+}
+
+function contractLines(contract: Contract | undefined): string[] {
+  if (contract === undefined) return []
+  const { version, tags, dependsOn, references } = contract
+  const named: readonly (readonly [string, readonly string[]])[] = [
+    ['tags', tags],
+    ['depends on', dependsOn],
+    ['references', references.map(({ id }) => id)],
+  ]
+  const parts = named.flatMap(([what, names]) => (names.length === 0 ? [] : [`${what} ${names.join(', ')}`]))
+  return [`  contract ${printable([version, ...parts].join('; '))}`]
 }

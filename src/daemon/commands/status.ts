@@ -44,7 +44,7 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
   const catalog = store === undefined ? EMPTY_CATALOG : await currentCatalog(store, ids, admissionOf(config))
   if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config)
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
-  return statusOf({
+  const now = statusOf({
     config,
     catalog,
     recordOf: (id) => records.get(id),
@@ -54,6 +54,7 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
     startedAt: undefined,
     http: undefined,
   })
+  return withFindings(now, catalog, config)
 }
 
 /** Another version of this program may say other things in its status. */
@@ -78,6 +79,7 @@ function linesOf(now: Status, all: boolean): string[] {
     `state ${now.state}`,
     ...[clients, access, hooks].filter((line) => line !== undefined),
     ...now.sources.flatMap((source) => ['', ...sourceLines(source, all)]),
+    ...problemLines(now, all),
   ]
 }
 
@@ -133,6 +135,15 @@ function freshness({ served, upstream, lastAttempt, condition, decision }: Sourc
   if (served.commit !== upstream.commit) return `${at}; behind: ${seen}`
   const isKept = decision.paused === true || decision.frozen !== undefined
   return condition === undefined && !isKept ? `${at}; up to date: ${seen}` : `${at}; ${seen}, last tried ${lastAttempt}`
+}
+
+function problemLines({ problems }: Status, all: boolean): string[] {
+  if (problems.length === 0) return []
+  const shown = all ? problems : problems.slice(0, SHOWN_FINDINGS)
+  const lines = shown.map(({ kind, message }) => `  - ${kind}: ${printable(message)}`)
+  const left = problems.length - shown.length
+  const more = left > 0 ? [`  ${left} more; --findings shows them`] : []
+  return ['', 'Between skills of the contract:', ...lines, ...more]
 }
 
 /** As many as fit on a screen with the rest. */

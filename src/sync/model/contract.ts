@@ -31,3 +31,13 @@ export interface Icon {
   readonly mimeType?: string
   readonly sizes?: readonly string[]
 }
+
+/** What an id of the contract looks like: that of a skill and that of a reference. Those of skills are skill names too. */
+export function isContractId(text: string): boolean {
+  return CONTRACT_ID.test(text)
+}
+
+const CONTRACT_ID = /^[a-z][a-z0-9-]*$/
+
+/** The frontmatter key that the contract lives under. */
+export const CONTRACT_KEY = 'x-personal-mcp'

@@ -33,3 +33,5 @@ export type FindingRule =
   | 'path-collision'
   | 'path-refused'
   | 'archive-refused'
+  | 'contract-violated'
+  | 'contract-noted'

@@ -36,7 +36,7 @@ export interface LockEntry {
 
 export type LockedSelection = Pick<
   Source,
-  'include' | 'exclude' | 'unlisted' | 'names' | 'nested' | 'lfs' | 'hiddenUnicode'
+  'include' | 'exclude' | 'unlisted' | 'names' | 'nested' | 'lfs' | 'hiddenUnicode' | 'contract'
 >
 
 export interface LockedSkill {
@@ -63,8 +63,9 @@ export function entryOf(source: Source, snapshot: Snapshot, earlier?: LockEntry)
   }
 }
 
-function selectionOf({ include, exclude, unlisted, names, nested, lfs, hiddenUnicode }: Source): LockedSelection {
-  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode }
+function selectionOf(source: Source): LockedSelection {
+  const { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, contract } = source
+  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, contract }
 }
 
 /** Those that anybody is given: what is withheld has no part in it. */
@@ -127,7 +128,16 @@ export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mi
   return differing.map((message) => ({ source: source.id, message }))
 }
 
-const SELECTION_KEYS = ['include', 'exclude', 'unlisted', 'names', 'nested', 'lfs', 'hiddenUnicode'] as const
+const SELECTION_KEYS = [
+  'include',
+  'exclude',
+  'unlisted',
+  'names',
+  'nested',
+  'lfs',
+  'hiddenUnicode',
+  'contract',
+] as const
 
 function quoted(text: string): string {
   return /^["[]/.test(text) ? text : `"${text}"`

@@ -36,9 +36,14 @@ function entryJson(entry: LockEntry): JsonObject {
   }
 }
 
-/** By the names of the configuration. `nested` only where it is not as usual: locks of before it stay as they are. */
-function selectionJson({ hiddenUnicode, nested, ...selection }: LockedSelection): JsonObject {
-  return { ...selection, ...(nested === 'as-files' && { nested }), 'hidden-unicode': hiddenUnicode }
+/** By the names of the configuration. What came later only where it is not as usual: locks of before it stay as they are. */
+function selectionJson({ hiddenUnicode, nested, contract, ...selection }: LockedSelection): JsonObject {
+  return {
+    ...selection,
+    ...(nested === 'as-files' && { nested }),
+    ...(contract && { contract }),
+    'hidden-unicode': hiddenUnicode,
+  }
 }
 
 /** The algorithm of an id is part of it: ids of both kinds can stand in one lock. */
@@ -178,7 +183,7 @@ function digestFrom(value: JsonValue | undefined, key: string, refuse: Refuse): 
 
 function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSelection {
   const { include, exclude, unlisted, names, lfs, 'hidden-unicode': hiddenUnicode } = isJsonObject(value) ? value : {}
-  const nested = isJsonObject(value) ? (value['nested'] ?? 'as-skills') : undefined
+  const { nested = 'as-skills', contract = false } = isJsonObject(value) ? value : {}
   if (!isTexts(include) || !isTexts(exclude) || !isTexts(unlisted))
     return refuse('selection', 'its globs are no lists of texts')
   if ((names !== 'remap' && names !== 'exact') || (lfs !== 'withhold' && lfs !== 'pointers'))
@@ -187,7 +192,8 @@ function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSele
     return refuse('selection', '"nested" is none that this program knows')
   if (hiddenUnicode !== 'note' && hiddenUnicode !== 'withhold')
     return refuse('selection', '"hidden-unicode" is none that this program knows')
-  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode }
+  if (typeof contract !== 'boolean') return refuse('selection', '"contract" is neither true nor false')
+  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, contract }
 }
 
 function isTexts(value: JsonValue | undefined): value is readonly string[] {

@@ -54,6 +54,7 @@ const entry = fc
       nested: fc.constantFrom('as-skills' as const, 'as-files' as const),
       lfs: fc.constantFrom('withhold' as const, 'pointers' as const),
       hiddenUnicode: fc.constantFrom('note' as const, 'withhold' as const),
+      contract: fc.boolean(),
     }),
     ref: text,
     commit: objectId,

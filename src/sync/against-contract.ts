@@ -1,0 +1,52 @@
+import type { ContractFault } from './model/contract-fault.ts'
+import { CONTRACT_KEY, type Contract } from './model/contract.ts'
+import type { JsonObject } from './model/frontmatter.ts'
+import { baseName } from './model/paths.ts'
+import { readContract } from './model/read-contract.ts'
+
+/** What the contract comes to for one skill: a violation withholds it, a note does not. Each names the field first. */
+export interface Kept {
+  readonly contract?: Contract
+  readonly violated: readonly string[]
+  readonly noted: readonly string[]
+}
+
+/**
+ * Holds a skill to the contract where its source asks for that. Elsewhere nothing is said of a skill without the block, and
+ * what is wrong with a block that is there is noted alone. `folder`: from the repository's root; empty for the root itself,
+ * which is called as whoever cloned it likes. `files`: undefined where they are not known.
+ */
+export function againstContract(
+  frontmatter: JsonObject | undefined,
+  folder: string,
+  files: readonly string[] | undefined,
+  isAsked: boolean,
+): Kept {
+  if (frontmatter === undefined) return isAsked ? UNREADABLE : NOTHING
+  if (!isAsked && !Object.hasOwn(frontmatter, CONTRACT_KEY)) return NOTHING
+  const reading = readContract(frontmatter, folder === '' ? undefined : baseName(folder), files)
+  const notes = reading.notes.map(messageOf)
+  if (isAsked && reading.ok) return { contract: reading.contract, violated: [], noted: few(notes) }
+  const violations = reading.ok ? [] : reading.violations
+  if (isAsked) return { violated: few(violations.map(messageOf)), noted: few(notes) }
+  const ofBlock = violations.filter(({ path }) => path.startsWith(CONTRACT_KEY))
+  return { violated: [], noted: few([...ofBlock.map(messageOf), ...notes]) }
+}
+
+const NOTHING: Kept = { violated: [], noted: [] }
+const UNREADABLE: Kept = {
+  violated: ['The frontmatter cannot be read, and the source asks for the contract in it'],
+  noted: [],
+}
+
+function messageOf({ path, message }: ContractFault): string {
+  return `${path}: ${message}`
+}
+
+/** A frontmatter has room for thousands. */
+const MOST_FAULTS = 16
+
+function few(messages: readonly string[]): string[] {
+  const left = messages.length - MOST_FAULTS
+  return left > 0 ? [...messages.slice(0, MOST_FAULTS), `${left} more such findings are left out`] : [...messages]
+}

@@ -1,0 +1,25 @@
+import type { JsonObject } from './frontmatter.ts'
+
+/** Whether it is a mapping of YAML. */
+export function isMapping(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Map)
+}
+
+/** The text without white space around it, by Unicode's word for that: what readers in other languages strip. */
+export function trimmed(text: string): string {
+  let [start, end] = [0, text.length]
+  // By hand: a pattern that is anchored at the end takes the square of a long run of spaces.
+  while (start < end && WHITE.test(text.charAt(start))) start += 1
+  while (end > start && WHITE.test(text.charAt(end - 1))) end -= 1
+  return text.slice(start, end)
+}
+
+const WHITE = /\p{White_Space}/u
+
+/** The value for a message: as JSON, and its beginning alone where it is long. */
+export function shown(value: unknown): string {
+  const json = JSON.stringify(value) ?? String(value)
+  return json.length <= MOST_SHOWN ? json : `${json.slice(0, MOST_SHOWN).toWellFormed()}…`
+}
+
+const MOST_SHOWN = 80

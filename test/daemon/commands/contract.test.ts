@@ -1,0 +1,103 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, test } from 'vitest'
+import { buildContractFixture, contractFrontmatter, documentOf } from '../../support/contract-fixture.ts'
+import { Home } from '../../support/program.ts'
+import { Repository } from '../../support/repository.ts'
+
+/** Skills by their paths, each with the ids that it depends on; a path's last segment is the id. */
+async function repositoryOf(skills: Readonly<Record<string, readonly string[]>>): Promise<Repository> {
+  const repository = await Repository.create()
+  const files = Object.entries(skills).map(([path, dependsOn]) => [
+    `${path}/SKILL.md`,
+    documentOf(contractFrontmatter(path.split('/').at(-1) ?? '', { depends_on: dependsOn })),
+  ])
+  await repository.commit(Object.fromEntries(files))
+  return repository
+}
+
+const urlOf = ({ folder }: Repository): string => `url: ${pathToFileURL(folder).href}`
+
+test('status names ids that clash, dependencies that are missing and circles, with source and path, and withholds nothing', async () => {
+  await using home = await Home.create()
+  await using team = await repositoryOf({ 'a/pdf': ['gone'], review: ['release'] })
+  await using house = await repositoryOf({ pdf: [], release: ['review'] })
+  await home.configure({ team: [urlOf(team), 'contract: true'], house: [urlOf(house), 'contract: true'] })
+  await home.run('sync')
+
+  const lines = await home.run('status')
+  const json = await home.run('status', '--json')
+  const url = await home.start('start').line()
+  const answered = await home.run('status', '--json')
+
+  expect(url).toContain('http://')
+  expect(lines.stdout).toContain(`
+Between skills of the contract:
+  - id-clash: 2 skills have the id "pdf", so none of them is served at resource://: house/pdf, team/a/pdf; rename all but one
+  - dependency-missing: "pdf" depends on "gone", and no skill that is served has that id: team/a/pdf
+  - dependency-cycle: A cycle of dependencies: "release" → "review" → "release": house/release, team/review
+`)
+  const told = JSON.parse(json.stdout)
+  expect(told).toMatchObject({
+    skills: 4,
+    problems: [
+      {
+        kind: 'id-clash',
+        skills: [
+          { id: 'pdf', source: 'house', path: 'pdf' },
+          { id: 'pdf', source: 'team', path: 'a/pdf' },
+        ],
+      },
+      { kind: 'dependency-missing' },
+      { kind: 'dependency-cycle' },
+    ],
+  })
+  expect(JSON.parse(answered.stdout)).toMatchObject({ problems: told.problems, daemon: {} })
+})
+
+test('sync of a strict source fails and names the skill and the field', async () => {
+  await using home = await Home.create()
+  await using team = await Repository.create()
+  await team.commit({ 'skills/pdf/SKILL.md': documentOf(contractFrontmatter('pdf', { version: 'one' })) })
+  await home.configure({ team: [urlOf(team), 'root: skills', 'contract: true', 'strict: true'] })
+
+  const { status, stderr, stdout } = await home.run('sync')
+
+  expect(status).toBe(1)
+  expect(`${stdout}${stderr}`).toContain('"pdf": x-personal-mcp.version: "one" is no semantic version')
+})
+
+test('show says what a skill of the contract says of itself', async () => {
+  await using home = await Home.create()
+  await using fixture = await buildContractFixture()
+  await home.configure({ team: [urlOf(fixture.repository), 'root: docs/skills', 'contract: true'] })
+  await home.run('sync')
+
+  const [lines, json] = [await home.run('show', 'code-review'), await home.run('show', 'git-basics', '--json')]
+
+  expect(lines.stdout).toContain(
+    '\n  contract 2.1.0-rc.1; tags review, code-quality; depends on git-basics; references checklist, deep-dive\n',
+  )
+  expect(JSON.parse(json.stdout).contract).toMatchObject({ id: 'git-basics', version: '1.0.0', references: [] })
+})
+
+test('a lock has the contract where it is asked for, is as ever where it is not, and does not fit where that changed', async () => {
+  await using home = await Home.create()
+  await using team = await repositoryOf({ pdf: [] })
+  const file = join(home.configFile, '..', 'skills.lock')
+  await home.configure({ team: [urlOf(team)] })
+  await home.run('lock')
+  const before = JSON.parse(await readFile(file, 'utf8'))
+
+  await home.configure({ team: [urlOf(team), 'contract: true'] })
+  const refused = await home.run('sync', '--locked')
+  await home.run('update')
+  const after = JSON.parse(await readFile(file, 'utf8'))
+  const taken = await home.run('sync', '--locked')
+
+  expect(before.sources.team.selection).not.toHaveProperty('contract')
+  expect(refused.stderr).toContain('"team" has contract "false" in the lock and "true" in the configuration')
+  expect(after.sources.team.selection).toEqual({ ...before.sources.team.selection, contract: true })
+  expect([refused.status === 0, taken.status]).toEqual([false, 0])
+})

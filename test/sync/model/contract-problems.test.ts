@@ -1,0 +1,174 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  clashingIds,
+  contractProblems,
+  problemsAmong,
+  type Declared,
+} from '../../../src/sync/model/contract-problems.ts'
+import { cyclesIn } from '../../../src/sync/model/dependencies.ts'
+import { contractFrontmatter, documentOf } from '../../support/contract-fixture.ts'
+import { catalogOf } from '../catalogs.ts'
+import { sourceId } from '../store/samples.ts'
+import { surveyed } from '../surveyed.ts'
+
+const skill = (id: string, dependsOn: readonly string[] = [], source = 'team', path = id): Declared => ({
+  id,
+  dependsOn,
+  source,
+  path,
+})
+
+describe('the problems between skills', () => {
+  test('are none where all ids differ and all dependencies lead somewhere', () => {
+    expect(problemsAmong([skill('a', ['b', 'c']), skill('b', ['c']), skill('c', [], 'house')])).toEqual([])
+  })
+
+  test('name all skills that have one id, with source and path', () => {
+    const clashing = [skill('a', [], 'team', 'x/a'), skill('b'), skill('a', [], 'house'), skill('a', [], 'team', 'a')]
+
+    expect(problemsAmong(clashing)).toEqual([
+      {
+        kind: 'id-clash',
+        message:
+          '3 skills have the id "a", so none of them is served at resource://: house/a, team/a, team/x/a; rename all but one',
+        skills: [
+          { id: 'a', source: 'house', path: 'a' },
+          { id: 'a', source: 'team', path: 'a' },
+          { id: 'a', source: 'team', path: 'x/a' },
+        ],
+      },
+    ])
+  })
+
+  test('name a target that is missing, and who wants it', () => {
+    expect(problemsAmong([skill('a', ['gone', 'b']), skill('b', ['gone'], 'house', 'deep/b')])).toMatchObject([
+      {
+        kind: 'dependency-missing',
+        message: expect.stringContaining('"a" depends on "gone"'),
+        skills: [{ source: 'team', path: 'a' }],
+      },
+      {
+        kind: 'dependency-missing',
+        message: expect.stringContaining('house/deep/b'),
+        skills: [{ source: 'house', path: 'deep/b' }],
+      },
+    ])
+  })
+
+  test('name a circle once, from its least id, across sources', () => {
+    const circle = [skill('c', ['a'], 'house'), skill('b', ['c']), skill('a', ['b']), skill('d', ['a'])]
+
+    expect(problemsAmong(circle)).toMatchObject([
+      {
+        kind: 'dependency-cycle',
+        message: 'A cycle of dependencies: "a" → "b" → "c" → "a": team/a, team/b, house/c',
+        skills: [{ id: 'a' }, { id: 'b' }, { id: 'c' }],
+      },
+    ])
+  })
+
+  test('are said in messages that stay short, whatever there is of them', () => {
+    const same = Array.from({ length: 1000 }, (_, index) => skill('a', [], 'team', `p${index}/a`))
+    const ring = Array.from({ length: 1000 }, (_, index) => skill(`r${index}`, [`r${(index + 1) % 1000}`]))
+
+    const problems = problemsAmong([...same, ...ring])
+
+    expect(problems.map(({ kind, skills }) => [kind, skills.length])).toEqual([
+      ['id-clash', 1000],
+      ['dependency-cycle', 1000],
+    ])
+    for (const { message } of problems) expect(message.length).toBeLessThan(600)
+  })
+
+  test('are those of the skills that are served and keep the contract', async () => {
+    const team = await surveyed(
+      {
+        'a/SKILL.md': documentOf(contractFrontmatter('a', { depends_on: ['b', 'c'] })),
+        'b/SKILL.md': documentOf(contractFrontmatter('b')),
+        'c/SKILL.md': documentOf(contractFrontmatter('c', { version: 1 })),
+      },
+      { contract: true },
+    )
+    const house = await surveyed({ 'x/b/SKILL.md': documentOf(contractFrontmatter('b')) }, { contract: true })
+    const loose = await surveyed({ 'a/SKILL.md': documentOf(contractFrontmatter('a')) })
+    const catalog = catalogOf(team, { ...house, source: sourceId('house') }, { ...loose, source: sourceId('loose') })
+
+    expect(contractProblems(catalog)).toMatchObject([
+      {
+        kind: 'id-clash',
+        skills: [
+          { source: 'house', path: 'x/b' },
+          { source: 'team', path: 'b' },
+        ],
+      },
+      { kind: 'dependency-missing', skills: [{ source: 'team', path: 'a' }] },
+    ])
+    expect([...clashingIds(catalog)]).toEqual(['b'])
+  })
+})
+
+const IDS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+
+describe('the circles of a graph', () => {
+  const graphs = fc
+    .array(fc.tuple(fc.constantFrom(...IDS), fc.constantFrom(...IDS, 'gone')), { maxLength: 20 })
+    .map((edges) => {
+      const graph = new Map(IDS.map((id): [string, string[]] => [id, []]))
+      for (const [from, to] of edges) graph.get(from)?.push(to)
+      return graph
+    })
+
+  test('are circles, each named once from its least id, and leave out nobody who lies on one', () => {
+    let withCircles = 0
+    fc.assert(
+      fc.property(graphs, (graph) => {
+        const cycles = cyclesIn(graph, Number.POSITIVE_INFINITY)
+
+        for (const cycle of cycles) {
+          for (const [index, id] of cycle.entries()) expect(graph.get(id)).toContain(cycle[(index + 1) % cycle.length])
+          expect(new Set(cycle).size).toBe(cycle.length)
+          expect(cycle[0]).toBe(cycle.toSorted()[0])
+        }
+        expect(new Set(cycles.map((cycle) => cycle.join())).size).toBe(cycles.length)
+        expect([...new Set(cycles.flat())].toSorted()).toEqual(onCircles(graph))
+        if (cycles.length > 1) withCircles += 1
+      }),
+      { numRuns: 2000 },
+    )
+    expect(withCircles).toBeGreaterThan(50)
+  })
+
+  test('do not depend on the order in which skills and dependencies come', () => {
+    fc.assert(
+      fc.property(graphs, (graph) => {
+        const turned = new Map([...graph].toReversed().map(([id, others]) => [id, others.toReversed()]))
+
+        expect(cyclesIn(turned, Number.POSITIVE_INFINITY)).toEqual(cyclesIn(graph, Number.POSITIVE_INFINITY))
+      }),
+    )
+  })
+
+  test('are found in chains and circles of ten thousand, and no more than asked for', () => {
+    const many = Array.from({ length: 10_000 }, (_, index) => `s${index}`)
+    const chain = new Map(many.map((id, index) => [id, many.slice(index + 1, index + 2)]))
+    const ring = new Map([...chain, ['s9999', ['s0']]])
+    const pairs = new Map(many.map((id, index) => [id, [`s${index ^ 1}`]]))
+
+    expect(cyclesIn(chain, 20)).toEqual([])
+    expect(cyclesIn(ring, 20).map(({ length }) => length)).toEqual([10_000])
+    expect(cyclesIn(pairs, 20)).toHaveLength(20)
+  })
+})
+
+/** The ids from which there is a way back to themselves: followed step by step until nothing is new. */
+function onCircles(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  return [...graph.keys()].filter((start) => {
+    let reached = new Set(graph.get(start))
+    for (let size = -1; size !== reached.size;) {
+      size = reached.size
+      reached = new Set([...reached, ...[...reached].flatMap((id) => graph.get(id) ?? [])])
+    }
+    return reached.has(start)
+  })
+}
