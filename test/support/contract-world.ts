@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ReadFile } from '../../src/serve/content.ts'
 import { buildCatalog } from '../../src/sync/model/catalog.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
-import type { Contract, Icon } from '../../src/sync/model/contract.ts'
+import type { Contract, Icon, Reference } from '../../src/sync/model/contract.ts'
 import { digestOf } from '../../src/sync/model/digest.ts'
 import type { Docs } from '../../src/sync/model/docs.ts'
 import type { Skill } from '../../src/sync/model/skill.ts'
@@ -62,7 +62,7 @@ export function documentOf({ id, body = `# ${id}\n` }: SkillWorld): string {
 }
 
 /** Where the file of a reference lies. */
-export function pathOf(id: string, { path = `references/${id}.md` }: ReferenceWorld): string {
+function pathOf(id: string, { path = `references/${id}.md` }: ReferenceWorld): string {
   return path
 }
 
@@ -93,11 +93,13 @@ function contractOf(world: SkillWorld): Contract {
     icons,
     references: Object.keys(references)
       .toSorted()
-      .map((ref) => {
-        const { mimeType = 'text/markdown', title } = references[ref]!
-        return { id: ref, path: pathOf(ref, references[ref]!), mimeType, ...(title !== undefined && { title }) }
-      }),
+      .map((ref) => referenceOf(ref, references[ref]!)),
   }
+}
+
+function referenceOf(id: string, world: ReferenceWorld): Reference {
+  const { mimeType = 'text/markdown', title } = world
+  return { id, path: pathOf(id, world), mimeType, ...(title !== undefined && { title }) }
 }
 
 function docsOf(texts: Readonly<Record<string, string>>): Docs {
