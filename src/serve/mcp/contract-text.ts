@@ -27,33 +27,15 @@ export async function contentOfContract(
   }
 }
 
-/** Equal for equal bytes, and for those only. */
-export function versionOfContract(resource: ContractResource, catalog: Catalog): string {
-  switch (resource.kind) {
-    case 'contract-index':
-      return indexText(catalog)
-    case 'contract-record':
-      return recordText(resource.of, catalog)
-    case 'contract-document':
-    case 'contract-reference':
-      return `${resource.file.file.sha256} ${resource.file.file.size}`
-    case 'doc':
-      return `${resource.file.sha256} ${resource.file.size}`
-    default:
-      return resource satisfies never
-  }
-}
-
 /** `resource://catalog/skills_index`: what a client chooses a skill by. */
-function indexText(catalog: Catalog): string {
+export function indexText(catalog: Catalog): string {
   return JSON.stringify(contractFamily(catalog).listed.map((of) => Object.assign(summaryOf(of), placesOf(of))))
 }
 
-/** `resource://catalog/skills/{skill_id}`. Ids in it lead somewhere, but for those that it says are missing. */
-function recordText(of: ContractSkill, catalog: Catalog): string {
+/** `resource://catalog/skills/{skill_id}`: what is known of it, and where the rest is. */
+export function recordText(of: ContractSkill, catalog: Catalog): string {
   const { skill, contract } = of
-  const { skills, resources } = contractFamily(catalog)
-  const missing = contract.dependsOn.filter((id) => !skills.byId.has(id))
+  const missing = missingOf(of, catalog)
   const references = contract.references.map(({ id, path, mimeType, title }) => {
     const uri = contractUri({ kind: 'reference', skillId: contract.id, refId: id })
     return { id, ...(title !== undefined && { title }), uri, mime_type: mimeType, path }
@@ -63,10 +45,16 @@ function recordText(of: ContractSkill, catalog: Catalog): string {
     depends_on: contract.dependsOn,
     ...(missing.length > 0 && { missing }),
     ...placesOf(of),
-    references: references.filter(({ uri }) => resources.has(uri)),
+    references,
     source: skill.source,
     skill_uri: skill.uri,
   })
+}
+
+/** What of its dependencies nothing is served for: there is no such skill, or more than one. */
+export function missingOf({ contract }: ContractSkill, catalog: Catalog): readonly string[] {
+  const { byId } = contractFamily(catalog).skills
+  return contract.dependsOn.filter((id) => !byId.has(id))
 }
 
 function summaryOf({ skill, contract }: ContractSkill): object {

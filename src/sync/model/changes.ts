@@ -7,7 +7,7 @@ export interface Changes {
   readonly changed: ReadonlySet<string>
   /** The set of listed resources, or what a list says of one of them, is another. */
   readonly list: boolean
-  /** What only `resource://` shows may be another: the docs, or the contract of a skill. */
+  /** Nothing of that is so, and yet what `resource://` shows may be another: the docs, or the contract of a skill. */
   readonly contract: boolean
 }
 
@@ -32,13 +32,9 @@ export function diff(before: Catalog, after: Catalog): Changes {
     else if (current === undefined) removed.add(uri)
     else if (!isSameFile(old, current)) changed.add(uri)
   }
-  return {
-    added,
-    removed,
-    changed,
-    list: !isSameList(before.listed, after.listed),
-    contract: !isSameContract(before, after),
-  }
+  const list = !isSameList(before.listed, after.listed)
+  const isAsBefore = added.size + removed.size + changed.size === 0 && !list
+  return { added, removed, changed, list, contract: isAsBefore && !isSameContract(before, after) }
 }
 
 export function isEmpty(changes: Changes): boolean {

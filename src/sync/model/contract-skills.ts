@@ -26,7 +26,7 @@ export function contractSkills({ skills }: Pick<Catalog, 'skills'>): ContractSki
     if (others === undefined) sharing.set(contract.id, [{ skill, contract }])
     else others.push({ skill, contract })
   }
-  const inOrder = [...sharing].toSorted(([a], [b]) => comparePaths(a, b))
+  const inOrder = [...sharing].toSorted(([a], [b]) => (a < b ? -1 : 1))
   return {
     byId: new Map(inOrder.flatMap(([id, [first, ...others]]) => (first && others.length === 0 ? [[id, first]] : []))),
     clashes: new Map(
