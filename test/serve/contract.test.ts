@@ -101,6 +101,16 @@ test('bytes that are not those of the list never leave', async () => {
   }
 })
 
+test('an icon that was stored with its fields in another order is the same', () => {
+  const [src, mimeType, sizes] = ['https://example.com/i.png', 'image/png', ['48x48']]
+  const [before, after] = [
+    { src, mimeType, sizes },
+    { sizes, mimeType, src },
+  ].map((icon) => catalogOfWorld({ team: { skills: [{ path: 'a', id: 'a', icons: [icon] }] } }))
+
+  expect(published(before!, after!, FORMS).filter(({ contractListChanged }) => contractListChanged)).toEqual([])
+})
+
 test('a name that no URI may hold is no document, and in no list', () => {
   const docs = { 'a.md': 'A', 'b\u0007.md': 'B', 'c\\d.md': 'C', 'e.MD': 'E', 'f.txt': 'F', 'g h%20.md': 'G' }
   const catalog = catalogOfWorld({ team: { docs } })

@@ -1,5 +1,5 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import type { Contract } from '../../sync/model/contract.ts'
+import type { Contract, Icon } from '../../sync/model/contract.ts'
 import { baseName } from '../../sync/model/paths.ts'
 import { contractFamily, mimeTypeOfContract } from './contract.ts'
 import type { ContractResource } from './contract.ts'
@@ -31,7 +31,7 @@ function saidOf(resource: ContractResource): object {
     }
     case 'contract-document': {
       const { skill, contract } = resource.of
-      const { icons } = contract
+      const icons = contract.icons.map(iconOf)
       const said = { name: skill.name, description: skill.description, size: resource.file.file.size }
       return { ...said, ...(icons.length > 0 && { icons }), _meta: metaOf(contract) }
     }
@@ -47,6 +47,11 @@ function saidOf(resource: ContractResource): object {
     default:
       return resource satisfies never
   }
+}
+
+/** In one order of its fields, whichever it was stored with: lists are compared as text. */
+function iconOf({ src, mimeType, sizes }: Icon): Icon {
+  return { src, ...(mimeType !== undefined && { mimeType }), ...(sizes !== undefined && { sizes }) }
 }
 
 function metaOf({ version, tags, capabilities, dependsOn }: Contract): object {
