@@ -2,6 +2,7 @@ import { UriTemplate } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sessionsAfter } from '../../src/serve/http/session-log.ts'
 import type { SessionLog, SessionRecord } from '../../src/serve/http/session-log.ts'
+import type { Forms } from '../../src/serve/mcp/forms.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
 import { catalogOfWorld, documentOf } from '../support/contract-world.ts'
 import type { SkillWorld, World } from '../support/contract-world.ts'
@@ -145,7 +146,9 @@ describe('the resource:// family', () => {
       for (const path of [`catalog/skills/${id}`, `skills/${id}/document`, `skills/${id}/references/checklist`]) {
         codes.add((await peer.call(READ, { uri: `resource://${path}` })).error?.code)
       }
-      codes.add((await peer.call(READ, { uri: `resource://skills/code-review/references/${id}` })).error?.code)
+      const uri = `resource://skills/code-review/references/${id}`
+      codes.add((await peer.call(READ, { uri })).error?.code)
+      if (peer.era === 'legacy') codes.add((await peer.call('resources/subscribe', { uri })).error?.code)
     }
 
     expect([...codes]).toEqual([-32602])
@@ -410,12 +413,49 @@ describe('a token', () => {
   })
 })
 
-test('a session that subscribed to the family is told after a restart of what changed of it meanwhile, and of that alone', async () => {
+describe('a session that outlives a restart', () => {
+  const SUBSCRIBED = [INDEX, 'resource://docs/usage.md', 'resource://skills/git-basics/document']
+  const team = { skills: [{ ...BASICS, tags: ['z'] }, HIDDEN, MARK], docs: { ...DOCS, 'usage.md': 'another\n' } }
+
+  test('is told of what changed of the family meanwhile, and of that alone', async () => {
+    const told = await toldAfterRestart(SUBSCRIBED, catalogOfWorld({ ...CFX, team }))
+
+    expect(told.toSorted()).toEqual([INDEX, 'list_changed', 'resource://docs/usage.md'].toSorted())
+  })
+
+  test('is told of all of it where it was turned off meanwhile', async () => {
+    const told = await toldAfterRestart(SUBSCRIBED, undefined, formsOf({ contract: false }))
+
+    expect(told.toSorted()).toEqual([...SUBSCRIBED, 'list_changed'].toSorted())
+  })
+})
+
+/** What a session hears of that subscribed while CFX was served, where another catalog, or other forms, are after a restart. */
+async function toldAfterRestart(uris: readonly string[], next?: Catalog, forms?: Forms): Promise<string[]> {
+  const first = catalogOfWorld(CFX)
+  const log = logOf(first)
+  const before = await openContracted(CFX, { catalog: first, sessionLog: log })
+  const opening = legacy('initialize', INITIALIZE)
+  const opened = await exchange(before.url, { headers: opening.headers, body: opening.body })
+  const session = opened.headers.get('mcp-session-id')!
+  for (const uri of uris) {
+    const sent = legacy('resources/subscribe', { uri }, session)
+    expect((await exchange(before.url, { headers: sent.headers, body: sent.body })).result).toEqual({})
+  }
+  await before[Symbol.asyncDispose]()
+
+  await using after = await openContracted(CFX, { catalog: next ?? first, sessionLog: log, ...(forms && { forms }) })
+  await using heard = await streamOf(after.url, session)
+  // It comes last.
+  await heard.next(({ method }) => method === 'notifications/resources/list_changed')
+  return toldTo(heard)
+}
+
+/** A log in memory, for two lives of a server. */
+function logOf(first: Catalog): SessionLog {
   const records: SessionRecord[] = []
-  const catalogs: Catalog[] = [catalogOfWorld(CFX)]
-  const tagged = { ...CFX, team: { ...CFX['team'], skills: [{ ...BASICS, tags: ['z'] }, HIDDEN, MARK] } }
   let anew: (() => Iterable<SessionRecord>) | undefined
-  const log: SessionLog = {
+  return {
     async load(all) {
       anew = all
       return sessionsAfter(records)
@@ -425,26 +465,9 @@ test('a session that subscribed to the family is told after a restart of what ch
       else records.splice(0, Infinity, ...[...anew()].map((one) => structuredClone(one)))
       anew = undefined
     },
-    catalogOf: async ({ digest }) => catalogs.find((catalog) => catalog.digest === digest),
+    catalogOf: async ({ digest }) => (digest === first.digest ? first : undefined),
   }
-  const open = async (catalog: Catalog) => openContracted(CFX, { catalog, sessionLog: log })
-  const before = await open(catalogs[0]!)
-  const opening = legacy('initialize', INITIALIZE)
-  const opened = await exchange(before.url, { headers: opening.headers, body: opening.body })
-  const session = opened.headers.get('mcp-session-id')!
-  for (const uri of [INDEX, 'resource://docs/usage.md', 'resource://skills/git-basics/document']) {
-    const sent = legacy('resources/subscribe', { uri }, session)
-    expect((await exchange(before.url, { headers: sent.headers, body: sent.body })).result).toEqual({})
-  }
-  await before[Symbol.asyncDispose]()
-  catalogs.push(catalogOfWorld({ ...tagged, team: { ...tagged.team, docs: { ...DOCS, 'usage.md': 'another\n' } } }))
-
-  await using after = await open(catalogs[1]!)
-  await using heard = await streamOf(after.url, session)
-  await heard.next(({ method }) => method === 'notifications/resources/list_changed')
-
-  expect(toldTo(heard).toSorted()).toEqual([INDEX, 'list_changed', 'resource://docs/usage.md'].toSorted())
-})
+}
 
 const MARK_URI = 'skill://team/mark/SKILL.md'
 
@@ -455,8 +478,7 @@ function marked({ team, ...more }: World): World {
   marks += 1
   const mark = {
     ...MARK,
-    body: `mark ${String(marks).padStart(4, '0')}
-`,
+    body: `mark ${String(marks).padStart(4, '0')}\n`,
   }
   const skills = team!.skills!.map((skill) => (skill.id === 'mark' ? mark : skill))
   return { team: { ...team, skills }, ...more }
