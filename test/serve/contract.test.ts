@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { announcedBytes } from '../../src/serve/http/announced.ts'
 import { Registry } from '../../src/serve/registry.ts'
 import { eventsBetween, listenForEvents } from '../../src/serve/mcp/events.ts'
 import type { Events } from '../../src/serve/mcp/events.ts'
@@ -99,6 +100,18 @@ test('bytes that are not those of the list never leave', async () => {
       await expect(reading).rejects.toMatchObject({ code: -32603 })
     }
   }
+})
+
+test('an answer counts as large as the file that is asked for, by whichever of its URIs', () => {
+  const catalog = catalogOfWorld({ team: { skills: [{ path: 'a', id: 'a', body: 'x'.repeat(9_999) }] } })
+  const bytesOf = (uri: string, forms = FORMS): number =>
+    announcedBytes(catalog, forms, { method: 'resources/read', params: { uri } })
+
+  const asFile = bytesOf('skill://team/a/SKILL.md')
+
+  expect(asFile).toBeGreaterThan(9_999)
+  expect(bytesOf('resource://skills/a/document')).toBe(asFile)
+  expect(bytesOf('resource://skills/a/document', formsOf({ contract: false }))).toBe(0)
 })
 
 test('an icon that was stored with its fields in another order is the same', () => {
