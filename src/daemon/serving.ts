@@ -19,7 +19,7 @@ export function servingOf(config: Config, registry: Registry, read: ReadFile): S
     pages: config.limits.listing,
     cache: { ttlMs, ...CACHE },
     forms,
-    surfaces: [templateCompletion(registry, forms.spaces)],
+    surfaces: [templateCompletion(registry, forms)],
     ...(instructions !== undefined && { instructions }),
   }
 }

@@ -17,8 +17,13 @@ export type ReadFile = (stored: Stored, file: SkillFile) => Promise<Uint8Array |
 export type Content = { readonly text: string } | { readonly blob: string }
 
 /** The content of a listed file; undefined where the bytes are not those that the listing promises: they never leave. */
-export async function contentOf(listed: CatalogFile, read: ReadFile): Promise<Content | undefined> {
-  const bytes = await bytesOf(listed, read)
+export async function contentOf({ skill, file }: CatalogFile, read: ReadFile): Promise<Content | undefined> {
+  return contentIn(skill, file, read)
+}
+
+/** The same of a file that is stored with something else. */
+export async function contentIn(stored: Stored, file: SkillFile, read: ReadFile): Promise<Content | undefined> {
+  const bytes = await bytesIn(stored, file, read)
   if (bytes === undefined) return undefined
   const text = utf8(bytes)
   return text === undefined ? { blob: Buffer.from(bytes).toString('base64') } : { text }
@@ -26,8 +31,12 @@ export async function contentOf(listed: CatalogFile, read: ReadFile): Promise<Co
 
 /** The bytes of a listed file, under the same promise. */
 export async function bytesOf(listed: CatalogFile, read: ReadFile): Promise<Uint8Array | undefined> {
-  const bytes = await read(listed.skill, listed.file)
-  return bytes !== undefined && isAsListed(bytes, listed.file) ? bytes : undefined
+  return bytesIn(listed.skill, listed.file, read)
+}
+
+async function bytesIn(stored: Stored, file: SkillFile, read: ReadFile): Promise<Uint8Array | undefined> {
+  const bytes = await read(stored, file)
+  return bytes !== undefined && isAsListed(bytes, file) ? bytes : undefined
 }
 
 function isAsListed(bytes: Uint8Array, { size, sha256 }: SkillFile): boolean {

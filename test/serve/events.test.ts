@@ -15,6 +15,7 @@ test('a file that came, went or changed is told with every folder above it, each
     removed: new Set(['skill://s/a/x/2.md']),
     changed: new Set(['skill://s/a/SKILL.md']),
     list: true,
+    contract: false,
   }
 
   const { updated, listChanged } = eventsOf(changes)

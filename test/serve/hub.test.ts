@@ -14,7 +14,7 @@ class Listening implements Subscriber {
 }
 
 function changed(...uris: string[]) {
-  return { updated: new Set(uris), listChanged: false }
+  return { updated: new Set(uris), listChanged: false, contractListChanged: false }
 }
 
 describe('a change', () => {
@@ -52,10 +52,10 @@ describe('a change', () => {
     hub.subscribeToLists(lists)
     hub.subscribe(uris, 'skill://s/a', 'skill://s/a')
 
-    hub.tell({ updated: new Set(), listChanged: true })
+    hub.tell({ updated: new Set(), listChanged: true, contractListChanged: false })
     hub.tell(changed('skill://s/a'))
     hub.unsubscribeFromLists(lists)
-    hub.tell({ updated: new Set(), listChanged: true })
+    hub.tell({ updated: new Set(), listChanged: true, contractListChanged: false })
 
     expect([lists.heard, uris.heard]).toEqual([['the list'], ['skill://s/a']])
   })

@@ -1,16 +1,18 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import { lookup } from '../mcp/lookup.ts'
+import { sizeOfContract } from '../mcp/contract.ts'
+import type { Forms } from '../mcp/forms.ts'
+import { lookupResource } from '../mcp/lookup.ts'
 import { isObject } from '../json-object.ts'
 
 /** More than a batch is answered with; what follows in it costs nothing. */
 const MOST_BYTES = 64 * 2 ** 20
 
 /** About how large the answer to a body will be, as far as the sizes of the files that it asks for tell. */
-export function announcedBytes(catalog: Catalog, body: unknown): number {
-  if (!Array.isArray(body)) return grown(sizeAskedFor(catalog, body))
+export function announcedBytes(catalog: Catalog, forms: Forms, body: unknown): number {
+  if (!Array.isArray(body)) return grown(sizeAskedFor(catalog, forms, body))
   let bytes = 0
   for (const message of body) {
-    bytes += grown(sizeAskedFor(catalog, message))
+    bytes += grown(sizeAskedFor(catalog, forms, message))
     if (bytes > MOST_BYTES) return MOST_BYTES
   }
   return bytes
@@ -21,13 +23,14 @@ function grown(size: number): number {
   return Math.ceil(size * 1.4)
 }
 
-function sizeAskedFor(catalog: Catalog, message: unknown): number {
+function sizeAskedFor(catalog: Catalog, forms: Forms, message: unknown): number {
   if (!isObject(message) || message['method'] !== 'resources/read' || !isObject(message['params'])) return 0
   const { uri } = message['params']
   if (typeof uri !== 'string') return 0
   // As it is listed, nearly always: no other spelling has to be taken apart.
   const listed = catalog.files.get(uri)
   if (listed !== undefined) return listed.file.size
-  const found = lookup(catalog, uri)
-  return found.kind === 'file' ? found.file.file.size : 0
+  const found = lookupResource(catalog, forms, uri)
+  if (found.kind === 'file') return found.file.file.size
+  return found.kind === 'contract' ? sizeOfContract(found.resource) : 0
 }

@@ -164,7 +164,7 @@ function mcpRoutes(serving: Serving, { limits }: HttpOptions, { hub, streams, se
     new LegacyEdge(new ScopedCore(serving, 'legacy'), sessions, streams),
     new Shortcut(new Answers(serving), sessions),
     limits.bodyBytes,
-    (body) => announcedBytes(serving.registry.catalog, body),
+    (body) => announcedBytes(serving.registry.catalog, serving.forms, body),
   )
   return {
     '/mcp': {

@@ -3,8 +3,9 @@ import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { MAX_SUBSCRIPTIONS } from '../mcp/caller.ts'
-import type { Hub, Subscriber } from '../mcp/hub.ts'
+import type { Hub, ListPart, Subscriber } from '../mcp/hub.ts'
 import { listenResult } from '../mcp/listen-result.ts'
+import { formsFor, opensContract } from '../mcp/forms.ts'
 import { servedAmong } from '../mcp/lookup.ts'
 import type { Serving } from '../mcp/methods.ts'
 import { invalidParams, noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
@@ -39,7 +40,8 @@ export function listen(
 ): void {
   const parsed = PARAMS.safeParse(request.params)
   if (!parsed.success) throw invalidParams('`notifications` is required, and is a filter of notifications')
-  const wanted = servedAmong(registry.catalog, forms, parsed.data.notifications.resourceSubscriptions ?? [])
+  const { resourceSubscriptions = [] } = parsed.data.notifications
+  const wanted = servedAmong(registry.catalog, formsFor(principal, forms), resourceSubscriptions)
   if (wanted.size > MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
   if (wanted.size > 0 && hub.isFull) throw noRoomForSubscriptions()
   const honoured: Honoured = {
@@ -47,7 +49,7 @@ export function listen(
     ...(parsed.data.notifications.resourcesListChanged === true && { resourcesListChanged: true }),
   }
   const stream = new EventStream(response, {}, streams.pendingBytes)
-  const listener = new StreamSubscriber(stream, request.id)
+  const listener = new StreamSubscriber(stream, request.id, opensContract(principal))
   listener.acknowledge(honoured)
   if (Object.keys(honoured).length === 0) return listener.finish()
   for (const [asked, canonical] of wanted) hub.subscribe(listener, asked, canonical)
@@ -62,10 +64,12 @@ export function listen(
 class StreamSubscriber implements Subscriber {
   readonly #stream: EventStream
   readonly #id: JSONRPCRequest['id']
+  readonly #opensContract: boolean
 
-  constructor(stream: EventStream, id: JSONRPCRequest['id']) {
+  constructor(stream: EventStream, id: JSONRPCRequest['id'], opensContract: boolean) {
     this.#stream = stream
     this.#id = id
+    this.#opensContract = opensContract
   }
 
   acknowledge(notifications: Honoured): void {
@@ -78,7 +82,8 @@ class StreamSubscriber implements Subscriber {
     this.#stream.send(`${message.slice(0, -2)}${meta}}}`)
   }
 
-  listChanged(): void {
+  listChanged(part: ListPart): void {
+    if (part === 'contract' && !this.#opensContract) return
     this.#notify('notifications/resources/list_changed', {})
   }
 

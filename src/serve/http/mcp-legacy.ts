@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { SUPPORTED_PROTOCOL_VERSIONS, isInitializeRequest, isJSONRPCRequest } from '@modelcontextprotocol/server'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
+import { opensContract } from '../mcp/forms.ts'
 import type { Response } from '../mcp/multiplexer.ts'
 import type { Core } from '../mcp/scoped-core.ts'
 import { INVALID_PARAMS } from '../mcp/rpc-error.ts'
@@ -69,7 +70,7 @@ export class LegacyEdge {
     const headers = { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) }
     const stream = new EventStream(response, headers, this.#streams.pendingBytes)
     this.#streams.add(stream, () => {}, principal)
-    session.listenOn(stream)
+    session.listenOn(stream, opensContract(principal))
     stream.onClose(() => this.#sessions.use(session))
   }
 

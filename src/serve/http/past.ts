@@ -1,5 +1,6 @@
 import { eventsBetween } from '../mcp/events.ts'
 import type { Events, Telling } from '../mcp/events.ts'
+import { anyOfContract } from '../mcp/contract-changes.ts'
 import { anySynthetics } from '../mcp/synthetic.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { Turns } from '../turns.ts'
@@ -44,7 +45,8 @@ export class Past {
       if (before === undefined) return undefined
       const between = eventsBetween(before, catalog, forms)
       if (mark.forms === forms.digest) return between
-      return { updated: new Set([...between.updated, ...anySynthetics(before, catalog)]), listChanged: true }
+      const made = [...anySynthetics(before, catalog), ...anyOfContract(before, catalog)]
+      return { updated: new Set([...between.updated, ...made]), listChanged: true, contractListChanged: true }
     })
     this.#known.set(key, events)
     return events

@@ -1,7 +1,8 @@
+import { isContractUri } from '../../sync/model/contract-uri.ts'
 import { MAX_SUBSCRIPTIONS } from '../mcp/caller.ts'
 import type { Subscriptions } from '../mcp/caller.ts'
 import { updateOf } from '../mcp/hub.ts'
-import type { Hub, Subscriber } from '../mcp/hub.ts'
+import type { Hub, ListPart, Subscriber } from '../mcp/hub.ts'
 import { noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
 import type { EventStream } from './event-stream.ts'
 import type { Past } from './past.ts'
@@ -27,12 +28,14 @@ export class Session implements Subscriber, Subscriptions {
   readonly #subscribed = new Map<string, string>()
   /** What happened while no stream was open: told when one is. No longer than the list of subscriptions. */
   readonly #missed = new Set<string>()
-  #hasMissedList = false
+  readonly #missedLists = new Set<ListPart>()
   /** What was served when it was last told, in an earlier life of the server. What it missed since is not looked up yet. */
   #since: Mark | undefined
   /** As the log has it: what was served before the first thing that it missed. */
   #told: Mark | undefined
   #stream: EventStream | undefined
+  /** Whether the token that the stream was opened with does. One principal can come with more than one. */
+  #opensContract = true
   #isKept = false
   #isOver = false
   #writing: Promise<void> | undefined
@@ -78,8 +81,9 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   /** From here on messages go to this stream. A session has one at a time. */
-  listenOn(stream: EventStream): void {
+  listenOn(stream: EventStream, opensContract = true): void {
     this.#stream = stream
+    this.#opensContract = opensContract
     stream.onClose(() => {
       if (this.#stream !== stream) return
       this.#stream = undefined
@@ -108,13 +112,13 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   updated(uri: string, message: string): void {
-    if (this.#isReached) this.#stream?.send(message)
-    else this.#missed.add(uri)
+    if (!this.#isReached) this.#missed.add(uri)
+    else if (this.#mayHear(uri)) this.#stream?.send(message)
   }
 
-  listChanged(): void {
-    if (this.#isReached) this.#stream?.send(LIST_CHANGED)
-    else this.#hasMissedList = true
+  listChanged(part: ListPart): void {
+    if (!this.#isReached) this.#missedLists.add(part)
+    else if (part === 'skills' || this.#opensContract) this.#stream?.send(LIST_CHANGED)
   }
 
   end(): void {
@@ -166,7 +170,7 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   get #isUpToDate(): boolean {
-    const isToBeTold = this.#since !== undefined || this.#missed.size > 0 || this.#hasMissedList
+    const isToBeTold = this.#since !== undefined || this.#missed.size > 0 || this.#missedLists.size > 0
     return !isToBeTold && (this.#stream?.isClear ?? true)
   }
 
@@ -178,20 +182,26 @@ export class Session implements Subscriber, Subscriptions {
     for (const [asked, canonical] of this.#subscribed) {
       if (events === undefined || events.updated.has(canonical)) this.#missed.add(asked)
     }
-    if (events === undefined || events.listChanged) this.#hasMissedList = true
+    if (events === undefined || events.listChanged) this.#missedLists.add('skills')
+    if (events?.contractListChanged === true) this.#missedLists.add('contract')
     this.#catchUp(stream)
   }
 
   #catchUp(stream: EventStream): void {
-    for (const asked of this.#missed) stream.send(updateOf(asked))
-    if (this.#hasMissedList) stream.send(LIST_CHANGED)
+    for (const asked of this.#missed) if (this.#mayHear(asked)) stream.send(updateOf(asked))
+    const isListChanged = this.#missedLists.has('skills') || (this.#opensContract && this.#missedLists.has('contract'))
+    if (isListChanged) stream.send(LIST_CHANGED)
     this.#missed.clear()
-    this.#hasMissedList = false
+    this.#missedLists.clear()
     this.logCaughtUp()
   }
 
+  #mayHear(asked: string): boolean {
+    return this.#opensContract || !isContractUri(asked)
+  }
+
   #miss(json: string): void {
-    if (json === LIST_CHANGED) this.#hasMissedList = true
+    if (json === LIST_CHANGED) this.#missedLists.add('skills')
     else if (this.#subscribed.has(uriOf(json))) this.#missed.add(uriOf(json))
   }
 

@@ -1,6 +1,9 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { uriOf } from '../../sync/model/skill-uri.ts'
 import type { Registry } from '../registry.ts'
+import { contractTemplates, isSpelledAs } from './contract-templates.ts'
+import { formsFor } from './forms.ts'
+import type { Forms } from './forms.ts'
 import type { Surface } from './methods.ts'
 import type { Params } from './params.ts'
 import { invalidParams } from './rpc-error.ts'
@@ -11,19 +14,19 @@ import type { SkillSpace } from './skill-space.ts'
 const MAX_VALUES = 100
 
 /** `completion/complete` for the variables of resource templates: values that lead to something that is listed. */
-export function templateCompletion(registry: Registry, spaces: readonly SkillSpace[]): Surface {
+export function templateCompletion(registry: Registry, forms: Forms): Surface {
   return {
     capabilities: { completions: {} },
     methods: (known) => ({
       ...known,
-      'completion/complete': (params) => complete(registry.catalog, spaces, params),
+      'completion/complete': (params, { principal }) => complete(registry.catalog, formsFor(principal, forms), params),
     }),
   }
 }
 
-function complete(catalog: Catalog, spaces: readonly SkillSpace[], params: Params): object {
+function complete(catalog: Catalog, forms: Forms, params: Params): object {
   const { template, name, begin, given } = questionOf(params)
-  const variables = variablesOfTemplate(catalog, spaces, template)
+  const variables = variablesOfTemplate(catalog, forms, template)
   const valuesOf = variables.get(name)
   if (valuesOf === undefined) {
     const known = [...variables.keys()].join(', ')
@@ -39,23 +42,21 @@ type ValuesOf = (given: ReadonlyMap<string, string>) => Iterable<string>
 
 function variablesOfTemplate(
   catalog: Catalog,
-  spaces: readonly SkillSpace[],
+  { spaces, contract }: Forms,
   template: string,
 ): ReadonlyMap<string, ValuesOf> {
   const space = spaces.find((candidate) => candidate.template === template)
   if (space !== undefined) {
     return new Map(variablesOf(space).map((name) => [name, (given) => skillValues(catalog, space, name, given)]))
   }
+  const ofContract = contract ? contractTemplates(catalog) : []
+  const found = ofContract.find((candidate) => isSpelledAs(candidate.listed.uriTemplate, template))
+  if (found !== undefined) return found.variables
   const source = catalog.snapshots
     .map((snapshot) => uriOf(snapshot.source, ''))
-    .find((root) => isFilesOf(root, template))
+    .find((root) => isSpelledAs(`${root}/{+path}`, template))
   if (source === undefined) throw invalidParams(`There is no resource template ${JSON.stringify(template)}`)
   return new Map([['path', () => filePaths(catalog, source)]])
-}
-
-/** FastMCP writes `{path*}` for what RFC 6570 writes `{+path}`. */
-function isFilesOf(root: string, template: string): boolean {
-  return template === `${root}/{+path}` || template === `${root}/{path*}`
 }
 
 function* skillValues(

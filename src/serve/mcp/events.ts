@@ -2,16 +2,20 @@ import { diff } from '../../sync/model/changes.ts'
 import type { Changes } from '../../sync/model/changes.ts'
 import { folderUrisAbove } from '../../sync/model/skill-uri.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { contractChanges, isContractListChanged } from './contract-changes.ts'
 import type { Forms } from './forms.ts'
 import type { Serving } from './methods.ts'
-import { listedResources, saySame } from './resource-list.ts'
+import { listedOfSkills, saySame } from './resource-list.ts'
 import { syntheticChanges } from './synthetic-changes.ts'
 
 /** What subscribers may want to hear of one change of the catalog. */
 export interface Events {
   /** Canonical URIs: files that came, went or changed, and every folder above one. Each once. */
   readonly updated: ReadonlySet<string>
+  /** As everybody sees the list. */
   readonly listChanged: boolean
+  /** What only those see of it who are shown the `resource://` family. */
+  readonly contractListChanged: boolean
 }
 
 /** What notifications are made from. */
@@ -26,18 +30,23 @@ export function listenForEvents({ registry, forms }: Telling, tell: (events: Eve
 export function eventsBetween(before: Catalog, after: Catalog, forms: Forms, changes = diff(before, after)): Events {
   const { updated, listChanged } = eventsOf(changes)
   const made = syntheticChanges({ before, after, changes }, forms)
-  return { updated: new Set([...updated, ...made]), listChanged: isListChanged(listChanged, before, after, forms) }
+  const ofContract = contractChanges(before, after, forms)
+  return {
+    updated: new Set([...updated, ...made, ...ofContract]),
+    listChanged: isListChanged(listChanged, before, after, forms),
+    contractListChanged: isContractListChanged(before, after, forms),
+  }
 }
 
 /** `changes` knows of the documents of skills alone. */
 function isListChanged(ofDocuments: boolean, before: Catalog, after: Catalog, forms: Forms): boolean {
   const { list, synthetic } = forms.resources
   if (ofDocuments || (list === 'skills' && synthetic === 'hide')) return ofDocuments
-  return !saySame(listedResources(before, forms), listedResources(after, forms))
+  return !saySame(listedOfSkills(before, forms), listedOfSkills(after, forms))
 }
 
 /** A folder counts as updated when anything below it is: that is what a subscriber to a skill's root waits for. */
-export function eventsOf(changes: Changes): Events {
+export function eventsOf(changes: Changes): Omit<Events, 'contractListChanged'> {
   const updated = new Set<string>()
   for (const uris of [changes.added, changes.removed, changes.changed]) {
     for (const uri of uris) {

@@ -1,3 +1,4 @@
+import type { Principal } from '../principal.ts'
 import type { Archives } from './archive.ts'
 import type { IndexDocument } from './index-document.ts'
 import type { SkillSpace } from './skill-space.ts'
@@ -15,6 +16,18 @@ export interface Forms {
   readonly contract: boolean
   /** What `resources/list` holds. */
   readonly resources: ResourceListing
+}
+
+/** The forms as one caller may have them. */
+export function formsFor(principal: Principal | undefined, forms: Forms): Forms {
+  if (!forms.contract || opensContract(principal)) return forms
+  // A cursor must not lead from a list with the family into one without it.
+  return { ...forms, contract: false, digest: `${forms.digest} without contract` }
+}
+
+/** Whether the `resource://` family is for this caller: for all others there is none. */
+export function opensContract(principal: Principal | undefined): boolean {
+  return principal === undefined || principal.scopes.has('contract')
 }
 
 export interface ResourceListing {

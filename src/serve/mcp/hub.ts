@@ -4,8 +4,11 @@ import type { Events } from './events.ts'
 export interface Subscriber {
   /** `uri` as this subscriber wrote it, and the notification that says so: one text for all who wrote it alike. */
   updated(uri: string, message: string): void
-  listChanged(): void
+  /** `contract`: only what those see of the list who are shown the `resource://` family. */
+  listChanged(part: ListPart): void
 }
+
+export type ListPart = 'skills' | 'contract'
 
 /** Who wants to hear of what. A change costs as much as it has subscribers, not as much as there are. */
 export class Hub {
@@ -55,8 +58,14 @@ export class Hub {
       const subscribers = this.#byUri.get(uri)
       if (subscribers !== undefined) tellAll(subscribers)
     }
-    if (events.listChanged) for (const subscriber of this.#forLists) subscriber.listChanged()
+    const part = listPartOf(events)
+    if (part !== undefined) for (const subscriber of this.#forLists) subscriber.listChanged(part)
   }
+}
+
+function listPartOf({ listChanged, contractListChanged }: Events): ListPart | undefined {
+  if (listChanged) return 'skills'
+  return contractListChanged ? 'contract' : undefined
 }
 
 /** What all clients together may subscribe to: most of a million URIs of usual length. */

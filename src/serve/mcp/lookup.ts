@@ -1,5 +1,7 @@
 import type { Catalog, CatalogFile, CatalogSkill, FolderChild } from '../../sync/model/catalog.ts'
 import { readSkillUri } from '../../sync/model/skill-uri.ts'
+import { contractAt } from './contract.ts'
+import type { FoundOfContract } from './contract.ts'
 import type { Forms } from './forms.ts'
 import { syntheticAt } from './synthetic.ts'
 import type { Synthetic } from './synthetic.ts'
@@ -21,12 +23,16 @@ export function lookup(catalog: Catalog, raw: string): Found {
   return { kind: 'nothing', why: whyWithheld(catalog, uri.canonical) ?? 'nothing of that URI is served' }
 }
 
-/** What can be read and subscribed to: what is in the catalog and, where nothing of it has the URI, what is made out of it. */
-export function lookupResource(
-  catalog: Catalog,
-  forms: Forms,
-  raw: string,
-): Found | { readonly kind: 'synthetic'; readonly uri: string; readonly synthetic: Synthetic } {
+/** What of everything that can be read and subscribed to a URI stands for. */
+export type FoundResource =
+  | Found
+  | { readonly kind: 'synthetic'; readonly uri: string; readonly synthetic: Synthetic }
+  | FoundOfContract
+
+/** What is in the catalog and, where nothing of it has the URI, what is made out of it. */
+export function lookupResource(catalog: Catalog, forms: Forms, raw: string): FoundResource {
+  const ofContract = forms.contract ? contractAt(catalog, raw) : undefined
+  if (ofContract !== undefined) return ofContract
   const found = lookup(catalog, raw)
   const uri = found.kind === 'nothing' ? readSkillUri(raw) : undefined
   if (uri?.ok !== true || uri.trailingSlash) return found
@@ -39,7 +45,7 @@ export function servedAmong(catalog: Catalog, forms: Forms, uris: readonly strin
   const served = new Map<string, string>()
   for (const raw of uris) {
     const found = lookupResource(catalog, forms, raw)
-    if (found.kind !== 'nothing') served.set(raw, found.uri)
+    if ('uri' in found) served.set(raw, found.uri)
   }
   return served
 }

@@ -56,7 +56,7 @@ function skillMethodsOf({ registry, read, pages, forms }: Serving) {
     'skills/get': (params) => getSkill(registry.catalog, params),
     'resources/directory/read': (params) => readDirectory(registry.catalog, params, pages),
     'resources/list': (params) => listResources(registry.catalog, forms, params['cursor'], pages),
-    'resources/templates/list': (params) => listTemplates(registry.catalog, forms.spaces, params['cursor']),
+    'resources/templates/list': (params) => listTemplates(registry.catalog, forms, params['cursor']),
     'resources/read': (params, caller) => readResource(registry.catalog, requiredUri(params), caller, { forms, read }),
     'resources/subscribe': (params, caller) => subscribe(registry.catalog, forms, requiredUri(params), caller),
     'resources/unsubscribe': (params, caller) => unsubscribe(requiredUri(params), caller),

@@ -1,13 +1,23 @@
 import type { Catalog, CatalogFile } from '../../sync/model/catalog.ts'
+import type { ContractResource } from './contract.ts'
+import { listedOfContract } from './contract-list.ts'
 import type { Forms } from './forms.ts'
 import { INDEX_URI, syntheticsOf } from './synthetic.ts'
 import type { Synthetic } from './synthetic.ts'
 
 /** One resource of `resources/list`. */
-export type Listed = CatalogFile | Synthetic
+export type Listed = OfSkills | ContractResource
 
-/** Everything that `resources/list` holds, each once: of the listed skills the documents or all files, and what is made by us. */
-export function listedResources(catalog: Catalog, { resources, ...forms }: Forms): Listed[] {
+/** Those at `skill://`. */
+type OfSkills = CatalogFile | Synthetic
+
+/** Everything that `resources/list` holds, each once. */
+export function listedResources(catalog: Catalog, forms: Forms): Listed[] {
+  return [...listedOfSkills(catalog, forms), ...listedOfContract(catalog, forms)]
+}
+
+/** Of the listed skills the documents or all files, and what is made by us. */
+export function listedOfSkills(catalog: Catalog, { resources, ...forms }: Forms): OfSkills[] {
   const files = resources.list === 'skills' ? documentsOf(catalog) : filesOf(catalog)
   if (resources.synthetic === 'hide') return files
   const index: Synthetic[] = forms.index === undefined ? [] : [{ kind: 'index', uri: INDEX_URI }]
@@ -15,7 +25,7 @@ export function listedResources(catalog: Catalog, { resources, ...forms }: Forms
 }
 
 /** Whether two lists say the same of the same resources. Of what is made by us they say nothing that can change. */
-export function saySame(before: readonly Listed[], after: readonly Listed[]): boolean {
+export function saySame(before: readonly OfSkills[], after: readonly OfSkills[]): boolean {
   if (before.length !== after.length) return false
   return before.every((resource, index) => {
     const other = after[index]
@@ -23,7 +33,7 @@ export function saySame(before: readonly Listed[], after: readonly Listed[]): bo
   })
 }
 
-function saidOf(resource: Listed): string {
+function saidOf(resource: OfSkills): string {
   if ('kind' in resource) return resource.uri
   const { uri, file, documents } = resource
   return JSON.stringify([uri, file.size, documents?.name, documents?.description])

@@ -1,17 +1,21 @@
 import type { Catalog, CatalogFile, FolderChild } from '../../sync/model/catalog.ts'
 import { uriOf } from '../../sync/model/skill-uri.ts'
 import { contentOf } from '../content.ts'
-import type { ReadFile } from '../content.ts'
+import type { Content, ReadFile } from '../content.ts'
 import { mimeTypeOf } from '../mime.ts'
 import type { Caller } from './caller.ts'
+import { mimeTypeOfContract } from './contract.ts'
+import { describeContract } from './contract-list.ts'
+import { contractTemplates } from './contract-templates.ts'
+import { contentOfContract } from './contract-text.ts'
 import type { Forms } from './forms.ts'
 import { lookupResource } from './lookup.ts'
+import type { FoundResource } from './lookup.ts'
 import { pageOf } from './page.ts'
 import type { PageLimits } from './page.ts'
 import { listedResources } from './resource-list.ts'
 import type { Listed } from './resource-list.ts'
 import { INTERNAL_ERROR, RpcError, invalidParams, resourceNotFound } from './rpc-error.ts'
-import type { SkillSpace } from './skill-space.ts'
 import { contentOfSynthetic, describeSynthetic, mimeTypeOfSynthetic } from './synthetic.ts'
 
 /** What the lists say of a file. The SKILL.md of a skill carries the skill's own name and description (SEP-2640). */
@@ -45,16 +49,24 @@ export function listResources(catalog: Catalog, forms: Forms, cursor: unknown, l
 }
 
 function describe(resource: Listed): object {
-  return 'kind' in resource ? describeSynthetic(resource) : describeFile(resource)
+  if (!('kind' in resource)) return describeFile(resource)
+  switch (resource.kind) {
+    case 'index':
+    case 'manifest':
+    case 'archive':
+      return describeSynthetic(resource)
+    default:
+      return describeContract(resource)
+  }
 }
 
 function sizeOfListed(resource: Listed): number {
-  const description = 'kind' in resource ? undefined : resource.documents?.description
-  return resource.uri.length + Buffer.byteLength(description ?? '') + 200
+  if ('kind' in resource) return Buffer.byteLength(JSON.stringify(describe(resource)))
+  return resource.uri.length + Buffer.byteLength(resource.documents?.description ?? '') + 200
 }
 
-/** `resources/templates/list`: any file of a source, by its path, and the spaces that the operator made. */
-export function listTemplates(catalog: Catalog, spaces: readonly SkillSpace[], cursor: unknown): object {
+/** `resources/templates/list`: any file of a source, by its path, the spaces that the operator made, and the `resource://` family. */
+export function listTemplates(catalog: Catalog, { spaces, contract }: Forms, cursor: unknown): object {
   if (cursor !== undefined) throw invalidParams('The cursor is not one of this listing')
   const ofSources = catalog.snapshots.map(({ source }) => ({
     uriTemplate: `${uriOf(source, '')}/{+path}`,
@@ -67,7 +79,8 @@ export function listTemplates(catalog: Catalog, spaces: readonly SkillSpace[], c
     description: 'A skill, by the parts of its path',
     mimeType: 'text/markdown',
   }))
-  return { resourceTemplates: [...ofSources, ...ofSpaces] }
+  const ofContract = contract ? contractTemplates(catalog) : []
+  return { resourceTemplates: [...ofSources, ...ofSpaces, ...ofContract.map(({ listed }) => listed)] }
 }
 
 /** `resources/read`: the bytes of one file, exactly. Reading means nothing more: no skill is activated by it. */
@@ -77,27 +90,57 @@ export async function readResource(
   caller: Caller,
   making: { readonly forms: Forms; readonly read: ReadFile },
 ): Promise<object> {
-  const found = lookupResource(catalog, making.forms, uri)
+  const found = served(lookupResource(catalog, making.forms, uri), uri, caller)
   if (found.kind === 'folder')
     throw resourceNotFound(caller.era, uri, 'it names a folder; read it with resources/directory/read')
-  if (found.kind === 'nothing') throw resourceNotFound(caller.era, uri, found.why)
-  const { mimeType, content } =
-    found.kind === 'file'
-      ? { ...describeFile(found.file), content: await contentOf(found.file, making.read) }
-      : {
-          mimeType: mimeTypeOfSynthetic(found.synthetic),
-          content: await contentOfSynthetic(found.synthetic, uri, catalog, making),
-        }
+  const { mimeType, content } = await contentFound(found, uri, catalog, making)
   if (content === undefined) {
     throw new RpcError(INTERNAL_ERROR, 'The stored content is damaged; try again later', { uri })
   }
   return { contents: [{ uri, mimeType, ...content }] }
 }
 
+/** What was found, if it is served: whoever asked for anything else is told why there is nothing. */
+function served(found: FoundResource, uri: string, { era }: Caller): Served {
+  if (found.kind === 'nothing') throw resourceNotFound(era, uri, found.why)
+  // Without the URI among the data: with it, the 2025 era would hear of an unknown resource.
+  if (found.kind === 'refused') throw invalidParams(`Cannot read it: ${found.why}`, candidatesOf(found))
+  return found
+}
+
+type Served = Exclude<FoundResource, { readonly kind: 'nothing' | 'refused' }>
+
+function candidatesOf({ candidates }: { readonly candidates?: readonly string[] }): object | undefined {
+  return candidates && { candidates }
+}
+
+async function contentFound(
+  found: Exclude<Served, { readonly kind: 'folder' }>,
+  asked: string,
+  catalog: Catalog,
+  making: { readonly forms: Forms; readonly read: ReadFile },
+): Promise<{ readonly mimeType: string; readonly content: Content | undefined }> {
+  switch (found.kind) {
+    case 'file':
+      return { mimeType: describeFile(found.file).mimeType, content: await contentOf(found.file, making.read) }
+    case 'synthetic':
+      return {
+        mimeType: mimeTypeOfSynthetic(found.synthetic),
+        content: await contentOfSynthetic(found.synthetic, asked, catalog, making),
+      }
+    case 'contract':
+      return {
+        mimeType: mimeTypeOfContract(found.resource),
+        content: await contentOfContract(found.resource, catalog, making.read),
+      }
+    default:
+      return found satisfies never
+  }
+}
+
 /** `resources/subscribe`, 2025 era. A folder may be subscribed to: it is told of what changes anywhere below. */
 export function subscribe(catalog: Catalog, forms: Forms, uri: string, caller: Caller): object {
-  const found = lookupResource(catalog, forms, uri)
-  if (found.kind === 'nothing') throw resourceNotFound(caller.era, uri, found.why)
+  const found = served(lookupResource(catalog, forms, uri), uri, caller)
   subscriptionsOf(caller).subscribe(uri, found.uri)
   return {}
 }

@@ -1,6 +1,7 @@
 import type { Principal, Scope } from '../principal.ts'
 import type { Caller, Era } from './caller.ts'
 import { buildServer } from './core.ts'
+import { formsFor } from './forms.ts'
 import type { Serving } from './methods.ts'
 import { multiplexerFor } from './multiplexer.ts'
 import type { Multiplexer, Response } from './multiplexer.ts'
@@ -10,7 +11,7 @@ import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 export type Core = Pick<Multiplexer, 'serve'>
 
 /**
- * One core for each set of surfaces that callers can have: what a caller's token does not open is neither declared nor
+ * One core for each set of surfaces and forms that callers can have: what a caller's token does not open is neither declared nor
  * known to it, and a server of the SDK declares one thing to all. There are as many as sets of scopes in use, made when the
  * first caller of a set comes.
  */
@@ -23,7 +24,8 @@ export class ScopedCore implements Core {
   constructor(serving: Serving, era: Era) {
     this.#serving = serving
     this.#era = era
-    this.#scopes = [...new Set((serving.surfaces ?? []).flatMap(({ scope }) => scope ?? []))]
+    const scopes = (serving.surfaces ?? []).flatMap(({ scope }) => scope ?? [])
+    this.#scopes = [...new Set<Scope>([...scopes, 'contract'])]
   }
 
   async serve(request: JSONRPCRequest, caller: Caller, signal: AbortSignal): Promise<Response> {
@@ -45,9 +47,11 @@ export class ScopedCore implements Core {
 const EVERYBODY = '*'
 
 /** What depends on who asks is nothing to be kept for others. */
-function servingFor({ scopes }: Principal, serving: Serving): Serving {
+function servingFor(principal: Principal, serving: Serving): Serving {
+  const { scopes } = principal
   const surfaces = (serving.surfaces ?? []).filter(({ scope }) => scope === undefined || scopes.has(scope))
-  return { ...serving, surfaces, cache: { ...serving.cache, cacheScope: 'private' } }
+  const forms = formsFor(principal, serving.forms)
+  return { ...serving, forms, surfaces, cache: { ...serving.cache, cacheScope: 'private' } }
 }
 
 async function coreOf(serving: Serving, era: Era): Promise<Multiplexer> {

@@ -52,7 +52,7 @@ function connectionServer(serving: Serving, era: Era, transport: EraTransport, w
 function tell(server: Server, events: Events): void {
   const ignore = (): void => {}
   for (const uri of events.updated) void server.sendResourceUpdated({ uri }).catch(ignore)
-  if (events.listChanged) void server.sendResourceListChanged().catch(ignore)
+  if (events.listChanged || events.contractListChanged) void server.sendResourceListChanged().catch(ignore)
 }
 
 /** What the client subscribed or listens to. Which listen request a URI is for, the SDK's own entry knows. */

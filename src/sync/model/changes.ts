@@ -7,9 +7,17 @@ export interface Changes {
   readonly changed: ReadonlySet<string>
   /** The set of listed resources, or what a list says of one of them, is another. */
   readonly list: boolean
+  /** Nothing of that is so, and yet what `resource://` shows may be another: the docs, or the contract of a skill. */
+  readonly contract: boolean
 }
 
-export const NO_CHANGES: Changes = { added: new Set(), removed: new Set(), changed: new Set(), list: false }
+export const NO_CHANGES: Changes = {
+  added: new Set(),
+  removed: new Set(),
+  changed: new Set(),
+  list: false,
+  contract: false,
+}
 
 /** Compares two catalogs by what a client can read. A commit that changed no such byte is no change. */
 export function diff(before: Catalog, after: Catalog): Changes {
@@ -24,11 +32,13 @@ export function diff(before: Catalog, after: Catalog): Changes {
     else if (current === undefined) removed.add(uri)
     else if (!isSameFile(old, current)) changed.add(uri)
   }
-  return { added, removed, changed, list: !isSameList(before.listed, after.listed) }
+  const list = !isSameList(before.listed, after.listed)
+  const isAsBefore = added.size + removed.size + changed.size === 0 && !list
+  return { added, removed, changed, list, contract: isAsBefore && !isSameContract(before, after) }
 }
 
 export function isEmpty(changes: Changes): boolean {
-  return changes.added.size + changes.removed.size + changes.changed.size === 0 && !changes.list
+  return changes.added.size + changes.removed.size + changes.changed.size === 0 && !changes.list && !changes.contract
 }
 
 /** The files of every skill that is not as it was; those of all others are as they were. */
@@ -53,6 +63,23 @@ function isSameSkill(a: CatalogSkill, b: CatalogSkill | undefined): boolean {
 
 function isSameFile(a: CatalogFile, b: CatalogFile): boolean {
   return a.file.sha256 === b.file.sha256 && a.file.size === b.file.size && a.file.executable === b.file.executable
+}
+
+/** A rule can have a skill keep the contract of which no byte changed. */
+function isSameContract(before: Catalog, after: Catalog): boolean {
+  const [had, has] = [before, after].map(({ snapshots }) => snapshots.map(({ docs }) => docs?.digest ?? ''))
+  if (JSON.stringify(had) !== JSON.stringify(has)) return false
+  const [was, is] = [keepersIn(before), keepersIn(after)]
+  return was.length === is.length && was.every((skill, index) => isKeptAlike(skill, is[index]))
+}
+
+function keepersIn({ skills }: Catalog): CatalogSkill[] {
+  return [...skills.values()].filter(({ skill }) => skill.contract !== undefined)
+}
+
+function isKeptAlike(a: CatalogSkill, b: CatalogSkill | undefined): boolean {
+  if (b === undefined || a.uri !== b.uri || a.skill.standing !== b.skill.standing) return false
+  return a.skill.contract === b.skill.contract || JSON.stringify(a.skill.contract) === JSON.stringify(b.skill.contract)
 }
 
 function isSameList(before: readonly CatalogSkill[], after: readonly CatalogSkill[]): boolean {

@@ -18,13 +18,13 @@ const MAX_LENGTH = 8192
 export function readSkillUri(raw: string): SkillUri {
   if (raw.length > MAX_LENGTH) return refused(`it is longer than ${MAX_LENGTH} characters`)
   if (!raw.startsWith(SCHEME)) return refused('its scheme is not "skill"')
-  if (FORBIDDEN.test(raw)) return refused('it holds a query, a fragment, a backslash or a control character')
+  if (holdsForbidden(raw)) return refused('it holds a query, a fragment, a backslash or a control character')
   const trailingSlash = raw.endsWith('/')
   const segments = raw.slice(SCHEME.length, trailingSlash ? -1 : undefined).split('/')
   if (/[@:[\]]/.test(segments[0] ?? '')) return refused('it names a user, a port or an address in place of a source')
   const decoded: string[] = []
   for (const segment of segments) {
-    const plain = decodeSegment(segment)
+    const plain = decodedSegment(segment)
     if (plain === undefined) return refused(`the segment "${segment}" cannot name a file`)
     decoded.push(plain)
   }
@@ -55,7 +55,13 @@ export function* folderUrisAbove(uri: string): Generator<string> {
 // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
 const FORBIDDEN = /[?#\\\u0000-\u001f\u007f]/
 
-function decodeSegment(segment: string): string | undefined {
+/** Whether a URI, or a part of one, holds what none of ours does as it stands: a query, a fragment, a backslash, a control character. */
+export function holdsForbidden(raw: string): boolean {
+  return FORBIDDEN.test(raw)
+}
+
+/** What one segment stands for, decoded once. Undefined where that can name nothing, or would be another segment yet. */
+export function decodedSegment(segment: string): string | undefined {
   const plain = decoded(segment)
   if (plain === undefined || plain === '' || plain === '.' || plain === '..') return undefined
   return /[/\\\0]/.test(plain) ? undefined : plain

@@ -125,10 +125,10 @@ test('what a session was not sent when its stream was dropped is sent on its nex
   session.listenOn(dropped.stream)
   await fill(dropped)
 
-  hub.tell({ updated: new Set(['skill://fx/alpha']), listChanged: false })
+  hub.tell({ updated: new Set(['skill://fx/alpha']), listChanged: false, contractListChanged: false })
   const gone = once(dropped.response, 'close')
   dropped.response.destroy()
-  hub.tell({ updated: new Set(['skill://fx/alpha']), listChanged: true })
+  hub.tell({ updated: new Set(['skill://fx/alpha']), listChanged: true, contractListChanged: false })
   await gone
   session.listenOn(next.stream)
   session.end()

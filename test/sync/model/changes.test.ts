@@ -102,8 +102,11 @@ test('a skill that leaves the lists and stays readable changes the list alone', 
   expect(plain(diff(before, after))).toEqual({ added: [], removed: [], changed: [], list: true })
 })
 
-function plain({ list, ...sets }: Changes): Record<string, unknown> {
-  const named = Object.entries(sets).map(([kind, uris]) => [kind, [...uris].map((uri) => uri.slice(13)).toSorted()])
+function plain({ list, added, removed, changed }: Changes): Record<string, unknown> {
+  const named = Object.entries({ added, removed, changed }).map(([kind, uris]) => [
+    kind,
+    [...uris].map((uri) => uri.slice(13)).toSorted(),
+  ])
   return { ...Object.fromEntries(named), list }
 }
 

@@ -1,0 +1,67 @@
+import type { Catalog } from '../../sync/model/catalog.ts'
+import type { ContractSkill } from '../../sync/model/contract-skills.ts'
+import { contractUri } from '../../sync/model/contract-uri.ts'
+import { contentIn } from '../content.ts'
+import type { Content, ReadFile } from '../content.ts'
+import { contractFamily } from './contract.ts'
+import type { ContractResource } from './contract.ts'
+
+/** What a read of it gives. Undefined where the stored bytes are not those that are listed: they never leave. */
+export async function contentOfContract(
+  resource: ContractResource,
+  catalog: Catalog,
+  read: ReadFile,
+): Promise<Content | undefined> {
+  switch (resource.kind) {
+    case 'contract-index':
+      return { text: indexText(catalog) }
+    case 'contract-record':
+      return { text: recordText(resource.of, catalog) }
+    case 'contract-document':
+    case 'contract-reference':
+      return contentIn(resource.file.skill, resource.file.file, read)
+    case 'doc':
+      return contentIn(resource.docs, resource.file, read)
+    default:
+      return resource satisfies never
+  }
+}
+
+/** `resource://catalog/skills_index`: what a client chooses a skill by. */
+export function indexText(catalog: Catalog): string {
+  return JSON.stringify(contractFamily(catalog).listed.map((of) => Object.assign(summaryOf(of), placesOf(of))))
+}
+
+/** `resource://catalog/skills/{skill_id}`: what is known of it, and where the rest is. */
+export function recordText(of: ContractSkill, catalog: Catalog): string {
+  const { skill, contract } = of
+  const missing = missingOf(of, catalog)
+  const references = contract.references.map(({ id, path, mimeType, title }) => {
+    const uri = contractUri({ kind: 'reference', skillId: contract.id, refId: id })
+    return { id, ...(title !== undefined && { title }), uri, mime_type: mimeType, path }
+  })
+  return JSON.stringify({
+    ...summaryOf(of),
+    depends_on: contract.dependsOn,
+    ...(missing.length > 0 && { missing }),
+    ...placesOf(of),
+    references,
+    source: skill.source,
+    skill_uri: skill.uri,
+  })
+}
+
+/** What of its dependencies nothing is served for: there is no such skill, or more than one. */
+export function missingOf({ contract }: ContractSkill, catalog: Catalog): readonly string[] {
+  const { byId } = contractFamily(catalog).skills
+  return contract.dependsOn.filter((id) => !byId.has(id))
+}
+
+function summaryOf({ skill, contract }: ContractSkill): object {
+  const { id, version, tags, capabilities } = contract
+  return { id, name: skill.name, description: skill.description, version, tags, capabilities }
+}
+
+function placesOf({ contract }: ContractSkill): object {
+  return { document_uri: contractUri({ kind: 'document', skillId: contract.id }) }
+}

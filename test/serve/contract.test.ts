@@ -1,0 +1,331 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { announcedBytes } from '../../src/serve/http/announced.ts'
+import { Registry } from '../../src/serve/registry.ts'
+import { eventsBetween, listenForEvents } from '../../src/serve/mcp/events.ts'
+import type { Events } from '../../src/serve/mcp/events.ts'
+import { formsFor } from '../../src/serve/mcp/forms.ts'
+import type { Forms } from '../../src/serve/mcp/forms.ts'
+import { servedAmong } from '../../src/serve/mcp/lookup.ts'
+import { listResources, listTemplates, readResource } from '../../src/serve/mcp/resources.ts'
+import { RpcError } from '../../src/serve/mcp/rpc-error.ts'
+import type { Catalog } from '../../src/sync/model/catalog.ts'
+import type { Scope } from '../../src/serve/principal.ts'
+import { catalogOfWorld, readWorld } from '../support/contract-world.ts'
+import type { SkillWorld, World } from '../support/contract-world.ts'
+import { formsOf } from '../support/forms.ts'
+
+const INDEX = 'resource://catalog/skills_index'
+const FORMS = formsOf()
+
+describe('an id that two skills have', () => {
+  const one = { path: 'a/tidy', id: 'tidy', references: { rules: { text: 'one' } } }
+  const other = { path: 'b/tidy', id: 'tidy', references: { rules: { text: 'other' } } }
+  const alone = { path: 'fine', id: 'fine', dependsOn: ['tidy'] }
+
+  test.each<[string, World]>([
+    ['of one source', { team: { skills: [one, other, alone] } }],
+    ['of two sources', { team: { skills: [alone, one] }, more: { skills: [{ ...other, path: 'b/tidy' }] } }],
+    ['of which one is unlisted', { team: { skills: [one, alone, { ...other, standing: 'unlisted' }] } }],
+  ])('leads to neither of them, and both are named (%s)', async (_, world) => {
+    const catalog = catalogOfWorld(world)
+    const uris = [...catalog.skills.keys()].filter((uri) => uri.includes('tidy')).toSorted()
+
+    for (const uri of [
+      'resource://catalog/skills/tidy',
+      'resource://skills/tidy/document',
+      'resource://skills/tidy/references/rules',
+    ]) {
+      const refused = await refusalOf(catalog, uri)
+      expect(refused).toMatchObject({ code: -32602, data: { candidates: uris } })
+      for (const clashing of uris) expect(refused.message).toContain(clashing)
+      expect([...servedAmong(catalog, FORMS, [uri])]).toEqual([])
+    }
+    expect(await idsIn(catalog)).toEqual(['fine'])
+    expect(JSON.parse(await textOf(catalog, 'resource://catalog/skills/fine')).missing).toEqual(['tidy'])
+    expect(urisListed(catalog, FORMS).filter((uri) => uri.startsWith('resource://') && uri.includes('tidy'))).toEqual(
+      [],
+    )
+    expect(urisListed(catalog, FORMS)).toContain(one.path === 'a/tidy' ? 'skill://team/a/tidy/SKILL.md' : '')
+  })
+
+  test('belongs to the one of them that stays, and to a skill that only shares the name it is nothing', async () => {
+    const clash = catalogOfWorld({ team: { skills: [one, other] } })
+    const left = catalogOfWorld({ team: { skills: [one, { ...other, contract: false }] } })
+
+    const { updated } = eventsBetween(clash, left, FORMS)
+
+    expect(await textOf(left, 'resource://skills/tidy/references/rules')).toBe('one')
+    expect([...updated].filter((uri) => uri.startsWith('resource://')).toSorted()).toEqual([
+      'resource://catalog/skills/tidy',
+      INDEX,
+      'resource://skills/tidy/document',
+      'resource://skills/tidy/references/rules',
+    ])
+  })
+})
+
+test('a skill in no list is answered for by its URIs, and is neither in the index nor in a list', async () => {
+  const hidden: SkillWorld = { path: 'h', id: 'h', standing: 'unlisted', references: { r: { text: 'R' } } }
+  const catalog = catalogOfWorld({ team: { skills: [hidden, { path: 'a', id: 'a' }] } })
+
+  expect(await textOf(catalog, 'resource://skills/h/references/r')).toBe('R')
+  expect(JSON.parse(await textOf(catalog, 'resource://catalog/skills/h')).id).toBe('h')
+  expect(await idsIn(catalog)).toEqual(['a'])
+  expect(urisListed(catalog, FORMS).filter((uri) => /\/h\b/.test(uri))).toEqual([])
+  // Nothing that is listed has a reference.
+  expect(templatesListed(catalog, FORMS)).not.toContain('resource://skills/{skill_id}/references/{ref_id}')
+})
+
+test('a renamed reference has its new id only, and a file that moved has the id that it had', async () => {
+  const skill = (references: SkillWorld['references']) => [{ path: 'a', id: 'a', references: references! }]
+  const before = catalogOfWorld({ team: { skills: skill({ old: { text: 'R', path: 'references/r.md' } }) } })
+  const renamed = catalogOfWorld({ team: { skills: skill({ new: { text: 'R', path: 'references/r.md' } }) } })
+  const moved = catalogOfWorld({ team: { skills: skill({ old: { text: 'R', path: 'references/x/r.md' } }) } })
+
+  expect((await refusalOf(renamed, 'resource://skills/a/references/old')).code).toBe(-32602)
+  expect(await textOf(renamed, 'resource://skills/a/references/new')).toBe('R')
+  expect(await textOf(moved, 'resource://skills/a/references/old')).toBe('R')
+  expect([...eventsBetween(before, moved, FORMS).updated]).not.toContain('resource://skills/a/references/old')
+})
+
+test('bytes that are not those of the list never leave', async () => {
+  const catalog = catalogOfWorld({
+    team: { skills: [{ path: 'a', id: 'a', references: { r: { text: 'R' } } }], docs: { 'd.md': 'D' } },
+  })
+
+  for (const read of [async () => undefined, async () => Buffer.from('x'), async () => Buffer.from('RR')]) {
+    for (const uri of ['resource://skills/a/document', 'resource://skills/a/references/r', 'resource://docs/d.md']) {
+      const reading = readResource(catalog, uri, { era: 'modern' }, { forms: FORMS, read })
+      await expect(reading).rejects.toMatchObject({ code: -32603 })
+    }
+  }
+})
+
+test('an answer counts as large as the file that is asked for, by whichever of its URIs', () => {
+  const catalog = catalogOfWorld({ team: { skills: [{ path: 'a', id: 'a', body: 'x'.repeat(9_999) }] } })
+  const bytesOf = (uri: string, forms = FORMS): number =>
+    announcedBytes(catalog, forms, { method: 'resources/read', params: { uri } })
+
+  const asFile = bytesOf('skill://team/a/SKILL.md')
+
+  expect(asFile).toBeGreaterThan(9_999)
+  expect(bytesOf('resource://skills/a/document')).toBe(asFile)
+  expect(bytesOf('resource://skills/a/document', formsOf({ contract: false }))).toBe(0)
+})
+
+test('an icon that was stored with its fields in another order is the same', () => {
+  const [src, mimeType, sizes] = ['https://example.com/i.png', 'image/png', ['48x48']]
+  const [before, after] = [
+    { src, mimeType, sizes },
+    { sizes, mimeType, src },
+  ].map((icon) => catalogOfWorld({ team: { skills: [{ path: 'a', id: 'a', icons: [icon] }] } }))
+
+  expect(published(before!, after!, FORMS).filter(({ contractListChanged }) => contractListChanged)).toEqual([])
+})
+
+test('a name that no URI may hold is no document, and in no list', () => {
+  const docs = { 'a.md': 'A', 'b\u0007.md': 'B', 'c\\d.md': 'C', 'e.MD': 'E', 'f.txt': 'F', 'g h%20.md': 'G' }
+  const catalog = catalogOfWorld({ team: { docs } })
+
+  expect(urisListed(catalog, formsOf({ resources: { list: 'files' } }))).toEqual([
+    'resource://docs/a.md',
+    'resource://docs/e.MD',
+    'resource://docs/g%20h%2520.md',
+  ])
+  expect(urisListed(catalog, FORMS)).toEqual([])
+})
+
+describe('whatever becomes of the skills and docs of two sources', () => {
+  const law = (check: (before: Catalog, after: Catalog, forms: Forms) => Promise<void>) =>
+    fc.asyncProperty(WORLD, WORLD, ANY_FORMS, async (before, after, forms) =>
+      check(catalogOfWorld(before), catalogOfWorld(after), forms),
+    )
+
+  test('what is told of is exactly what reads otherwise, and the list exactly where it says something else', async () => {
+    const seen = { updated: 0, same: 0, listChanged: 0, contractOnly: 0 }
+    const holds = law(async (before, after, forms) => {
+      const events = published(before, after, forms)
+
+      const [was, is] = await Promise.all([before, after].map((catalog) => repliesOf(catalog, forms)))
+      const changed = [...was!.keys()].filter((uri) => was!.get(uri) !== is!.get(uri))
+      expect(
+        events
+          .flatMap(({ updated }) => [...updated])
+          .filter(isOurs)
+          .toSorted(),
+      ).toEqual(changed.toSorted())
+      const isListed = events.some(({ listChanged, contractListChanged }) => listChanged || contractListChanged)
+      expect(isListed).toBe(listsIn(before, forms) !== listsIn(after, forms))
+      // Whoever is not shown the family is told of a list only where that is another for them.
+      const theirs = formsFor({ id: 'x', scopes: new Set<Scope>(['skills']) }, forms)
+      const isTheirs = listsIn(before, theirs) !== listsIn(after, theirs)
+      expect(events.some(({ listChanged }) => listChanged)).toBe(isTheirs)
+
+      seen.updated += changed.length
+      seen.same += was!.size - changed.length
+      seen.listChanged += isListed ? 1 : 0
+      seen.contractOnly += isListed && !isTheirs ? 1 : 0
+    })
+    await fc.assert(holds, { numRuns: 600 })
+
+    for (const count of Object.values(seen)) expect(count).toBeGreaterThan(10)
+  })
+
+  test('nothing is listed that cannot be read, with the size and the type of the list', async () => {
+    const holds = law(async (_, catalog, forms) => {
+      for (const { uri, size, mimeType } of resourcesOf(catalog, forms).filter(({ uri }) => isOurs(uri))) {
+        const [content] = (await read(catalog, uri, forms)).contents
+        expect([undefined, Buffer.byteLength(content.text)]).toContain(size)
+        expect(content).toMatchObject({ uri, mimeType })
+      }
+    })
+    await fc.assert(holds, { numRuns: 200 })
+  })
+
+  test('whoever is not shown the family is answered as if there were none', async () => {
+    const holds = law(async (_, catalog) => {
+      const without = formsFor({ id: 'x', scopes: new Set<Scope>(['skills', 'tools']) }, FORMS)
+      expect(listsIn(catalog, without)).not.toContain('resource://')
+      for (const uri of URIS) {
+        expect((await refusalOf(catalog, uri, without)).message).toMatch(
+          /^Resource not found: its scheme is not "skill"/,
+        )
+      }
+    })
+    await fc.assert(holds, { numRuns: 100 })
+  })
+})
+
+test('the forms of a caller without the scope have a digest of their own, so that no cursor leads across', () => {
+  const without = formsFor({ id: 'x', scopes: new Set<Scope>(['skills']) }, FORMS)
+  const off = formsOf({ contract: false })
+
+  expect(without.digest).not.toBe(FORMS.digest)
+  expect(formsFor(undefined, FORMS)).toBe(FORMS)
+  expect(formsFor({ id: 'x', scopes: new Set<Scope>(['skills', 'contract']) }, FORMS)).toBe(FORMS)
+  expect(formsFor({ id: 'x', scopes: new Set<Scope>(['skills']) }, off)).toBe(off)
+})
+
+const IDS = ['a', 'b']
+const REFS = ['r', 's']
+const PATHS = ['x.md', 'y/x.md', 'z.txt']
+
+/** Whatever of the family there can be in a world. */
+const URIS = [
+  INDEX,
+  ...IDS.flatMap((id) => [
+    `resource://catalog/skills/${id}`,
+    `resource://skills/${id}/document`,
+    ...REFS.map((ref) => `resource://skills/${id}/references/${ref}`),
+  ]),
+  ...PATHS.map((path) => `resource://docs/${path}`),
+]
+
+function isOurs(uri: string): boolean {
+  return uri.startsWith('resource://')
+}
+
+const TEXT = fc.constantFrom('1', '2')
+
+const REFERENCE = fc.record({
+  text: TEXT,
+  mimeType: fc.constantFrom('text/markdown', 'text/plain'),
+  title: fc.constantFrom('T', 'U'),
+})
+
+const SKILL: fc.Arbitrary<SkillWorld> = fc.record(
+  {
+    path: fc.constantFrom('p', 'q'),
+    id: fc.constantFrom(...IDS),
+    body: TEXT,
+    description: TEXT,
+    standing: fc.constantFrom('served', 'served', 'served', 'unlisted', 'withheld'),
+    contract: fc.constantFrom(true, true, true, false),
+    version: TEXT,
+    tags: fc.subarray(['t', 'u']),
+    dependsOn: fc.subarray(IDS),
+    icons: fc.constantFrom([], [], [{ src: 'https://example.com/i.png' }]),
+    references: fc.dictionary(fc.constantFrom(...REFS), REFERENCE),
+  },
+  { requiredKeys: ['path', 'id'] },
+)
+
+const SOURCE = fc.record(
+  {
+    skills: fc.uniqueArray(SKILL, { selector: ({ path }) => path, maxLength: 2 }),
+    docs: fc.dictionary(fc.constantFrom(...PATHS), TEXT),
+  },
+  { requiredKeys: ['skills'] },
+)
+
+const WORLD: fc.Arbitrary<World> = fc.record({ team: SOURCE, more: SOURCE }, { requiredKeys: ['team'] })
+
+const ANY_FORMS = fc.constantFrom(FORMS, FORMS, formsOf({ resources: { list: 'files' } }), formsOf({ contract: false }))
+
+/** What listeners hear of the way from one to the other. */
+function published(before: Catalog, after: Catalog, forms: Forms): Events[] {
+  const registry = new Registry()
+  registry.publish(before)
+  const heard: Events[] = []
+  using _listening = listenForEvents({ registry, forms }, (events) => heard.push(events))
+  registry.publish(after)
+  return heard
+}
+
+/** What reads of all those URIs bring; the media type is no part of the bytes. */
+async function repliesOf(catalog: Catalog, forms: Forms): Promise<ReadonlyMap<string, string | undefined>> {
+  const replies = new Map<string, string | undefined>()
+  for (const uri of URIS) {
+    const reply = await read(catalog, uri, forms).catch((error: unknown) => {
+      if (error instanceof RpcError) return undefined
+      throw error
+    })
+    replies.set(uri, reply?.contents[0].text)
+  }
+  return replies
+}
+
+async function read(catalog: Catalog, uri: string, forms = FORMS): Promise<any> {
+  return readResource(catalog, uri, { era: 'modern' }, { forms, read: readWorld })
+}
+
+async function textOf(catalog: Catalog, uri: string): Promise<string> {
+  return (await read(catalog, uri)).contents[0].text
+}
+
+async function idsIn(catalog: Catalog): Promise<string[]> {
+  return JSON.parse(await textOf(catalog, INDEX)).map(({ id }: { id: string }) => id)
+}
+
+async function refusalOf(catalog: Catalog, uri: string, forms = FORMS): Promise<RpcError> {
+  const answer: unknown = await read(catalog, uri, forms).catch((error: unknown) => error)
+  if (answer instanceof RpcError) return answer
+  throw new Error(`${uri} was read: ${JSON.stringify(answer)}`)
+}
+
+function resourcesOf(catalog: Catalog, forms: Forms): any[] {
+  return Object(listResources(catalog, forms, undefined, { entries: 1_000, bytes: 2 ** 20 })).resources
+}
+
+function urisListed(catalog: Catalog, forms: Forms): string[] {
+  return resourcesOf(catalog, forms).map(({ uri }) => uri)
+}
+
+function templatesListed(catalog: Catalog, forms: Forms): string[] {
+  return Object(listTemplates(catalog, forms, undefined)).resourceTemplates.map(
+    ({ uriTemplate }: { uriTemplate: string }) => uriTemplate,
+  )
+}
+
+/** Both lists, without the templates of the sources, of which a list of resources has never told. */
+function listsIn(catalog: Catalog, forms: Forms): string {
+  const templates = templatesListed(catalog, forms).filter(isOurs)
+  // As the list of a client that remembers no order.
+  return JSON.stringify([
+    resourcesOf(catalog, forms)
+      .map((resource) => JSON.stringify(resource))
+      .toSorted(),
+    templates,
+  ])
+}
