@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { ReadFile } from '../serve/content.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import { Registry } from '../serve/registry.ts'
+import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { currentCatalog } from '../sync/publisher.ts'
 import { cannot, unlessAbsent } from '../sync/store/disk-error.ts'
@@ -18,6 +19,8 @@ import { codeOf } from './error-code.ts'
 import { followsLock } from './lock-rules.ts'
 import type { Log } from './log.ts'
 import { servingOf } from './serving.ts'
+import { askForLook, type AskForLook } from './asked-look.ts'
+import { sharedDiskOf } from './shared-disk.ts'
 
 /** How often the pointer is looked at where watching tells nothing (network disks, exhausted watches). */
 const LOOK_MS = 2_000
@@ -40,6 +43,8 @@ export class Follower implements AsyncDisposable {
   readonly #readStored: ReadFile = async (skill, file) =>
     'kind' in skill ? undefined : this.#store.skills.read(storedSkill(skill), file).catch(damaged)
   #read = this.#readStored
+  readonly #askWriter: AskForLook = (source) => askForLook(this.#config, source, this.#stop.signal)
+  #askForLook = this.#askWriter
   #seen: string | undefined
   #looking: Promise<void> | undefined
   #lookAgain = false
@@ -61,13 +66,24 @@ export class Follower implements AsyncDisposable {
   }
 
   get serving(): Serving {
-    return servingOf(this.#config, this.registry, (skill, file) => this.#read(skill, file))
+    const disk = sharedDiskOf(this.#config, this.#store)
+    const look = (source?: SourceId): Promise<void> => this.#lookUpstream(source)
+    return servingOf(this.#config, this.registry, (skill, file) => this.#read(skill, file), {
+      look,
+      ...(disk !== undefined && { disk }),
+    })
   }
 
   /** Until disposed, files are read by the daemon of this very process: it fetches again what is damaged. */
   readWith(read: ReadFile): Disposable {
     this.#read = read
     return { [Symbol.dispose]: () => void (this.#read = this.#readStored) }
+  }
+
+  /** Until disposed, this has the writer of the state folder look at its sources; else it is asked over its socket. */
+  lookWith(look: AskForLook): Disposable {
+    this.#askForLook = look
+    return { [Symbol.dispose]: () => void (this.#askForLook = this.#askWriter) }
   }
 
   /** Looks at the pointer and at what is disabled now, and once more if it is being looked at already. */
@@ -90,6 +106,12 @@ export class Follower implements AsyncDisposable {
     this.#watcher?.close()
     await this.#watching
     await this.#looking
+  }
+
+  /** What its writer comes to is served here before this resolves. */
+  async #lookUpstream(source: SourceId | undefined): Promise<void> {
+    await this.#askForLook(source)
+    await this.look()
   }
 
   async #look(): Promise<void> {

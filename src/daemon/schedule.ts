@@ -27,6 +27,43 @@ export function nextAt(schedule: Schedule, key: PollKey, after: Date): Date {
   return new Date(at.getTime() + jitterMs(key, periodMs(schedule, at)))
 }
 
+/** The period that is over or running at this moment: from the last time but one to the last. Infinite where there were no two. */
+export function lastPeriodMs(schedule: Schedule, now: Date): number {
+  if (schedule.kind === 'every') return schedule.periodMs
+  const cron = new CronTime(schedule.expression)
+  const last = lastTimeMs(cron, now.getTime())
+  const before = lastTimeMs(cron, last - 1_000)
+  return Number.isFinite(before) ? last - before : Number.POSITIVE_INFINITY
+}
+
+/** The last time that is no later than this: cron tells only what comes next. */
+function lastTimeMs(cron: CronTime, ms: number): number {
+  let backMs = 1_000
+  while (nextTimeMs(cron, ms - backMs) > ms) {
+    if (backMs > LONGEST_LOOK_BACK_MS) return Number.NEGATIVE_INFINITY
+    backMs *= 2
+  }
+  // The time lies between these two. No two times are less than a second apart.
+  let [early, late] = [ms - backMs, ms]
+  while (late - early > 1_000) {
+    const middle = Math.floor((early + late) / 2)
+    if (nextTimeMs(cron, middle) > ms) late = middle
+    else early = middle
+  }
+  return nextTimeMs(cron, early)
+}
+
+const LONGEST_LOOK_BACK_MS = 10 * 366 * 86_400_000
+
+function nextTimeMs(cron: CronTime, ms: number): number {
+  try {
+    return cron.getNextDateFrom(new Date(ms)).toMillis()
+  } catch (error) {
+    if (error instanceof Error) return Number.POSITIVE_INFINITY
+    throw error
+  }
+}
+
 /** What a poller has to know of a source. */
 export interface Polled {
   readonly id: SourceId

@@ -30,6 +30,7 @@ export async function bytesOf(listed: CatalogFile, read: ReadFile): Promise<Uint
   return bytes !== undefined && isAsListed(bytes, listed.file) ? bytes : undefined
 }
 
-function isAsListed(bytes: Uint8Array, { size, sha256 }: SkillFile): boolean {
+/** Whether these are the bytes that the listing promises. */
+export function isAsListed(bytes: Uint8Array, { size, sha256 }: SkillFile): boolean {
   return bytes.byteLength === size && createHash('sha256').update(bytes).digest('hex') === sha256
 }

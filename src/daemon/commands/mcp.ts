@@ -80,6 +80,7 @@ async function write(
   if ('heldBy' in writer) return
   await using _writer = writer
   using _reading = follower.readWith(writer.daemon.serving.read)
+  using _looking = follower.lookWith((source) => writer.daemon.look(source))
   // A look rejects only in a way that is to end the process.
   using _listening = writer.daemon.registry.listen(() => void follower.look())
   writer.daemon.poll()

@@ -1,5 +1,6 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { lookup } from '../mcp/lookup.ts'
+import { bytesOfCall } from '../mcp/tools.ts'
 import { isObject } from '../json-object.ts'
 
 /** More than a batch is answered with; what follows in it costs nothing. */
@@ -22,9 +23,10 @@ function grown(size: number): number {
 }
 
 function sizeAskedFor(catalog: Catalog, message: unknown): number {
-  if (!isObject(message) || message['method'] !== 'resources/read' || !isObject(message['params'])) return 0
+  if (!isObject(message) || !isObject(message['params'])) return 0
+  if (message['method'] === 'tools/call') return bytesOfCall(catalog, message['params'])
   const { uri } = message['params']
-  if (typeof uri !== 'string') return 0
+  if (message['method'] !== 'resources/read' || typeof uri !== 'string') return 0
   // As it is listed, nearly always: no other spelling has to be taken apart.
   const listed = catalog.files.get(uri)
   if (listed !== undefined) return listed.file.size
