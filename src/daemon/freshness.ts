@@ -1,8 +1,8 @@
-import type { Source } from '../sync/model/source.ts'
+import type { Schedule, Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { ignoreAbort } from './abort-error.ts'
 import type { Clock } from './clock.ts'
-import { lastPeriodMs } from './schedule.ts'
+import { lastPeriod, type LastPeriod } from './schedule.ts'
 
 export interface FreshnessOptions {
   readonly clock: Clock
@@ -28,6 +28,8 @@ export class Freshness {
   readonly #options: FreshnessOptions
   /** All who ask meanwhile share a look. */
   readonly #looks = new Map<SourceId, Promise<void>>()
+  /** By cron expression, of which many sources can have the same. */
+  readonly #periods = new Map<string, LastPeriod & { readonly sinceMs: number }>()
 
   constructor(sources: readonly Source[], options: FreshnessOptions) {
     this.#sources = sources
@@ -67,16 +69,27 @@ export class Freshness {
   }
 
   #isStale(source: Source): boolean {
-    const { clock, sinceAttemptMs } = this.#options
-    const sinceMs = sinceAttemptMs(source.id)
+    const sinceMs = this.#options.sinceAttemptMs(source.id)
     switch (source.kind) {
       case 'directory':
         return sinceMs >= FOLDER_STALE_MS
       case 'git':
-        return sinceMs >= SHORTEST_PERIOD_MS && sinceMs >= lastPeriodMs(source.schedule, clock.now())
+        return sinceMs >= SHORTEST_PERIOD_MS && sinceMs >= this.#periodMs(source.schedule)
       default:
         return source satisfies never
     }
+  }
+
+  #periodMs(schedule: Schedule): number {
+    if (schedule.kind === 'every') return schedule.periodMs
+    const { expression } = schedule
+    const now = this.#options.clock.now()
+    const nowMs = now.getTime()
+    const known = this.#periods.get(expression)
+    if (known !== undefined && known.sinceMs <= nowMs && nowMs < known.untilMs) return known.ms
+    const period = lastPeriod(expression, now)
+    this.#periods.set(expression, { ...period, sinceMs: nowMs })
+    return period.ms
   }
 }
 
