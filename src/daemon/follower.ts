@@ -21,6 +21,7 @@ import type { Log } from './log.ts'
 import { servingOf } from './serving.ts'
 import { askForLook, type AskForLook } from './asked-look.ts'
 import { sharedDiskOf } from './shared-disk.ts'
+import { waitAtMost } from './wait-at-most.ts'
 
 /** How often the pointer is looked at where watching tells nothing (network disks, exhausted watches). */
 const LOOK_MS = 2_000
@@ -43,8 +44,8 @@ export class Follower implements AsyncDisposable {
   readonly #readStored: ReadFile = async (skill, file) =>
     'kind' in skill ? undefined : this.#store.skills.read(storedSkill(skill), file).catch(damaged)
   #read = this.#readStored
-  readonly #askWriter: AskForLook = (source) => askForLook(this.#config, source, this.#stop.signal)
-  #askForLook = this.#askWriter
+  readonly #firstLooker = Promise.withResolvers<AskForLook>()
+  #looker = this.#firstLooker.promise
   #seen: string | undefined
   #looking: Promise<void> | undefined
   #lookAgain = false
@@ -80,10 +81,15 @@ export class Follower implements AsyncDisposable {
     return { [Symbol.dispose]: () => void (this.#read = this.#readStored) }
   }
 
-  /** Until disposed, this has the writer of the state folder look at its sources; else it is asked over its socket. */
+  /** Until disposed, sources are looked at by the daemon of this very process. */
   lookWith(look: AskForLook): Disposable {
-    this.#askForLook = look
-    return { [Symbol.dispose]: () => void (this.#askForLook = this.#askWriter) }
+    this.#askFrom(look)
+    return { [Symbol.dispose]: () => this.writesElsewhere() }
+  }
+
+  /** Another process writes, or none: it is asked over its socket. Before this or the above, nobody knows whom to ask. */
+  writesElsewhere(): void {
+    this.#askFrom((source) => askForLook(this.#config, source, this.#stop.signal))
   }
 
   /** Looks at the pointer and at what is disabled now, and once more if it is being looked at already. */
@@ -110,8 +116,14 @@ export class Follower implements AsyncDisposable {
 
   /** What its writer comes to is served here before this resolves. */
   async #lookUpstream(source: SourceId | undefined): Promise<void> {
-    await this.#askForLook(source)
+    const asked = this.#looker.then((look) => look(source))
+    await waitAtMost(this.#config.serve.tools?.waitMs ?? 0, asked, this.#clock)
     await this.look()
+  }
+
+  #askFrom(look: AskForLook): void {
+    this.#firstLooker.resolve(look)
+    this.#looker = Promise.resolve(look)
   }
 
   async #look(): Promise<void> {

@@ -2,6 +2,7 @@ import type { Schedule, Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { ignoreAbort } from './abort-error.ts'
 import type { Clock } from './clock.ts'
+import { waitAtMost } from './wait-at-most.ts'
 import { lastPeriod, type LastPeriod } from './schedule.ts'
 
 export interface FreshnessOptions {
@@ -45,11 +46,7 @@ export class Freshness {
     const wanted = this.#sources.filter((source) => (only === undefined ? this.#isStale(source) : source.id === only))
     const looks = wanted.filter(isOpen).map(({ id }) => this.#look(id))
     if (looks.length === 0) return
-    const over = new AbortController()
-    const waited = clock.wait(waitMs, over.signal).catch(ignoreAbort)
-    // It rejects only in a way that is to end the process, also when nobody waits any more.
-    void Promise.all(looks).then(() => over.abort())
-    await waited
+    await waitAtMost(waitMs, Promise.all(looks), clock)
   }
 
   async #look(id: SourceId): Promise<void> {

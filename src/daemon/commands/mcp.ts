@@ -56,6 +56,7 @@ async function keepWriting(
       if (!(error instanceof SyncError)) throw error
       log.failure('warn', 'cannot-write', { source: '', code: error.code, message: error.message })
     })
+    follower.writesElsewhere()
     await systemClock.wait(TAKE_OVER_MS, signal).catch(ignoreAbort)
   }
 }
