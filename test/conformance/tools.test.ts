@@ -1,11 +1,15 @@
 import { access, chmod, constants, readFile, writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newToken } from '../../src/daemon/tokens.ts'
+import type { Scope } from '../../src/serve/principal.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import type { Peer, Reply } from '../support/peer.ts'
 import { Repository } from '../support/repository.ts'
 import { serve } from '../support/served.ts'
-import { KINDS, expectInvalidParams, itemsOf, openPeer, openScene, resultOf, walkPages } from './peers.ts'
+import { INITIALIZE, exchange, legacy, modern } from './exchange.ts'
+import type { Answer } from './exchange.ts'
+import { KINDS, contentOf, expectInvalidParams, itemsOf, openPeer, openScene, resultOf, walkPages } from './peers.ts'
 import type { Scene } from './peers.ts'
 import { openSmall, skillOf } from './small.ts'
 
@@ -31,7 +35,7 @@ const TOOLS_ONLY = [
   'bad-yaml',
 ]
 
-const TWINS = ['acme/billing/refunds', 'acme/support/refunds']
+const TWINS: ReadonlySet<string> = new Set(['acme/billing/refunds', 'acme/support/refunds'])
 
 interface Row {
   readonly id: string
@@ -89,7 +93,7 @@ test.each(KINDS)('C152: list_skills is a JSON array of id, name and description 
   expect(result.content).toHaveLength(1)
   const served = fx.fixture.listed.map((path) => {
     const { name, description }: any = fx.fixture.frontmatter.get(path)
-    return { id: TWINS.includes(path) ? `fx/${path}` : path.slice(path.lastIndexOf('/') + 1), name, description }
+    return { id: TWINS.has(path) ? `fx/${path}` : path.slice(path.lastIndexOf('/') + 1), name, description }
   })
   const rows: readonly Row[] = json
   expect(rows.filter(({ id }) => !TOOLS_ONLY.includes(id)).toSorted(byId)).toEqual(served.toSorted(byId))
@@ -265,9 +269,10 @@ test('a text that is not UTF-8 is not given as if it were', async () => {
     const text = await refusedBy(peer, 'alpha')
 
     expect(text).toContain('not valid UTF-8')
-    const isRemote = peer.kind === 'M' || peer.kind === 'LH'
-    if (isRemote) expect(text).toContain('resources/read of skill://fx/alpha/SKILL.md')
-    else expect(await readFile(text.slice(text.indexOf('/')))).toEqual(document)
+    const [, path, uri] = /its bytes are in (.+)$|resources\/read of (.+) gives its bytes$/.exec(text) ?? []
+    expect(uri === undefined).toBe(peer.kind === 'LS' || peer.kind === 'MS')
+    const bytes = path === undefined ? contentOf(await peer.call('resources/read', { uri })).bytes : readFile(path)
+    expect(await bytes).toEqual(document)
   }
 })
 
@@ -307,6 +312,28 @@ test('what is disabled is offered by no tool', async () => {
   expect(await refusedBy(peer, 'alpha')).toContain('no skill')
 })
 
+test.each(['modern', 'legacy'] as const)(
+  'a token without the scope tools sees no tools, of the %s era',
+  async (era) => {
+    await using repository = await Repository.create()
+    await repository.commit({ 'alpha/SKILL.md': skillOf('alpha') })
+    await using served = await serve(repository)
+    const named = async (scopes: readonly Scope[]): Promise<Seen> => {
+      const { secret, sha256 } = newToken()
+      const name = scopes.join('-')
+      await served.daemon.tokens.add({ name, sha256, scopes, created: new Date().toISOString() })
+      return toolsSeen(served.url, era, { authorization: `Bearer ${secret}` })
+    }
+
+    expect(await named(['skills', 'tools'])).toEqual({
+      isDeclared: true,
+      listed: 2,
+      text: expect.stringContaining('alpha'),
+    })
+    expect(await named(['skills', 'prompts'])).toEqual({ isDeclared: false, listed: -32601, text: -32601 })
+  },
+)
+
 test('without serve.tools there are no tools, and nobody is told of any', async () => {
   const config = ['serve:', '  tools: { enabled: false }']
   await using small = await openSmall({ 'alpha/SKILL.md': skillOf('alpha') }, { config })
@@ -319,12 +346,36 @@ test('without serve.tools there are no tools, and nobody is told of any', async 
   }
 })
 
+interface Seen {
+  readonly isDeclared: boolean
+  /** How many, and what the first says, or the codes of refusals. */
+  readonly listed: number
+  readonly text: string | number
+}
+
+async function toolsSeen(url: string, era: 'modern' | 'legacy', headers: Record<string, string>): Promise<Seen> {
+  const send = async (method: string, params: object, session?: string): Promise<Answer> => {
+    const sent = era === 'modern' ? modern(method, params) : legacy(method, params, session)
+    return exchange(url, { headers: { ...sent.headers, ...headers }, body: sent.body })
+  }
+  const opening = await (era === 'modern' ? send('server/discover', {}) : send('initialize', INITIALIZE))
+  const session = opening.headers.get('mcp-session-id') ?? undefined
+  const listed = await send('tools/list', {}, session)
+  const called = await send('tools/call', { name: 'list_skills' }, session)
+  return {
+    isDeclared: 'tools' in opening.result.capabilities,
+    listed: listed.error?.code ?? listed.result.tools.length,
+    text: called.error?.code ?? called.result.content[0].text,
+  }
+}
+
 function byId(one: Row, other: Row): number {
   return Buffer.compare(Buffer.from(one.id), Buffer.from(other.id))
 }
 
 function documentOf(skill: string): string {
-  return String(fx.fixture.files.get(`skills/${skill}/SKILL.md`))
+  const content = fx.fixture.files.get(`skills/${skill}/SKILL.md`)
+  return typeof content === 'string' ? content : ''
 }
 
 /** Nothing of an answer may look like a place on our disk. */

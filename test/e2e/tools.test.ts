@@ -89,15 +89,20 @@ describe('published clients', () => {
         // The client has checked it against the schema that the tool declares.
         expect(got.structuredContent).toMatchObject({ name: 'alpha', content: 'body\n' })
         expect(JSON.parse(got.content[0].text)).toEqual(got.structuredContent)
-        const { path, uri } = got.structuredContent
-        if ('url' in place) expect(uri).toBe('skill://fx/alpha/SKILL.md')
-        else expect(await readFile(join(dirname(path), 'references/more.md'), 'utf8')).toBe('more')
+        const read = (uri: string) => client.readResource({ uri })
+        expect(await otherFile(got.structuredContent, read)).toBe('more')
         expect(await client.callTool({ name: 'get_skill', arguments: { id: 'none' } })).toMatchObject({ isError: true })
         await client.close()
       }
     },
   )
 })
+
+/** The text of `references/more.md`, from where a model would look for it. */
+async function otherFile(place: { readonly path?: string; readonly uri: string }, read: (uri: string) => Promise<any>) {
+  if (place.path !== undefined) return readFile(join(dirname(place.path), 'references/more.md'), 'utf8')
+  return (await read(place.uri.replace('SKILL.md', 'references/more.md'))).contents[0].text
+}
 
 /** A daemon that has just been started may still be pulling for the first time. */
 async function untilListed(list: () => Promise<any>): Promise<unknown> {
