@@ -303,10 +303,12 @@ test('P1: what is damaged on the disk is not given, and the answer says so', asy
 })
 
 test('what is disabled is offered by no tool', async () => {
-  await using small = await openSmall({ 'alpha/SKILL.md': skillOf('alpha'), 'beta/SKILL.md': skillOf('beta') })
-  const [source] = small.served.config.sources
-  await small.served.daemon.disable(source!.source.id, 'alpha', true)
-  const peer = small.of('M')
+  await using repository = await Repository.create()
+  await repository.commit({ 'alpha/SKILL.md': skillOf('alpha'), 'beta/SKILL.md': skillOf('beta') })
+  await using served = await serve(repository)
+  const [source] = served.config.sources
+  await served.daemon.disable(source!.source.id, 'alpha', true)
+  await using peer = await openPeer('M', served)
 
   expect((await rowsSeenBy(peer)).map(({ id }) => id)).toEqual(['beta'])
   expect(await refusedBy(peer, 'alpha')).toContain('no skill')
