@@ -8,6 +8,7 @@ import type { Decision } from '../sync/model/decisions.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
 import type { ObjectId, Revision } from '../sync/model/revision.ts'
 import type { Skill, SkillFile } from '../sync/model/skill.ts'
+import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { Damaged, SyncError } from '../sync/model/sync-error.ts'
 import { Publisher } from '../sync/publisher.ts'
@@ -17,6 +18,7 @@ import { ignoreAbort } from './abort-error.ts'
 import { admissionOf, refusalOf } from './admission.ts'
 import { Candidates, type Comparison } from './candidates.ts'
 import type { Clock } from './clock.ts'
+import { Freshness } from './freshness.ts'
 import type { Environment } from './config/environment.ts'
 import { idsOf } from './config.ts'
 import type { Config, ConfiguredSource } from './config.ts'
@@ -70,6 +72,7 @@ export class Daemon implements AsyncDisposable {
   readonly #candidates: Candidates
   readonly #startedAt: Date
   readonly #nudges: Nudges
+  readonly #freshness: Freshness
   #poller: Poller | undefined
   #http: (() => HttpStatus) | undefined
 
@@ -89,6 +92,17 @@ export class Daemon implements AsyncDisposable {
       closedMs: (id) => this.#puller.hosts.closedMs(hostOf(this.#configured(id).source)),
       pull: (id) => this.#pullNudged(id),
     })
+    this.#freshness = new Freshness(
+      config.sources.map(({ source }) => source),
+      {
+        clock: parts.clock,
+        waitMs: config.serve.tools?.waitMs ?? 0,
+        sinceAttemptMs: (id) => this.#puller.sinceAttemptMs(id),
+        isOpen: (source) => this.#isOpen(source),
+        // Its time has come, and somebody noticed.
+        pull: (id) => this.#puller.request(this.#configured(id), 'schedule'),
+      },
+    )
   }
 
   /** Loads the last generation, as far as it may be served. Nothing is pulled before `poll` or `sync`. */
@@ -107,7 +121,8 @@ export class Daemon implements AsyncDisposable {
   }
 
   get serving(): Serving {
-    return servingOf(this.#config, this.registry, (skill, file) => this.#read(skill, file))
+    const look = (): Promise<void> => this.look()
+    return servingOf(this.#config, this.registry, (skill, file) => this.#read(skill, file), { look })
   }
 
   /** What hosts may tell of their sources. */
@@ -153,6 +168,14 @@ export class Daemon implements AsyncDisposable {
       return [configured.source.id, await this.#puller.request(configured, 'command')] as const
     })
     return new Map(await Promise.all(ends))
+  }
+
+  /**
+   * Looks at the sources that are stale, or at this one however fresh it is, since somebody asks for what they have. Resolves
+   * when that is served, or after `serve.tools.wait`.
+   */
+  async look(id?: SourceId): Promise<void> {
+    await this.#freshness.look(id)
   }
 
   /** Where the ref of a source points now. Nothing follows from it. */
@@ -237,6 +260,13 @@ export class Daemon implements AsyncDisposable {
     this.#nudges[Symbol.dispose]()
     await this.#poller?.[Symbol.asyncDispose]()
     await this.#puller[Symbol.asyncDispose]()
+  }
+
+  #isOpen(source: Source): boolean {
+    const { mode } = this.#config
+    const { known } = this.#parts.store.decisions
+    if (known.get(source.id)?.paused === true || (mode.offline && source.kind !== 'directory')) return false
+    return this.#puller.hosts.closedMs(hostOf(source)) === 0
   }
 
   #configured(id: SourceId): ConfiguredSource {

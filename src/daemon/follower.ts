@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { ReadFile } from '../serve/content.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import { Registry } from '../serve/registry.ts'
+import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { currentCatalog } from '../sync/publisher.ts'
 import { cannot, unlessAbsent } from '../sync/store/disk-error.ts'
@@ -18,6 +19,9 @@ import { codeOf } from './error-code.ts'
 import { followsLock } from './lock-rules.ts'
 import type { Log } from './log.ts'
 import { servingOf } from './serving.ts'
+import { askForLook, type AskForLook } from './asked-look.ts'
+import { sharedDiskOf } from './shared-disk.ts'
+import { waitAtMost } from './wait-at-most.ts'
 
 /** How often the pointer is looked at where watching tells nothing (network disks, exhausted watches). */
 const LOOK_MS = 2_000
@@ -40,6 +44,8 @@ export class Follower implements AsyncDisposable {
   readonly #readStored: ReadFile = async (skill, file) =>
     'kind' in skill ? undefined : this.#store.skills.read(storedSkill(skill), file).catch(damaged)
   #read = this.#readStored
+  readonly #firstLooker = Promise.withResolvers<AskForLook>()
+  #looker = this.#firstLooker.promise
   #seen: string | undefined
   #looking: Promise<void> | undefined
   #lookAgain = false
@@ -61,13 +67,29 @@ export class Follower implements AsyncDisposable {
   }
 
   get serving(): Serving {
-    return servingOf(this.#config, this.registry, (skill, file) => this.#read(skill, file))
+    const disk = sharedDiskOf(this.#config, this.#store)
+    const look = (source?: SourceId): Promise<void> => this.#lookUpstream(source)
+    return servingOf(this.#config, this.registry, (skill, file) => this.#read(skill, file), {
+      look,
+      ...(disk !== undefined && { disk }),
+    })
   }
 
   /** Until disposed, files are read by the daemon of this very process: it fetches again what is damaged. */
   readWith(read: ReadFile): Disposable {
     this.#read = read
     return { [Symbol.dispose]: () => void (this.#read = this.#readStored) }
+  }
+
+  /** Until disposed, sources are looked at by the daemon of this very process. */
+  lookWith(look: AskForLook): Disposable {
+    this.#askFrom(look)
+    return { [Symbol.dispose]: () => this.writesElsewhere() }
+  }
+
+  /** Another process writes, or none: it is asked over its socket. Before this or the above, nobody knows whom to ask. */
+  writesElsewhere(): void {
+    this.#askFrom((source) => askForLook(this.#config, source, this.#stop.signal))
   }
 
   /** Looks at the pointer and at what is disabled now, and once more if it is being looked at already. */
@@ -90,6 +112,18 @@ export class Follower implements AsyncDisposable {
     this.#watcher?.close()
     await this.#watching
     await this.#looking
+  }
+
+  /** What its writer comes to is served here before this resolves. */
+  async #lookUpstream(source: SourceId | undefined): Promise<void> {
+    const asked = this.#looker.then((look) => look(source))
+    await waitAtMost(this.#config.serve.tools?.waitMs ?? 0, asked, this.#clock)
+    await this.look()
+  }
+
+  #askFrom(look: AskForLook): void {
+    this.#firstLooker.resolve(look)
+    this.#looker = Promise.resolve(look)
   }
 
   async #look(): Promise<void> {

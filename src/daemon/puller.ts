@@ -51,6 +51,8 @@ export class Puller implements AsyncDisposable {
   readonly #damaged = new Set<SourceId>()
   /** The errors of runs that lost their place and are reported: all who waited for such a run get the same one. */
   readonly #reported = new WeakSet<SyncError>()
+  /** When the last pull of each source ended, on both clocks. */
+  readonly #attempts = new Map<SourceId, { readonly wallMs: number; readonly monotonicMs: number }>()
 
   constructor(parts: PullerParts) {
     this.#parts = parts
@@ -66,6 +68,18 @@ export class Puller implements AsyncDisposable {
     // A fetch names its own limit better than the lane that takes its place away.
     const timeoutMs = fetch.totalMs + LANE_MARGIN_MS
     this.#lanes = new Lanes({ looking, fetching: fetches, timeoutMs, graceMs: GRACE_MS }, parts.clock)
+  }
+
+  /** How long ago the last pull of a source ended, whatever came of it. Infinite where there was none. */
+  sinceAttemptMs(source: SourceId): number {
+    const { clock } = this.#parts
+    const ended = this.#attempts.get(source)
+    // By the clock that says the most: one is set back, the other stands still while the machine sleeps.
+    if (ended !== undefined)
+      return Math.max(clock.monotonicMs() - ended.monotonicMs, clock.now().getTime() - ended.wallMs)
+    const { lastAttempt } = this.#report.recordOf(source)
+    const sinceMs = lastAttempt === undefined ? -1 : clock.now().getTime() - Date.parse(lastAttempt)
+    return sinceMs < 0 ? Number.POSITIVE_INFINITY : sinceMs
   }
 
   currentOf(source: SourceId): Current | undefined {
@@ -103,7 +117,10 @@ export class Puller implements AsyncDisposable {
     } catch (error) {
       // The lane took the place back from a pull that did not end: that is an outcome too.
       if (!(error instanceof SyncError)) throw error
-      return this.#lost(source, error)
+      return await this.#lost(source, error)
+    } finally {
+      const { clock } = this.#parts
+      this.#attempts.set(source.id, { wallMs: clock.now().getTime(), monotonicMs: clock.monotonicMs() })
     }
   }
 

@@ -43,6 +43,11 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       await Promise.all(ends)
       return null
     },
+    async look(params) {
+      const [source] = checked(params).sources ?? []
+      await daemon.look(source === undefined ? undefined : idOf(source, config))
+      return null
+    },
     async decide(params) {
       checked(params)
       const { source, verb, commit } = parsed(DECIDE, params)

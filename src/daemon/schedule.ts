@@ -27,6 +27,52 @@ export function nextAt(schedule: Schedule, key: PollKey, after: Date): Date {
   return new Date(at.getTime() + jitterMs(key, periodMs(schedule, at)))
 }
 
+/** The time that lies between the last two times of a cron expression, seen from any moment between the last and the next. */
+export interface LastPeriod {
+  /** Infinite where there were no two times. */
+  readonly ms: number
+  /** When it is another: the next time. */
+  readonly untilMs: number
+}
+
+/** To work it out takes cron some milliseconds. */
+export function lastPeriod(expression: string, now: Date): LastPeriod {
+  const cron = new CronTime(expression)
+  const next = nextTimeMs(cron, now.getTime())
+  const last = lastTimeMs(cron, now.getTime(), nextTimeMs(cron, next) - next)
+  const before = lastTimeMs(cron, last - 1_000, next - last)
+  return { ms: Number.isFinite(before) ? last - before : Number.POSITIVE_INFINITY, untilMs: next }
+}
+
+/** The last time that is no later than this. Cron tells only what comes next; times are often about so far apart. */
+function lastTimeMs(cron: CronTime, ms: number, apartMs: number): number {
+  let backMs = Number.isFinite(apartMs) ? apartMs : LONGEST_LOOK_BACK_MS
+  while (nextTimeMs(cron, ms - backMs) > ms) {
+    if (backMs >= LONGEST_LOOK_BACK_MS) return Number.NEGATIVE_INFINITY
+    backMs *= 2
+  }
+  // It is one of those that lie between these two.
+  let [early, late] = [ms - backMs, ms]
+  for (;;) {
+    const time = nextTimeMs(cron, early)
+    if (nextTimeMs(cron, time) > ms) return time
+    const middle = Math.floor((time + late) / 2)
+    if (nextTimeMs(cron, middle) > ms) [early, late] = [time, middle]
+    else early = middle
+  }
+}
+
+const LONGEST_LOOK_BACK_MS = 10 * 366 * 86_400_000
+
+function nextTimeMs(cron: CronTime, ms: number): number {
+  try {
+    return cron.getNextDateFrom(new Date(ms)).toMillis()
+  } catch (error) {
+    if (error instanceof Error) return Number.POSITIVE_INFINITY
+    throw error
+  }
+}
+
 /** What a poller has to know of a source. */
 export interface Polled {
   readonly id: SourceId

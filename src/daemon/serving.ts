@@ -6,12 +6,14 @@ import type { Forms } from '../serve/mcp/forms.ts'
 import { IndexDocument } from '../serve/mcp/index-document.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import { skillSpaceOf } from '../serve/mcp/skill-space.ts'
+import type { ToolHost } from '../serve/mcp/tool-document.ts'
+import { skillTools } from '../serve/mcp/tools.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Config } from './config.ts'
 
 /** What the answers to clients are made from. */
-export function servingOf(config: Config, registry: Registry, read: ReadFile): Serving {
-  const { instructions, ttlMs } = config.serve
+export function servingOf(config: Config, registry: Registry, read: ReadFile, host: ToolHost): Serving {
+  const { instructions, ttlMs, tools } = config.serve
   const forms = formsOf(config)
   return {
     registry,
@@ -19,7 +21,10 @@ export function servingOf(config: Config, registry: Registry, read: ReadFile): S
     pages: config.limits.listing,
     cache: { ttlMs, ...CACHE },
     forms,
-    surfaces: [templateCompletion(registry, forms)],
+    surfaces: [
+      templateCompletion(registry, forms),
+      ...(tools === undefined ? [] : [skillTools({ registry, read }, host)]),
+    ],
     ...(instructions !== undefined && { instructions }),
   }
 }

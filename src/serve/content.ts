@@ -39,6 +39,7 @@ async function bytesIn(stored: Stored, file: SkillFile, read: ReadFile): Promise
   return bytes !== undefined && isAsListed(bytes, file) ? bytes : undefined
 }
 
-function isAsListed(bytes: Uint8Array, { size, sha256 }: SkillFile): boolean {
+/** Whether these are the bytes that the listing promises. */
+export function isAsListed(bytes: Uint8Array, { size, sha256 }: SkillFile): boolean {
   return bytes.byteLength === size && createHash('sha256').update(bytes).digest('hex') === sha256
 }

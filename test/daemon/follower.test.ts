@@ -2,6 +2,7 @@ import { chmod, readFile, rename, rm, symlink, writeFile } from 'node:fs/promise
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/daemon/clock.ts'
+import type { Clock } from '../../src/daemon/clock.ts'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { parseConfig, type Config } from '../../src/daemon/config.ts'
 import { Follower } from '../../src/daemon/follower.ts'
@@ -9,6 +10,7 @@ import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
 import { entryOf, type Lock } from '../../src/sync/model/lock.ts'
 import { changeLock } from '../../src/sync/store/lock-file.ts'
+import { methodsOf } from '../../src/serve/mcp/methods.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { temporaryFolder } from '../support/temporary.ts'
@@ -176,9 +178,51 @@ test('P1: a stored file that was damaged is not read; a daemon of this process r
   expect([alone, together, after]).toEqual([undefined, sound, undefined])
 })
 
+test('a tool that is called before it is known who writes waits for that, and has what the writer finds', async () => {
+  await using desk = await Desk.open()
+  await desk.publish(1)
+  desk.clock = new FakeClock()
+  await using follower = await desk.follow()
+
+  const called = idsOffered(follower)
+  const daemon = follower.lookWith(async () => desk.publish(1, 2))
+  const found = await called
+  daemon[Symbol.dispose]()
+
+  expect(found).toEqual(['skill-1', 'skill-2'])
+  // By now another process would write, and none does.
+  expect(await idsOffered(follower)).toEqual(found)
+})
+
+test('a tool is answered from what there is where nobody writes, or the writer looks for too long', async () => {
+  await using desk = await Desk.open()
+  await desk.publish(1)
+  const clock = new FakeClock()
+  desk.clock = clock
+  await using follower = await desk.follow()
+  const { promise, resolve } = Promise.withResolvers<void>()
+
+  follower.writesElsewhere()
+  const nobody = await idsOffered(follower)
+  using _daemon = follower.lookWith(() => promise)
+  const called = idsOffered(follower)
+  await clock.advance(2_000)
+  const late = await called
+  resolve()
+
+  expect([nobody, late]).toEqual([['skill-1'], ['skill-1']])
+})
+
+async function idsOffered(follower: Follower): Promise<string[]> {
+  const answer: any = await methodsOf(follower.serving)['tools/call']!({ name: 'list_skills' }, { era: 'modern' })
+  return JSON.parse(answer.content[0].text).map(({ id }: { readonly id: string }) => id)
+}
+
 /** A state folder, with somebody who writes it and somebody who follows. */
 class Desk implements AsyncDisposable {
   readonly store: Store
+  /** Whose time passes for followers. */
+  clock: Clock = systemClock
   readonly #source: string
   readonly #folder: AsyncDisposable
   #logged = ''
@@ -233,7 +277,7 @@ class Desk implements AsyncDisposable {
     const redactor = new Redactor()
     const stream = { write: (text: string) => (this.#logged += text) }
     const log = createLog({ level: 'info', stream, format: 'json', journal: false, clock: new FakeClock(), redactor })
-    return Follower.open(config, log, systemClock)
+    return Follower.open(config, log, this.clock)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

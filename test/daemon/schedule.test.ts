@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { CronTime } from 'cron'
 import * as fc from 'fast-check'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/daemon/clock.ts'
 import { Hosts } from '../../src/daemon/hosts.ts'
-import { nextAt, Poller, type PollEnd, type Polled } from '../../src/daemon/schedule.ts'
+import { lastPeriod, nextAt, Poller, type PollEnd, type Polled } from '../../src/daemon/schedule.ts'
 import type { Schedule } from '../../src/sync/model/source.ts'
 import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -66,6 +66,39 @@ test('an expression whose next time but one is more than 8 years off still has a
   const second = nextAt(leapDay, { id: idOf('team'), machine: 'here' }, first)
 
   expect([first.getUTCFullYear(), second.getUTCFullYear()]).toEqual([2028, 2032])
+})
+
+describe('the last period', () => {
+  test.each([
+    ['*/5 * * * *', '2026-06-15T12:01:07', 5 * MINUTE],
+    ['* * * * * *', '2026-06-15T12:01:07', SECOND],
+    ['0 9 * * 1-5', '2026-06-15T09:00:00', 3 * DAY],
+    ['0 9 * * 1-5', '2026-06-15T08:59:59', DAY],
+    ['0 0 1 1 *', '2026-06-15T12:00:00', 365 * DAY],
+  ])('of %s at %s', (expression, at, periodMs) => {
+    expect(lastPeriod(expression, new Date(at)).ms).toBe(periodMs)
+  })
+
+  test('is without end where there were no two times', () => {
+    expect(lastPeriod('0 0 30 2 *', AT).ms).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  test('is what went by between the two times before the next one', () => {
+    const crons = fc.constantFrom('*/5 * * * *', '7-9 * * * * *', '0 9,10,17 * * *', '0 12 * * 1', '0 0 1,30 * *')
+    fc.assert(
+      fc.property(times, crons, (start, expression) => {
+        const before = sharpAfter(expression, start)
+        const last = sharpAfter(expression, before)
+        const next = sharpAfter(expression, last)
+
+        for (const now of [last, new Date(next.getTime() - 1)])
+          expect(lastPeriod(expression, now)).toEqual({
+            ms: last.getTime() - before.getTime(),
+            untilMs: next.getTime(),
+          })
+      }),
+    )
+  })
 })
 
 test('an expression that names no time is an error', () => {

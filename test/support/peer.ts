@@ -37,9 +37,9 @@ export const META = {
   'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
 }
 
-/** Names the resource that `resources/read` names, as the modern era wants it in a header. */
+/** Names the resource, the tool or the prompt that is asked for, as the modern era wants it in a header. */
 export function modernHeaders(method: string, params: any): Record<string, string> {
-  const name = method === 'resources/read' ? params?.uri : undefined
+  const name = method === 'resources/read' ? params?.uri : NAMED.has(method) ? params?.name : undefined
   const plain = typeof name === 'string' && /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/.test(name)
   return {
     'content-type': 'application/json',
@@ -51,6 +51,8 @@ export function modernHeaders(method: string, params: any): Record<string, strin
     }),
   }
 }
+
+const NAMED: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
 
 let lastId = 0
 

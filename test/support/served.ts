@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Store } from '../../src/sync/store/store.ts'
 import { systemClock } from '../../src/daemon/clock.ts'
+import type { Clock } from '../../src/daemon/clock.ts'
 import { processEnvironment, readConfig } from '../../src/daemon/config.ts'
 import type { Config } from '../../src/daemon/config.ts'
 import { acquireLock } from '../../src/daemon/daemon-lock.ts'
@@ -42,6 +43,8 @@ export interface ServedOptions {
   readonly more?: Readonly<Record<string, Repository>>
   /** The clock of the sessions, in milliseconds; that of the machine if nothing else is said. */
   readonly now?: () => number
+  /** That of the daemon, and not of its HTTP side; that of the machine if nothing else is said. */
+  readonly clock?: Clock
   /** Offered over HTTP besides what the daemon offers. */
   readonly surfaces?: readonly Surface[]
   /** In place of the tokens of the state folder. */
@@ -85,7 +88,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
   await acquireLock(config.state, { pid: process.pid, socket: join(config.state, 'none'), command: 'start' })
   const daemon = await Daemon.start(config, {
     store,
-    clock: systemClock,
+    clock: options.clock ?? systemClock,
     log,
     redactor,
     environment: processEnvironment(),

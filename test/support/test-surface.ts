@@ -24,8 +24,15 @@ export const TEST_SURFACE: Surface = {
       subscriptions?.subscribe(WATCHED, WATCHED)
       return {}
     }),
-    'tools/list': () => ({ tools: TOOLS.map(({ shown }) => shown) }),
-    'tools/call': ask(TOOLS),
+    'tools/list': lastPageOf(
+      known,
+      'tools/list',
+      'tools',
+      TOOLS.map(({ shown }) => shown),
+    ),
+    'tools/call': before(known, 'tools/call', (params, caller) =>
+      isAmong(TOOLS, params) ? ask(TOOLS)(params, caller) : undefined,
+    ),
     'prompts/list': () => ({ prompts: PROMPTS.map(({ shown }) => shown) }),
     'prompts/get': ask(PROMPTS),
     'completion/complete': before(known, 'completion/complete', ({ ref }) =>
@@ -143,6 +150,10 @@ const PROMPTS: readonly Offer[] = [
   ]),
   prompt('test_prompt_with_image', [], () => [image, text('Please analyze the image above.')]),
 ]
+
+function isAmong(offers: readonly Offer[], { name }: Parameters<Method>[0]): boolean {
+  return offers.some(({ shown }) => shown.name === name)
+}
 
 /** Asks that of the offers which is named. */
 function ask(offers: readonly Offer[]): Method {

@@ -56,6 +56,7 @@ async function keepWriting(
       if (!(error instanceof SyncError)) throw error
       log.failure('warn', 'cannot-write', { source: '', code: error.code, message: error.message })
     })
+    follower.writesElsewhere()
     await systemClock.wait(TAKE_OVER_MS, signal).catch(ignoreAbort)
   }
 }
@@ -80,6 +81,7 @@ async function write(
   if ('heldBy' in writer) return
   await using _writer = writer
   using _reading = follower.readWith(writer.daemon.serving.read)
+  using _looking = follower.lookWith((source) => writer.daemon.look(source))
   // A look rejects only in a way that is to end the process.
   using _listening = writer.daemon.registry.listen(() => void follower.look())
   writer.daemon.poll()

@@ -2,6 +2,7 @@ import type { Catalog } from '../../sync/model/catalog.ts'
 import { sizeOfContract } from '../mcp/contract.ts'
 import type { Forms } from '../mcp/forms.ts'
 import { lookupResource } from '../mcp/lookup.ts'
+import { bytesOfCall } from '../mcp/tools.ts'
 import { isObject } from '../json-object.ts'
 
 /** More than a batch is answered with; what follows in it costs nothing. */
@@ -24,9 +25,10 @@ function grown(size: number): number {
 }
 
 function sizeAskedFor(catalog: Catalog, forms: Forms, message: unknown): number {
-  if (!isObject(message) || message['method'] !== 'resources/read' || !isObject(message['params'])) return 0
+  if (!isObject(message) || !isObject(message['params'])) return 0
+  if (message['method'] === 'tools/call') return bytesOfCall(catalog, message['params'])
   const { uri } = message['params']
-  if (typeof uri !== 'string') return 0
+  if (message['method'] !== 'resources/read' || typeof uri !== 'string') return 0
   // As it is listed, nearly always: no other spelling has to be taken apart.
   const listed = catalog.files.get(uri)
   if (listed !== undefined) return listed.file.size

@@ -69,6 +69,12 @@ type Block =
   | { readonly ok: true; readonly yaml: Uint8Array; readonly bodyStart: number }
   | { readonly ok: false; readonly rule: FindingRule; readonly message: string }
 
+/** What follows the line that closes the frontmatter, to the byte; undefined where there is no such line. */
+export function bodyOf(bytes: Uint8Array): Uint8Array | undefined {
+  const block = findBlock(bytes, bytes.length)
+  return block.ok ? bytes.subarray(block.bodyStart) : undefined
+}
+
 /** Only a line that is exactly `---` opens or closes the block; one inside a value, indented or longer, does not. */
 function findBlock(bytes: Uint8Array, maxBytes: number): Block {
   const start = hasByteOrderMark(bytes) ? 3 : 0

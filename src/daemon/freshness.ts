@@ -1,0 +1,94 @@
+import type { Schedule, Source } from '../sync/model/source.ts'
+import type { SourceId } from '../sync/model/source-id.ts'
+import { ignoreAbort } from './abort-error.ts'
+import type { Clock } from './clock.ts'
+import { waitAtMost } from './wait-at-most.ts'
+import { lastPeriod, type LastPeriod } from './schedule.ts'
+
+export interface FreshnessOptions {
+  readonly clock: Clock
+  /** The longest that a caller waits. */
+  readonly waitMs: number
+  /** How long ago the source was last looked at, whatever came of it. */
+  readonly sinceAttemptMs: (id: SourceId) => number
+  /** Whether it may be looked at now: not where its host, a person or the operator wants it left alone. */
+  readonly isOpen: (source: Source) => boolean
+  /** What a look is. It never rejects but when it is stopped or in ways that end the process. */
+  readonly pull: (id: SourceId) => Promise<unknown>
+}
+
+/** A folder costs next to nothing to look at. */
+const FOLDER_STALE_MS = 5_000
+
+/**
+ * Looks at sources because somebody asks for what they have: at those that nobody looked at for one period of their schedule,
+ * counted from the last attempt, so that a host that fails is asked no oftener than one that does not.
+ */
+export class Freshness {
+  readonly #sources: readonly Source[]
+  readonly #options: FreshnessOptions
+  /** All who ask meanwhile share a look. */
+  readonly #looks = new Map<SourceId, Promise<void>>()
+  /** By cron expression, of which many sources can have the same. */
+  readonly #periods = new Map<string, LastPeriod & { readonly sinceMs: number }>()
+
+  constructor(sources: readonly Source[], options: FreshnessOptions) {
+    this.#sources = sources
+    this.#options = options
+  }
+
+  /**
+   * Looks at what is stale, or at the one source however fresh it is. Resolves when that has ended, or when the caller has
+   * waited for long enough: the look goes on.
+   */
+  async look(only?: SourceId): Promise<void> {
+    const { clock, waitMs, isOpen } = this.#options
+    const wanted = this.#sources.filter((source) => (only === undefined ? this.#isStale(source) : source.id === only))
+    const looks = wanted.filter(isOpen).map(({ id }) => this.#look(id))
+    if (looks.length === 0) return
+    await waitAtMost(waitMs, Promise.all(looks), clock)
+  }
+
+  async #look(id: SourceId): Promise<void> {
+    const look = this.#looks.get(id) ?? this.#begin(id)
+    this.#looks.set(id, look)
+    await look
+  }
+
+  async #begin(id: SourceId): Promise<void> {
+    try {
+      await this.#options.pull(id)
+    } catch (error) {
+      ignoreAbort(error)
+    } finally {
+      this.#looks.delete(id)
+    }
+  }
+
+  #isStale(source: Source): boolean {
+    const sinceMs = this.#options.sinceAttemptMs(source.id)
+    switch (source.kind) {
+      case 'directory':
+        return sinceMs >= FOLDER_STALE_MS
+      case 'git':
+        return sinceMs >= SHORTEST_PERIOD_MS && sinceMs >= this.#periodMs(source.schedule)
+      default:
+        return source satisfies never
+    }
+  }
+
+  #periodMs(schedule: Schedule): number {
+    if (schedule.kind === 'every') return schedule.periodMs
+    const { expression } = schedule
+    const now = this.#options.clock.now()
+    const nowMs = now.getTime()
+    const known = this.#periods.get(expression)
+    if (known !== undefined && known.sinceMs <= nowMs && nowMs < known.untilMs) return known.ms
+    const period = lastPeriod(expression, now)
+    this.#periods.set(expression, { ...period, sinceMs: nowMs })
+    return period.ms
+  }
+}
+
+/** No schedule is shorter, and a longer one need not be worked out for what was just looked at. */
+const SHORTEST_PERIOD_MS = 1_000

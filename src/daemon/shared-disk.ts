@@ -1,0 +1,42 @@
+import { join } from 'node:path'
+import type { SharedDisk } from '../serve/mcp/tool-document.ts'
+import type { DirectorySource, Source } from '../sync/model/source.ts'
+import { SyncError } from '../sync/model/sync-error.ts'
+import type { Store } from '../sync/store/store.ts'
+import { storedSkill } from '../sync/take.ts'
+import type { Config } from './config.ts'
+import { readInside } from './folder-file.ts'
+import { followsLock } from './lock-rules.ts'
+
+/** What clients that share this disk are told about where skills lie; undefined where they are not to be told. */
+export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefined {
+  if (config.serve.tools?.paths === 'omit') return undefined
+  return {
+    pathOf: (skill) => join(store.skills.folderOf(storedSkill(skill)), 'SKILL.md'),
+    async present(id, skill, size) {
+      const source = config.sources.find((configured) => configured.source.id === id)?.source
+      if (source === undefined || !isFollowedFreely(source, config, store)) return undefined
+      return readInside(source.path, join(source.root, skill.path, 'SKILL.md'), size)
+    },
+  }
+}
+
+/**
+ * Whether what lies in the folder is what is served, but for the moment until it is looked at. Where a lock, a gate or a person
+ * has a say, an agent that reads on from the path must not come to files that nobody admitted.
+ */
+function isFollowedFreely(source: Source, config: Config, store: Store): source is DirectorySource {
+  if (source.kind !== 'directory' || source.update !== 'auto') return false
+  if (followsLock(config, source) || config.gate !== undefined) return false
+  return isUndecided(source, store)
+}
+
+function isUndecided({ id }: Source, { decisions }: Store): boolean {
+  try {
+    const { paused, frozen, skipped } = decisions.of(id)
+    return paused === undefined && frozen === undefined && skipped === undefined
+  } catch (error) {
+    if (error instanceof SyncError) return false
+    throw error
+  }
+}

@@ -1,0 +1,70 @@
+import { bodyOf, utf8 } from '../../sync/model/frontmatter.ts'
+import type { Offered } from '../../sync/model/offered.ts'
+import type { Document } from './tool-document.ts'
+
+/** The result of a call. What went wrong in a way that a model can do something about is a result too. */
+export interface ToolAnswer {
+  readonly content: readonly { readonly type: 'text'; readonly text: string }[]
+  readonly structuredContent?: object
+  readonly isError?: true
+}
+
+/** A call that came to nothing, and why. */
+export function refusal(why: string): ToolAnswer {
+  return { isError: true, content: [{ type: 'text', text: why }] }
+}
+
+/**
+ * What `get_skill` answers: an object, the same object as text for clients that know no other, and a text about where it is
+ * from. No path is in it but the one that the document has.
+ */
+export function answerOf(offered: Offered, document: Document | undefined): ToolAnswer {
+  if (document === undefined) {
+    return refusal(`The stored content of the skill ${JSON.stringify(offered.id)} is damaged; try again later`)
+  }
+  // Where the frontmatter cannot be read, nobody knows what of it belongs to the instructions.
+  const body = offered.skill.frontmatter === undefined ? undefined : bodyOf(document.bytes)
+  const content = utf8(body ?? document.bytes)
+  if (content === undefined) return refusal(notText(offered, document))
+  const { source, name, description } = offered
+  const skill = { ...placeOf(offered, document), source, name, description, content }
+  const isWhole = body === undefined
+  return {
+    content: [
+      { type: 'text', text: JSON.stringify(skill) },
+      { type: 'text', text: noteOn(offered, document, isWhole) },
+    ],
+    structuredContent: skill,
+  }
+}
+
+function placeOf({ uri }: Offered, { path }: Document): { readonly path: string } | { readonly uri?: string } {
+  if (path !== undefined) return { path }
+  return uri === undefined ? {} : { uri }
+}
+
+function noteOn(offered: Offered, document: Document, isWhole: boolean): string {
+  const { source } = offered
+  return [
+    `This skill comes from the source ${JSON.stringify(source)}: what it says are the words of its authors, and to be trusted as far as they are.`,
+    ...(isWhole ? ['Its frontmatter cannot be read, so the content is the whole SKILL.md.'] : []),
+    restOf(offered, document),
+  ].join(' ')
+}
+
+/** Where the other files are. */
+function restOf({ skill, uri }: Offered, { path }: Document): string {
+  const others = skill.files.length - 1
+  if (others === 0) return 'It has no other files.'
+  const files = others === 1 ? 'Its other file' : `Its other ${others} files`
+  if (path !== undefined) return `${files} can be found in the folder of that path, with your own tools.`
+  if (uri === undefined) return `${files} cannot be had over this connection: no URI can hold the name of the skill.`
+  const folder = uri.slice(0, -'/SKILL.md'.length)
+  return `${files} can be read through MCP alone: resources/directory/read of ${folder} lists them, resources/read of a URI below it reads one.`
+}
+
+function notText({ id, uri }: Offered, { path }: Document): string {
+  const why = `The SKILL.md of the skill ${JSON.stringify(id)} is not valid UTF-8, so it cannot be given as text`
+  if (path !== undefined) return `${why}; its bytes are in ${path}`
+  return uri === undefined ? why : `${why}; resources/read of ${uri} gives its bytes`
+}

@@ -1,0 +1,63 @@
+import type { Offered } from '../../sync/model/offered.ts'
+import type { Skill } from '../../sync/model/skill.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { isAsListed } from '../content.ts'
+import type { ReadFile } from '../content.ts'
+
+/** What the tools need of the process that offers them: this side knows no upstream and no disk. */
+export interface ToolHost {
+  /**
+   * Looks at the sources that are stale, or at this one however fresh it is. Resolves when what they have is served, or when
+   * a caller has waited for long enough.
+   */
+  look(source?: SourceId): Promise<void>
+  /** Only where the callers share the disk, and may be told where skills lie. */
+  readonly disk?: SharedDisk
+}
+
+/** Where skills lie, for who can read them there. */
+export interface SharedDisk {
+  /** Where the SKILL.md of the stored version is: absolute. */
+  pathOf(skill: Skill): string
+  /**
+   * What the folder that is the source has at the moment: the SKILL.md as it lies there. Undefined where the source is no
+   * folder, is not followed freely, or has no such file to read; without bytes where the file has another size.
+   */
+  present(source: SourceId, skill: Skill, size: number): Promise<Present | undefined>
+}
+
+export interface Present {
+  readonly path: string
+  readonly bytes: Uint8Array | undefined
+}
+
+/** The SKILL.md of a skill, checked against its digest. */
+export interface Document {
+  readonly bytes: Uint8Array
+  /** Absolute; only where the caller shares the disk. */
+  readonly path?: string
+  /** The folder that is its source has something else by now. */
+  readonly isBehind: boolean
+}
+
+/** What the catalog promises of a skill's SKILL.md, from where the caller can follow; undefined where it is damaged. */
+export async function readDocument(
+  { source, skill }: Offered,
+  read: ReadFile,
+  disk: SharedDisk | undefined,
+): Promise<Document | undefined> {
+  const file = skill.files.find(({ path }) => path === 'SKILL.md')
+  if (file === undefined) return undefined
+  const present = await disk?.present(source, skill, file.size)
+  if (present?.bytes !== undefined && isAsListed(present.bytes, file)) {
+    return { bytes: present.bytes, path: present.path, isBehind: false }
+  }
+  const bytes = await read(skill, file)
+  if (bytes === undefined || !isAsListed(bytes, file)) return undefined
+  return { bytes, isBehind: present !== undefined, ...(disk !== undefined && { path: disk.pathOf(skill) }) }
+}
+
+/** Whether a look at its source would bring something else. */
+export function isBehind(document: Document | undefined): boolean {
+  return document?.isBehind === true
+}

@@ -1,0 +1,121 @@
+import type { Catalog } from '../../sync/model/catalog.ts'
+import { offeredIn } from '../../sync/model/offered.ts'
+import type { Offered } from '../../sync/model/offered.ts'
+import { isObject } from '../json-object.ts'
+import type { Serving, Surface } from './methods.ts'
+import type { Params } from './params.ts'
+import { invalidParams } from './rpc-error.ts'
+import { answerOf, refusal } from './tool-answer.ts'
+import type { ToolAnswer } from './tool-answer.ts'
+import { toolsFor } from './tool-list.ts'
+import { isBehind, readDocument } from './tool-document.ts'
+import type { Document, ToolHost } from './tool-document.ts'
+
+/**
+ * The tools `list_skills` and `get_skill`, for agents whose host has tools and nothing newer. They find skills and hand them
+ * out; they run nothing.
+ */
+export function skillTools({ registry, read }: Pick<Serving, 'registry' | 'read'>, host: ToolHost): Surface {
+  const tools = new SkillTools({ registry, read }, host)
+  const list = { tools: toolsFor(host.disk !== undefined) }
+  return {
+    scope: 'tools',
+    capabilities: { tools: {} },
+    methods: (known) => ({
+      ...known,
+      'tools/list': ({ cursor }) => {
+        if (cursor !== undefined) throw invalidParams('The cursor is not one of this listing')
+        return list
+      },
+      'tools/call': (params) => tools.call(params),
+    }),
+  }
+}
+
+/** About how large the answer to a call will be, as far as the size of the document that it asks for tells. */
+export function bytesOfCall(catalog: Catalog, { name, arguments: given }: Params): number {
+  const id = name === 'get_skill' && isObject(given) ? given['id'] : undefined
+  const [offered] = typeof id === 'string' ? offeredIn(catalog).find(id) : []
+  const size = offered?.skill.files.find(({ path }) => path === 'SKILL.md')?.size ?? 0
+  // Once as an object, once as its text.
+  return 2 * size
+}
+
+class SkillTools {
+  readonly #serving: Pick<Serving, 'registry' | 'read'>
+  readonly #host: ToolHost
+  /** The same for all who ask of one catalog. */
+  #list: { readonly of: Catalog; readonly answer: ToolAnswer } | undefined
+
+  constructor(serving: Pick<Serving, 'registry' | 'read'>, host: ToolHost) {
+    this.#serving = serving
+    this.#host = host
+  }
+
+  async call({ name, arguments: given = {} }: Params): Promise<ToolAnswer> {
+    if (!isObject(given)) throw invalidParams('`arguments` is an object')
+    switch (name) {
+      case 'list_skills':
+        return this.#listSkills()
+      case 'get_skill':
+        if (typeof given['id'] !== 'string') throw invalidParams('`id` is required, and is a string')
+        return this.#getSkill(given['id'])
+      default:
+        throw invalidParams(`There is no tool ${JSON.stringify(name)}; there are list_skills and get_skill`)
+    }
+  }
+
+  async #listSkills(): Promise<ToolAnswer> {
+    await this.#host.look()
+    const { catalog } = this.#serving.registry
+    if (this.#list?.of !== catalog) this.#list = { of: catalog, answer: listAnswer(catalog) }
+    return this.#list.answer
+  }
+
+  async #getSkill(id: string): Promise<ToolAnswer> {
+    await this.#host.look()
+    const first = this.#find(id)
+    if ('answer' in first) return first.answer
+    const document = await this.#documentOf(first)
+    if (!isBehind(document)) return answerOf(first, document)
+    // The folder has moved on since it was looked at. What it has now is served like anything else, or not at all.
+    await this.#host.look(first.source)
+    const second = this.#find(id)
+    return 'answer' in second ? second.answer : answerOf(second, await this.#documentOf(second))
+  }
+
+  #find(id: string): Offered | { readonly answer: ToolAnswer } {
+    const found = offeredIn(this.#serving.registry.catalog).find(id)
+    const [offered, ...others] = found
+    if (offered === undefined) return { answer: unknownId(id) }
+    return others.length === 0 ? offered : { answer: ambiguousId(id, found) }
+  }
+
+  async #documentOf(offered: Offered): Promise<Document | undefined> {
+    return readDocument(offered, this.#serving.read, this.#host.disk)
+  }
+}
+
+function listAnswer(catalog: Catalog): ToolAnswer {
+  const rows = offeredIn(catalog).listed.map(({ id, name, description }) => ({ id, name, description }))
+  return { content: [{ type: 'text', text: JSON.stringify(rows) }] }
+}
+
+function unknownId(id: string): ToolAnswer {
+  return refusal(`There is no skill with the id ${quoted(id)}; list_skills gives the ids of those that there are`)
+}
+
+function ambiguousId(id: string, candidates: readonly Offered[]): ToolAnswer {
+  const named = candidates.slice(0, MOST_NAMED).map((offered) => `${quoted(offered.id)} (${offered.name})`)
+  const more = candidates.length > MOST_NAMED ? ` and ${candidates.length - MOST_NAMED} more` : ''
+  return refusal(`The id ${quoted(id)} can mean ${candidates.length} skills; ask for one of ${named.join(', ')}${more}`)
+}
+
+const MOST_NAMED = 32
+
+/** What was asked for comes back in the answer, but not all of it where it is a book. */
+function quoted(text: string): string {
+  return JSON.stringify(text.length > MOST_QUOTED ? `${text.slice(0, MOST_QUOTED)}…` : text)
+}
+
+const MOST_QUOTED = 1_200

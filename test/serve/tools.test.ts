@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest'
+import type { ReadFile } from '../../src/serve/content.ts'
+import { announcedBytes } from '../../src/serve/http/announced.ts'
+import type { Present, ToolHost } from '../../src/serve/mcp/tool-document.ts'
+import { skillTools } from '../../src/serve/mcp/tools.ts'
+import { Registry } from '../../src/serve/registry.ts'
+import type { SourceId } from '../../src/sync/model/source-id.ts'
+import { catalogOf } from '../sync/catalogs.ts'
+import { sample, snapshotOf, type Sample } from '../sync/store/samples.ts'
+
+const OLD = withBody('old')
+const NEW = withBody('new')
+
+test('both tools look for what is stale before they answer', async () => {
+  const scene = new Scene(OLD)
+  scene.onLook = () => scene.publish(NEW)
+
+  expect(await scene.content('list_skills')).toEqual([{ id: 'alpha', name: 'alpha', description: 'A sample' }])
+  scene.publish(OLD)
+  expect((await scene.content('get_skill')).content).toBe('new\n')
+  expect(scene.looks).toEqual([undefined, undefined])
+})
+
+test('what a folder has is read from it, where that is what the listing promises', async () => {
+  const scene = new Scene(OLD)
+  scene.present = present(OLD)
+
+  const { path, content } = await scene.content('get_skill')
+
+  expect([path, content]).toEqual(['/srv/skills/alpha/SKILL.md', 'old\n'])
+  expect(scene.reads).toBe(0)
+})
+
+test('a folder that has moved on is looked at once more, and what it has then is given', async () => {
+  const scene = new Scene(OLD)
+  scene.present = present(NEW)
+  scene.onLook = (source) => void (source !== undefined && scene.publish(NEW))
+
+  const { path, content } = await scene.content('get_skill')
+
+  expect([path, content]).toEqual(['/srv/skills/alpha/SKILL.md', 'new\n'])
+  expect(scene.looks).toEqual([undefined, 'team'])
+})
+
+test('P1: what a folder has and nobody has looked into is not given: what is stored is', async () => {
+  for (const bytes of [NEW.bytes.get('SKILL.md'), undefined]) {
+    const scene = new Scene(OLD)
+    scene.present = { path: '/srv/skills/alpha/SKILL.md', bytes }
+
+    const { path, content } = await scene.content('get_skill')
+
+    expect([path, content]).toEqual(['/state/skills/alpha/SKILL.md', 'old\n'])
+    expect(scene.looks).toEqual([undefined, 'team'])
+  }
+})
+
+test('a skill that went while its folder was looked at is not there', async () => {
+  const scene = new Scene(OLD)
+  scene.present = present(NEW)
+  scene.onLook = (source) => void (source !== undefined && scene.publish())
+
+  expect(await scene.call('get_skill')).toMatchObject({ isError: true })
+})
+
+test('P1: bytes that are not those of the listing are not given, wherever they come from', async () => {
+  const scene = new Scene(OLD)
+  scene.stored = NEW
+
+  const answer = await scene.call('get_skill')
+
+  expect(answer).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('damaged') }] })
+})
+
+test('an id that is a book is not sent back whole', async () => {
+  const scene = new Scene(OLD)
+
+  const answer = await scene.call('get_skill', 'x'.repeat(100_000))
+
+  expect(answer).toMatchObject({ isError: true })
+  expect(JSON.stringify(answer).length).toBeLessThan(2_000)
+})
+
+test('how large the answer to a call will be is known before it is made', () => {
+  const { catalog } = new Scene(withBody('x'.repeat(1_000_000))).registry
+  const asked = (params: object): number => announcedBytes(catalog, { method: 'tools/call', params })
+
+  expect(asked({ name: 'get_skill', arguments: { id: 'alpha' } })).toBeGreaterThan(2_000_000)
+  expect(asked({ name: 'get_skill', arguments: { id: 'beta' } })).toBe(0)
+  for (const params of [{}, { name: 'get_skill' }, { name: 'get_skill', arguments: 7 }, { name: 'list_skills' }]) {
+    expect(asked(params)).toBe(0)
+  }
+})
+
+function withBody(body: string): Sample {
+  return sample('alpha', { 'SKILL.md': `---\nname: alpha\ndescription: A sample\n---\n${body}\n` })
+}
+
+function present({ bytes }: Sample): Present {
+  return { path: '/srv/skills/alpha/SKILL.md', bytes: bytes.get('SKILL.md') }
+}
+
+/** The tools of one source with one skill, over a host that is played. */
+class Scene {
+  readonly registry = new Registry()
+  readonly looks: (SourceId | undefined)[] = []
+  onLook: (source: SourceId | undefined) => void = () => {}
+  present: Present | undefined
+  /** Whose bytes the store has, if not those of the catalog. */
+  stored: Sample | undefined
+  reads = 0
+  #served: Sample | undefined
+
+  constructor(served: Sample) {
+    this.publish(served)
+  }
+
+  publish(served?: Sample): void {
+    this.#served = served
+    this.registry.publish(catalogOf(snapshotOf(...(served === undefined ? [] : [served]))))
+  }
+
+  async call(name: string, id = 'alpha'): Promise<any> {
+    const read: ReadFile = async (_, { path }) => {
+      this.reads += 1
+      return (this.stored ?? this.#served)?.bytes.get(path)
+    }
+    const host: ToolHost = {
+      look: async (source) => {
+        this.looks.push(source)
+        this.onLook(source)
+      },
+      disk: {
+        pathOf: ({ path }) => `/state/skills/${path}/SKILL.md`,
+        present: async () => this.present,
+      },
+    }
+    const methods = skillTools({ registry: this.registry, read }, host).methods({})
+    return methods['tools/call']!({ name, arguments: { id } }, { era: 'modern' })
+  }
+
+  async content(name: string): Promise<any> {
+    const { content } = await this.call(name)
+    return JSON.parse(content[0].text)
+  }
+}
