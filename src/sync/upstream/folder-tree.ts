@@ -3,7 +3,7 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hiddenInFile } from '../model/hidden-unicode.ts'
 import { isLfsPointer } from '../model/lfs.ts'
-import type { AskedRef, ObjectId, Revision } from '../model/revision.ts'
+import { FOLDER_REF, type ObjectId, type Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../model/tree.ts'
 import { chooseWanted } from './folder-choice.ts'
@@ -25,8 +25,6 @@ export interface FolderReading {
   readonly limits: FetchLimits
   /** An existing folder, for copies of what is taken; each tree has one of its own in it, gone when it is disposed. */
   readonly scratch: string
-  /** What the operator asked for; nothing can be asked of a folder but what is in it. */
-  readonly asked?: AskedRef
   /** What an earlier look learnt. Without it every file is read. */
   readonly hashes?: FolderHashes | undefined
 }
@@ -55,17 +53,14 @@ async function readOnce(path: string, reading: FolderReading, signal: AbortSigna
   const { real, opened } = await openAt(path)
   await using folder = opened
   const listed = await walkFolder(folder, reading.limits, signal)
-  const { root, docs, limits, hashes, asked } = reading
+  const { root, docs, limits, hashes } = reading
   const choice = chooseWanted(listed, { root: raw(root), docs: docs === undefined ? undefined : raw(docs) })
   hashes?.begin()
   const objects = await treeObjectsOf(folder, { listed, choice, limits, hashes }, signal)
   const commit = commitOf(objects.root)
   const id = idOf({ type: 'commit', bytes: commit }, 'sha256')
-  return new FolderTree({ asked, ref: FOLDER_REF, commit: id }, { commit }, objects, { path: real, reading })
+  return new FolderTree({ asked: undefined, ref: FOLDER_REF, commit: id }, { commit }, objects, { path: real, reading })
 }
-
-/** What stands in the place of a branch. Git has no ref of this name. */
-export const FOLDER_REF = 'folder'
 
 /** What the operator named may be a link; what lies in it is never followed out of it. */
 async function openAt(path: string): Promise<{ readonly real: string; readonly opened: OpenFolder }> {
@@ -120,9 +115,9 @@ export class FolderTree implements Tree {
     this.#origin = origin
   }
 
-  /** The same tree with a scratch folder of its own: the one can be disposed without the other. */
-  again(): FolderTree {
-    return new FolderTree(this.revision, this.proof, this.#objects, this.#origin)
+  /** The same tree by another name for its revision, with a scratch folder of its own. */
+  of(revision: Revision): FolderTree {
+    return new FolderTree(revision, this.proof, this.#objects, this.#origin)
   }
 
   list(tree: ObjectId): readonly TreeEntry[] {

@@ -120,6 +120,6 @@ class Walk {
 }
 
 /** What a repository beside the skills keeps for itself, and what a package manager put there: large, and nobody's skill. */
-const PASSED_OVER: ReadonlySet<string> = new Set(['.git', 'node_modules'])
+export const PASSED_OVER: ReadonlySet<string> = new Set(['.git', 'node_modules'])
 
 const FILE: ListedFile = { kind: 'file' }
