@@ -75,7 +75,8 @@ class Walk {
     if (depth > this.#limits.depth) throw this.#over('depth', path, depth)
     const found = await this.#namesIn(folder, path).catch(readFault(path))
     const entries = new Map<string, FolderEntry>()
-    for (const [name, dirent] of found) {
+    // The order of a disk is any: the same folder is to fail in the same way.
+    for (const [name, dirent] of [...found].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
       this.#signal.throwIfAborted()
       entries.set(name, await this.#look(folder, pathTo(path, name), dirent, depth))
     }
