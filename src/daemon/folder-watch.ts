@@ -14,6 +14,8 @@ export interface WatchOptions {
   readonly log: Log
   /** Has the source looked at soon. */
   readonly nudge: (id: SourceId) => void
+  /** A folder that holds more than so many is not watched. Default: as many watches as Linux gave a user for long. */
+  readonly mostFolders?: number
 }
 
 /**
@@ -55,10 +57,10 @@ export class FolderWatch implements AsyncDisposable {
   }
 
   async #begin(mark: string | undefined): Promise<void> {
-    const isLater = this.#watched !== undefined
     await this.#end()
     if (mark === undefined) return
     const { path } = this.#source
+    const { mostFolders: most = MOST_FOLDERS } = this.#options
     const watcher = watch(await realpath(path).catch(() => path), {
       // One watch for each folder: it tells of the files in it too, and there are many more of those.
       ignored: (at, stats) => PASSED_OVER.has(basename(at)) || stats?.isDirectory() === false,
@@ -72,16 +74,16 @@ export class FolderWatch implements AsyncDisposable {
     })
     watcher.on('addDir', () => {
       watched.folders += 1
-      if (watched.folders > MOST_FOLDERS) this.#fail(watched, 'too-many', `more than ${MOST_FOLDERS} folders`)
+      if (watched.folders > most) this.#fail(watched, 'too-many', `it holds more than ${most} folders`)
     })
     watcher.on('error', (error) => this.#fail(watched, codeOf(error) ?? 'unknown', String(error)))
     watcher.on('ready', () => {
       if (watched.failed) return
       this.#options.log.debug('folder-watched', { source: this.#source.id, folders: watched.folders })
       this.#options.log.recovery('folder-not-watched', this.#source.id)
+      // What came while nothing was watched.
+      this.#changed()
     })
-    // What came while nothing was watched.
-    if (isLater) this.#changed()
   }
 
   async #end(): Promise<void> {
@@ -143,7 +145,7 @@ const LOOK_MS = 10_000
 /** Each attempt walks the whole folder. */
 const RETRY_MS = 600_000
 
-/** As many watches as Linux gave a user for long; a folder of skills has a hundredth of that. */
+/** A folder of skills has a hundredth of that. */
 const MOST_FOLDERS = 8_192
 
 /** Undefined where there is no folder that could be watched. */

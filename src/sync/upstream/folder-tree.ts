@@ -161,21 +161,14 @@ export class FolderTree implements Tree {
   async #read(path: string, id: ObjectId): Promise<Buffer> {
     const { reading } = this.#origin
     try {
-      const bytes = await this.#readAt(path.split('/'), path, reading.limits.blobBytes)
+      await using top = await OpenFolder.open(this.#origin.path).catch(readFault(''))
+      const bytes = await readBelow(top, path.split('/'), path, reading.limits.blobBytes)
       if (bytes === undefined || idOf({ type: 'blob', bytes }, 'sha256') !== id) throw new FolderChanged(path)
       return bytes
     } catch (error) {
       if (error instanceof FolderChanged) throw changed(this.#origin.path, error)
       throw error
     }
-  }
-
-  /** Down from the top, name by name. */
-  async #readAt(names: readonly string[], path: string, blobBytes: number): Promise<Buffer | undefined> {
-    await using held = new AsyncDisposableStack()
-    let folder = held.use(await OpenFolder.open(this.#origin.path).catch(readFault('')))
-    for (const name of names.slice(0, -1)) folder = held.use(await folder.folder(name).catch(readFault(path)))
-    return await readFile(folder, names.at(-1) ?? '', path, blobBytes)
   }
 
   async #kept(id: ObjectId, bytes: Buffer): Promise<string> {
@@ -192,4 +185,17 @@ export class FolderTree implements Tree {
       throw new SyncError('store-failed', `Cannot write to the scratch folder: ${code}`, { cause })
     }
   }
+}
+
+/** Down from the top, name by name. */
+async function readBelow(
+  folder: OpenFolder,
+  names: readonly string[],
+  path: string,
+  mostBytes: number,
+): Promise<Buffer | undefined> {
+  const [name = '', ...rest] = names
+  if (rest.length === 0) return readFile(folder, name, path, mostBytes)
+  await using below = await folder.folder(name).catch(readFault(path))
+  return await readBelow(below, rest, path, mostBytes)
 }
