@@ -22,6 +22,7 @@ const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/server': ['serve'],
   'p-queue': ['daemon'],
   cron: ['daemon'],
+  chokidar: ['daemon'],
   jose: ['daemon'],
 }
 

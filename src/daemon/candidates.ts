@@ -2,6 +2,7 @@ import PQueue from 'p-queue'
 import type { ObjectId, Revision } from '../sync/model/revision.ts'
 import { isSameRevision } from '../sync/model/revision.ts'
 import { UNDECIDED } from '../sync/model/decisions.ts'
+import { isAway } from '../sync/model/source.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { knownTrees, rulesOf } from '../sync/survey.ts'
 import { openUpstream, taken } from '../sync/take.ts'
@@ -78,7 +79,9 @@ export class Candidates {
       const served = current.snapshot.revision
       if (served.commit === revision.commit) return { served, revision }
       const relation = await upstream.relation(served.commit, revision.commit, signal)
-      const isGone = relation !== 'descends' && (await this.#isGone(one, current, upstream))
+      // A folder never has what it was: nothing is lost by that.
+      const isKept = relation === 'descends' || configured.source.kind === 'directory'
+      const isGone = !isKept && (await this.#isGone(one, current, upstream))
       return { served, revision, relation, isGone }
     })
   }
@@ -116,7 +119,7 @@ export class Candidates {
     look: (one: Pull, scratch: string) => Promise<Seen>,
   ): Promise<Seen> {
     const { source } = configured
-    if (this.#config.mode.offline)
+    if (this.#config.mode.offline && isAway(source))
       throw new SyncError('source-unreachable', `Cannot look at "${source.id}": --offline lets nobody be asked`)
     const io = this.#pullingOf(configured)
     const one: Pull = { source, current, orders: { decision: UNDECIDED, offline: false }, io, signal }

@@ -111,6 +111,7 @@ const COMMON: ParseArgsOptionsConfig = {
   config: { type: 'string', short: 'c' },
   state: { type: 'string' },
   source: { type: 'string', multiple: true },
+  'skills-dir': { type: 'string', multiple: true },
   'log-level': { type: 'string' },
   quiet: { type: 'boolean', short: 'q' },
   json: { type: 'boolean' },
@@ -199,6 +200,7 @@ ${COMMON_HELP}
 const COMMON_HELP = `  -c, --config FILE    the configuration; default: ./skillsyncd.yaml, then the user's, then the system's
       --state DIR      the state folder, in place of the configuration's
       --source URL     a repository to use without a configuration; may be repeated
+      --skills-dir DIR a folder of skills to use without a configuration: an absolute path; may be repeated
       --json           the result as JSON
       --log-level L    error, warn, info or debug; default: info
   -q, --quiet          nothing but results and errors

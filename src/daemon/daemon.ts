@@ -26,6 +26,7 @@ import { ControlError } from './control-client.ts'
 import { decisionAfter, decisionAfterRollback, isWaiting, type Verb } from './decide.ts'
 import { Keyring } from './keyring.ts'
 import { expectLock } from './lock-rules.ts'
+import { FolderWatch } from './folder-watch.ts'
 import type { Log } from './log.ts'
 import { Nudges } from './nudges.ts'
 import { hostOf } from './hosts.ts'
@@ -74,6 +75,7 @@ export class Daemon implements AsyncDisposable {
   readonly #nudges: Nudges
   readonly #freshness: Freshness
   #poller: Poller | undefined
+  #watches: readonly FolderWatch[] = []
   #http: (() => HttpStatus) | undefined
 
   private constructor(config: Config, parts: Parts, publisher: Publisher, report: Report) {
@@ -135,8 +137,12 @@ export class Daemon implements AsyncDisposable {
     return new SessionJournal(this.#parts)
   }
 
-  /** Pulls each source on its schedule from now on. */
+  /** Pulls each source on its schedule from now on, and folders when something changes in them. */
   poll(): void {
+    const nudge = (id: SourceId): void => this.#nudges.nudge(id)
+    this.#watches = this.#config.sources.flatMap(({ source }) =>
+      source.kind === 'directory' ? [new FolderWatch(source, { ...this.#parts, nudge })] : [],
+    )
     const polled = this.#config.sources.map((configured) => ({
       id: configured.source.id,
       host: hostOf(configured.source),
@@ -258,6 +264,7 @@ export class Daemon implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#nudges[Symbol.dispose]()
+    await Promise.all(this.#watches.map((watch) => watch[Symbol.asyncDispose]()))
     await this.#poller?.[Symbol.asyncDispose]()
     await this.#puller[Symbol.asyncDispose]()
   }
@@ -306,7 +313,8 @@ export class Daemon implements AsyncDisposable {
   async #pullNudged(id: SourceId): Promise<void> {
     this.#parts.log.debug('source-nudged', { source: id })
     this.#parts.log.recovery('webhook-refused', id)
-    await this.#puller.request(this.#configured(id), 'webhook')
+    const configured = this.#configured(id)
+    await this.#puller.request(configured, configured.source.kind === 'directory' ? 'change' : 'webhook')
   }
 
   async #read(skill: Stored, file: SkillFile): Promise<Uint8Array | undefined> {

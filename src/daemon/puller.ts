@@ -9,6 +9,7 @@ import type { Changed, Publisher } from '../sync/publisher.ts'
 import { pull } from '../sync/pull.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Current, Orders, Pulling } from '../sync/take.ts'
+import { FolderHashes } from '../sync/upstream/folder-hashes.ts'
 import { openUpstream, refsOf } from '../sync/upstream/open.ts'
 import { SharedListings, type RequestedListing } from '../sync/upstream/shared-listing.ts'
 import { refusalOf } from './admission.ts'
@@ -47,6 +48,8 @@ export class Puller implements AsyncDisposable {
   readonly #listings = new SharedListings()
   /** Of each source whose next pull has not begun, its part in the listing. */
   readonly #requested = new Map<SourceId, RequestedListing>()
+  /** Of each source that is a folder. */
+  readonly #hashes = new Map<SourceId, FolderHashes>()
   /** Sources of which a stored file was found damaged: the next pull takes them anew, known or not. */
   readonly #damaged = new Set<SourceId>()
   /** The errors of runs that lost their place and are reported: all who waited for such a run get the same one. */
@@ -154,9 +157,16 @@ export class Puller implements AsyncDisposable {
   #opener(listing: RequestedListing | undefined, { fetching }: Turn): Pulling['open'] {
     const { open = openUpstream } = this.#parts
     return (source, reach) => {
+      const learnt = source.kind === 'directory' ? { hashes: this.#hashesOf(source.id) } : {}
       const manners = { source: source.id, host: hostOf(source), hosts: this.hosts, fetching }
-      return new Approach(open(source, { ...reach, ...(listing && { listing }) }), manners)
+      return new Approach(open(source, { ...reach, ...learnt, ...(listing && { listing }) }), manners)
     }
+  }
+
+  #hashesOf(id: SourceId): FolderHashes {
+    const known = this.#hashes.get(id) ?? new FolderHashes(() => this.#parts.clock.now().getTime())
+    this.#hashes.set(id, known)
+    return known
   }
 
   async #pull(configured: ConfiguredSource, { trigger, signal }: Turn, open: Pulling['open']): Promise<Outcome> {

@@ -7,6 +7,7 @@ import type { Disabled } from '../sync/model/disabled.ts'
 import { askedText } from '../sync/model/revision.ts'
 import { tallyOf } from '../sync/model/snapshot.ts'
 import type { Snapshot, Tally } from '../sync/model/snapshot.ts'
+import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import type { Signers } from '../sync/model/trust.ts'
 import { mendOf } from '../sync/model/sync-error.ts'
@@ -47,6 +48,7 @@ export interface HttpStatus {
 
 export interface SourceStatus {
   readonly id: SourceId
+  readonly kind: Source['kind']
   readonly url: string
   readonly ref: string | undefined
   readonly update: 'auto' | 'locked' | 'review'
@@ -116,6 +118,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
   const disabled = input.disabled.get(source.id) ?? new Set<string>()
   return {
     id: source.id,
+    kind: source.kind,
     url: source.url,
     ref: typeof source.ref === 'object' ? askedText(source.ref) : source.ref,
     update: source.update,

@@ -108,7 +108,9 @@ export function massDeletion(source: Source, earlier: Followed | undefined, next
   // The same commit under other rules: the operator left skills out.
   if (earlier.revision.commit === next.revision.commit) return undefined
   const [before, after] = [earlier.skills, offered(next.skills)]
-  const isMass = before > 0 && (after === 0 || (after * 2 < before && before - after > SMALL_CHANGE))
+  const isMost = after * 2 < before && before - after > SMALL_CHANGE
+  // Whoever works in a folder takes out what they like; but one that is not mounted looks like one that was emptied.
+  const isMass = before > 0 && (after === 0 || (isMost && source.kind !== 'directory'))
   if (!isMass) return undefined
   const message = `Cannot follow: of the ${before} skills of "${source.id}" at ${described(earlier.revision)} ${described(next.revision)} has ${after}`
   return new SyncError('mass-deletion', message)

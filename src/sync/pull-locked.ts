@@ -4,7 +4,7 @@ import type { LockEntry } from './model/lock.ts'
 import type { Outcome } from './model/outcome.ts'
 import { isSameRevision, type Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
-import type { Source } from './model/source.ts'
+import { isAway, type Source } from './model/source.ts'
 import { SyncError } from './model/sync-error.ts'
 import { offered, resigned, withSigners } from './offer.ts'
 import type { Store } from './store/store.ts'
@@ -19,14 +19,15 @@ import type { Upstream } from './upstream/upstream.ts'
 export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> {
   const { current, orders, io } = one
   const isDamaged = orders.isDamaged === true
+  const isCutOff = orders.offline && isAway(one.source)
   if (!isDamaged && current !== undefined && isLocked(entry, current.snapshot)) {
     const changed = await resigned(one)
     if (changed !== undefined) return changed
-    return orders.offline ? { kind: 'unchanged', revision: undefined } : unchangedBut(one, entry)
+    return isCutOff ? { kind: 'unchanged', revision: undefined } : unchangedBut(one, entry)
   }
   const stored = isDamaged ? undefined : await findLocked(io.store, one.source, entry)
   if (stored !== undefined) return fromStore(one, stored)
-  if (orders.offline) throw notHere(one.source, entry, '--offline lets nobody be asked')
+  if (isCutOff) throw notHere(one.source, entry, '--offline lets nobody be asked')
   await using scratch = await io.store.scratch()
   const upstream = openUpstream(one, scratch.path)
   io.onResolved?.(entry.revision)

@@ -4,7 +4,7 @@ import { isLocked } from './model/lock.ts'
 import type { Outcome } from './model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
-import type { Source } from './model/source.ts'
+import { isAway, type Source } from './model/source.ts'
 import { NotSigned, SyncError } from './model/sync-error.ts'
 import { isApproved, offered, resigned } from './offer.ts'
 import { pullLocked } from './pull-locked.ts'
@@ -65,7 +65,7 @@ export async function unproved(snapshot: Snapshot, { prove }: Pick<Pulling, 'pro
 /** Goes where the ref goes, unless something is in the way. */
 async function follow(one: Pull): Promise<Outcome> {
   const { source, orders, io, signal } = one
-  if (orders.offline) return offline(one)
+  if (orders.offline && isAway(source)) return offline(one)
   await using scratch = await io.store.scratch()
   const upstream = openUpstream(one, scratch.path)
   const revision = await wanted(one, upstream)

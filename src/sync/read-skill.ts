@@ -10,6 +10,7 @@ import type { ObjectId } from './model/revision.ts'
 import type { Skill, SkillFile, SkillLimits, Standing } from './model/skill.ts'
 import { isSkillName } from './model/skill-name.ts'
 import type { Selection } from './model/source.ts'
+import type { Refused } from './model/tree.ts'
 import { unrenderedIn } from './model/unrendered.ts'
 
 /** A candidate whose links were followed: what its SKILL.md is, and every file it would be served with. */
@@ -35,7 +36,7 @@ export interface ResolvedFile {
 }
 
 /** What is known of the content of a blob. */
-export type Content = KnownContent | { readonly kind: 'refused'; readonly reason: 'too-large' | 'absent' }
+export type Content = KnownContent | Refused
 
 export interface KnownContent {
   readonly kind: 'known'
@@ -308,10 +309,19 @@ function twinOf(path: string, met: Map<string, string>): string | undefined {
   return undefined
 }
 
-function contentRefusal(path: string, reason: 'too-large' | 'absent', limits: SkillLimits): Finding {
-  if (reason === 'absent')
-    return finding('path-refused', path, 'The repository names the file and does not have its content')
-  return finding('limit-bytes', path, `The file alone is over the limit of ${limits.bytes} bytes for a skill`)
+function contentRefusal(path: string, reason: Refused['reason'], limits: SkillLimits): Finding {
+  switch (reason) {
+    case 'absent':
+      return finding('path-refused', path, 'The repository names the file and does not have its content')
+    case 'forbidden':
+      return finding('path-refused', path, 'The permission to read it is missing')
+    case 'special':
+      return finding('path-refused', path, 'It is no file, but a socket, a pipe or a device')
+    case 'too-large':
+      return finding('limit-bytes', path, `The file alone is over the limit of ${limits.bytes} bytes for a skill`)
+    default:
+      return reason satisfies never
+  }
 }
 
 const SEVERITY: Readonly<Record<Standing, number>> = { served: 0, unlisted: 0, tools: 1, withheld: 2 }

@@ -13,7 +13,7 @@ import type { Skill } from './model/skill.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { Selection } from './model/source.ts'
 import { SyncError } from './model/sync-error.ts'
-import type { Taken, Tree } from './model/tree.ts'
+import type { Refused, Taken, Tree } from './model/tree.ts'
 import { readSkill, unreadableSkill, unusableFinding } from './read-skill.ts'
 import type { Content, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
 import { LinkTexts, Resolver, submoduleFinding } from './resolver.ts'
@@ -163,8 +163,7 @@ class Surveyor {
     const { id } = candidate.document
     const content = this.#contentOf(id)
     if (content.kind === 'refused') {
-      const why = content.reason === 'absent' ? 'the repository does not have its content' : 'it is too large'
-      return unreadableSkill(candidate, 'path-refused', `SKILL.md cannot be read: ${why}`)
+      return unreadableSkill(candidate, 'path-refused', `SKILL.md cannot be read: ${WHY_REFUSED[content.reason]}`)
     }
     const document = await this.#bytesOf(id)
     const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
@@ -183,6 +182,13 @@ class Surveyor {
       throw new SyncError('store-failed', `Cannot read blob ${blob}: nobody has it`)
     return this.#earlier.read(stored.skill, stored.path)
   }
+}
+
+const WHY_REFUSED: Readonly<Record<Refused['reason'], string>> = {
+  absent: 'the repository does not have its content',
+  'too-large': 'it is too large',
+  forbidden: 'the permission is missing',
+  special: 'it is no file',
 }
 
 /** How many skills are read before the loop is let go: a thousand frontmatters in a row would be felt by clients. */

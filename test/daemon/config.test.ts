@@ -793,3 +793,53 @@ test('the environment names folders by the rules of XDG and of systemd', () => {
   expect(user).toMatchObject({ state: '/s/skillsyncd', configHome: '/home/ada/.config', runtime: '/run/user/1' })
   expect(service).toMatchObject({ state: '/var/lib/skillsyncd' })
 })
+
+test('folders named on the command line get ids that tell them apart, and a state of their own', () => {
+  const folders = [
+    '/srv/pdf-skills',
+    '/work/project/.claude/skills',
+    '/home/ada/.claude/skills',
+    '/a/project/skills',
+    '/skills',
+  ]
+  const idsOf = (...paths: string[]) => configOfSources([], ENVIRONMENT, paths).sources.map(({ source }) => source.id)
+  const stateOf = (urls: string[], paths: string[]) => configOfSources(urls, ENVIRONMENT, paths).state
+
+  expect(idsOf(...folders)).toEqual(['pdf-skills', 'project', 'ada', 'project-2', 'skills'])
+  expect(idsOf('/')).toEqual(['skills'])
+  expect(configOfSources(['/srv/repo'], ENVIRONMENT, ['/srv/repo']).sources.map(({ source }) => source)).toMatchObject([
+    { kind: 'git', id: 'repo', url: 'file:///srv/repo' },
+    { kind: 'directory', id: 'repo-2', path: '/srv/repo', schedule: { kind: 'every', periodMs: 30_000 } },
+  ])
+  expect(stateOf([], ['/a'])).not.toBe(stateOf([], ['/b']))
+  expect(stateOf([], ['/a'])).not.toBe(stateOf(['file:///a'], []))
+  expect(stateOf(['/x'], ['/a'])).toBe(stateOf(['/x'], ['/a']))
+})
+
+test('a folder is meant from the folder of the file, and is looked at every 30 seconds', () => {
+  const sourceOf = (path: string, rest = '') => parse(`sources: [{ id: a, path: ${path}${rest} }]`).sources[0]?.source
+
+  expect(sourceOf('skills')).toMatchObject({
+    kind: 'directory',
+    path: '/etc/skillsyncd/skills',
+    url: 'file:///etc/skillsyncd/skills',
+    ref: undefined,
+    schedule: { kind: 'every', periodMs: 30_000 },
+  })
+  expect(sourceOf('~/skills', ', every: 5m')).toMatchObject({
+    path: '/home/ada/skills',
+    schedule: { kind: 'every', periodMs: 300_000 },
+  })
+})
+
+test.each([
+  'ref: main',
+  'auth: { token: { env: T } }',
+  'signed: { require: commit, keyring: k }',
+  'ca: x',
+  'proxy: none',
+])('beside a folder, %s is refused', (line) => {
+  const found = problems(`sources: [{ id: a, path: /srv/skills, ${line} }]`)
+
+  expect(found).toEqual([expect.stringContaining(`sources[0].${line.split(':')[0]}: goes with \`url\` alone`)])
+})

@@ -26,6 +26,7 @@ test('before anything was pulled a source has neither a commit nor a time', () =
     sources: [
       {
         id: 'team',
+        kind: 'git',
         url: 'https://git.example.com/skills.git',
         ref: 'main',
         update: 'auto',

@@ -3,7 +3,7 @@ import { holdOnMove, massDeletion, followedIn } from '../../src/sync/brakes.ts'
 import type { Decision } from '../../src/sync/model/decisions.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../../src/sync/model/revision.ts'
 import type { Snapshot } from '../../src/sync/model/snapshot.ts'
-import type { GitSource } from '../../src/sync/model/source.ts'
+import type { GitSource, Source } from '../../src/sync/model/source.ts'
 import type { Relation } from '../../src/sync/upstream/upstream.ts'
 import { sourceId } from './store/samples.ts'
 
@@ -118,6 +118,13 @@ test('fewer skills of the same commit, of the first one, or where it is followed
   expect(massDeletion(source('main'), followedIn(snapshot(A, 20)), snapshot(A, 0))).toBeUndefined()
   expect(massDeletion(source('main'), undefined, snapshot(B, 0))).toBeUndefined()
   expect(massDeletion(follows, followedIn(snapshot(A, 20)), snapshot(B, 0))).toBeUndefined()
+})
+
+test('of a folder most may go at once, and the last one waits: a disk that is not mounted looks like that', () => {
+  const folder: Source = { ...source(undefined), kind: 'directory', path: '/srv/skills' }
+
+  expect(massDeletion(folder, followedIn(snapshot(A, 20)), snapshot(B, 1))).toBeUndefined()
+  expect(massDeletion(folder, followedIn(snapshot(A, 2)), snapshot(B, 0))?.code).toBe('mass-deletion')
 })
 
 function snapshot(commit: ObjectId, count: number): Snapshot {

@@ -1,4 +1,5 @@
-import { resolve } from 'node:path'
+import { stat } from 'node:fs/promises'
+import { isAbsolute, join, resolve } from 'node:path'
 import type { ParseArgsOptionsConfig } from 'node:util'
 import type { Readable, Writable } from 'node:stream'
 import { configOfSources } from '../config/adhoc.ts'
@@ -6,6 +7,7 @@ import type { Environment } from '../config/environment.ts'
 import { readConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { systemClock } from '../clock.ts'
+import { codeOf } from '../error-code.ts'
 import { createLog } from '../log.ts'
 import type { Log, LogLevel } from '../log.ts'
 import type { Redactor } from '../redactor.ts'
@@ -78,9 +80,12 @@ async function namedConfig({ values, environment }: Context): Promise<Config> {
   const sources = values['source']
   const state = optional(values['state'])
   if (state === '') throw new UsageError('--state names no folder')
-  if (!Array.isArray(sources)) return readConfig({ file: optional(values['config']), state }, environment)
-  if (values['config'] !== undefined) throw new UsageError('--source and --config exclude each other')
-  const config = configOfSources(sources.map(String), environment)
+  const folders = values['skills-dir']
+  if (!Array.isArray(sources) && !Array.isArray(folders))
+    return readConfig({ file: optional(values['config']), state }, environment)
+  const switches = Array.isArray(sources) ? '--source' : '--skills-dir'
+  if (values['config'] !== undefined) throw new UsageError(`${switches} and --config exclude each other`)
+  const config = configOfSources(textsOf(sources), environment, await skillsFoldersOf(textsOf(folders), environment))
   return state === undefined ? config : { ...config, state: resolve(state) }
 }
 
@@ -105,6 +110,33 @@ export function printJson({ streams, redactor }: Context, value: unknown): void 
 /** Writes a result for people. */
 export function printLines({ streams, redactor }: Context, lines: readonly string[]): void {
   streams.stdout.write(lines.map((line) => `${redactor.clean(line)}\n`).join(''))
+}
+
+/** Each once. Whoever starts us says from which folder a relative path is meant: nobody can know that of an MCP client. */
+async function skillsFoldersOf(paths: readonly string[], { home }: Environment): Promise<readonly string[]> {
+  for (const path of paths) {
+    const meant = path.startsWith('~/') ? join(home, path.slice(2)) : resolve(path)
+    if (!isAbsolute(path)) {
+      const mend = path === '' ? 'name the folder that holds your skills' : `write --skills-dir ${meant}`
+      throw new UsageError(`--skills-dir wants an absolute path, not "${path}"; ${mend}`)
+    }
+    if (!(await isFolder(path)))
+      throw new UsageError(`--skills-dir "${path}" is no folder; make it, or name the one that holds your skills`)
+  }
+  return [...new Set(paths.map((path) => resolve(path)))]
+}
+
+/** One that we may not look at is told by the source, as of any other. */
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    (error: unknown) =>
+      !['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE'].includes(codeOf(error) ?? ''),
+  )
+}
+
+function textsOf(values: unknown): readonly string[] {
+  return Array.isArray(values) ? values.map(String) : []
 }
 
 function optional(value: unknown): string | undefined {

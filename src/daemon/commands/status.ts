@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { EMPTY_CATALOG } from '../../sync/model/catalog.ts'
 import type { Decision } from '../../sync/model/decisions.ts'
 import { NONE_DISABLED } from '../../sync/model/disabled.ts'
@@ -91,10 +92,10 @@ function accessText({ required, count }: HttpStatus['tokens']): string {
 }
 
 function sourceLines(source: SourceStatus, all: boolean): string[] {
-  const { id, url, ref, update, decision, served, condition, tally, nextPoll } = source
+  const { id, ref, update, decision, served, condition, tally, nextPoll } = source
   const { seen, clean, noted, tools, withheld, disabled } = tally
   const lines = [
-    `${id}  ${url}${ref === undefined ? '' : `  ${ref}`}${update === 'auto' ? '' : `  update: ${update}`}`,
+    `${id}  ${placeOf(source)}${ref === undefined ? '' : `  ${ref}`}${update === 'auto' ? '' : `  update: ${update}`}`,
     `  ${freshness(source)}`,
     ...signerLines(served?.signers),
     `  ${seen} SKILL.md: ${clean} served, ${noted} served with a note, ${tools} for tools only, ${withheld} withheld${disabled === 0 ? '' : `, ${disabled} disabled`}`,
@@ -105,6 +106,10 @@ function sourceLines(source: SourceStatus, all: boolean): string[] {
   if (condition !== undefined)
     lines.push(`  ! ${condition.code}: ${printable(condition.message)}`, `    ${mendLine(condition)}`)
   return [...lines, ...findingLines(source, all)]
+}
+
+function placeOf({ kind, url }: SourceStatus): string {
+  return kind === 'directory' ? `the folder ${printable(fileURLToPath(url))}` : url
 }
 
 function disabledLines({ id, disabled: { count, paths } }: SourceStatus): string[] {
@@ -126,12 +131,13 @@ function signerLines(signers: Signers | undefined): string[] {
 }
 
 /** "Up to date" is never said without the two commits that prove it, nor of what a person keeps from moving. */
-function freshness({ served, upstream, lastAttempt, condition, decision }: SourceStatus): string {
+function freshness({ kind, served, upstream, lastAttempt, condition, decision }: SourceStatus): string {
   if (served === undefined)
     return lastAttempt === undefined ? 'never pulled' : `nothing is served; last tried ${lastAttempt}`
   const at = `serves ${served.ref} at ${served.commit.slice(0, 12)}`
-  if (upstream === undefined) return `${at}; upstream was not seen yet`
-  const seen = `upstream was at ${upstream.commit.slice(0, 12)} on ${upstream.at}`
+  const where = kind === 'directory' ? 'the folder' : 'upstream'
+  if (upstream === undefined) return `${at}; ${where} was not seen yet`
+  const seen = `${where} was at ${upstream.commit.slice(0, 12)} on ${upstream.at}`
   if (served.commit !== upstream.commit) return `${at}; behind: ${seen}`
   const isKept = decision.paused === true || decision.frozen !== undefined
   return condition === undefined && !isKept ? `${at}; up to date: ${seen}` : `${at}; ${seen}, last tried ${lastAttempt}`

@@ -1,3 +1,4 @@
+import { FOLDER_REF } from '../../sync/model/revision.ts'
 import { Store } from '../../sync/store/store.ts'
 import { readLock } from '../../sync/store/lock-file.ts'
 import { admissionOf } from '../admission.ts'
@@ -61,9 +62,11 @@ function linesOf(told: Provenance): string[] {
   return [
     `${printable(name ?? path)} (${told.disabled ? `${standing}, disabled` : standing})`,
     `  source  ${source}, ${url}`,
-    `  ref     ${printable(asked)} -> ${printable(ref)} -> ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`,
+    ref === FOLDER_REF
+      ? `  folder  as of content ${commit}`
+      : `  ref     ${printable(asked)} -> ${printable(ref)} -> ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`,
     `  rule    ${printable(ruleText(told))}`,
-    `  update  ${UPDATES[told.update]}`,
+    `  update  ${ref === FOLDER_REF && told.update === 'auto' ? 'auto: the folder is followed' : UPDATES[told.update]}`,
     ...decisionTexts(told.decision, source).map((text) => `  ! ${text}`),
     ...(told.disabled ? [`  ! ${printable(disabledText(source, path))}`] : []),
     `  lock    ${lockText(told.lock)}`,
@@ -80,8 +83,8 @@ const UPDATES = {
   review: 'review: a ref that moved waits for skillsyncd approve',
 } as const
 
-function ruleText({ path, name, rule: { root, include, unlisted, renamed } }: Provenance): string {
-  const where = `${path === '' ? 'the root itself' : `"${path}"`} below ${root === '' ? 'the root of the repository' : `root "${root}"`}`
+function ruleText({ path, name, ref, rule: { root, include, unlisted, renamed } }: Provenance): string {
+  const where = `${path === '' ? 'the root itself' : `"${path}"`} below ${root === '' ? `the root of the ${ref === FOLDER_REF ? 'folder' : 'repository'}` : `root "${root}"`}`
   const taken = include === undefined ? ', which no include takes any more' : `, taken by include "${include}"`
   const hidden = unlisted === undefined ? '' : `, in no list by unlisted "${unlisted}"`
   return `${where}${taken}${hidden}${renamed ? `; served by its name, "${name}"` : ''}`

@@ -12,15 +12,20 @@ import { processEnvironment } from '../config.ts'
 import type { Config } from '../config.ts'
 
 /**
- * The configuration of `start --source URL`: no file, ids made from the addresses, and a state folder of its own, named by
- * what the sources are, so that two sets of them never overwrite each other.
+ * The configuration of `start --source URL` and `mcp --skills-dir DIR`: no file, ids made from addresses and paths, and a
+ * state folder of its own, named by what the sources are, so that two sets of them never overwrite each other. The folders
+ * are absolute.
  */
-export function configOfSources(urls: readonly string[], environment: Environment = processEnvironment()): Config {
-  const sources = named(urls.map(addressOf))
+export function configOfSources(
+  urls: readonly string[],
+  environment: Environment = processEnvironment(),
+  folders: readonly string[] = [],
+): Config {
+  const repositories = urls.map(addressOf).map((url) => ({ wanted: idFrom(url), url }))
+  const sources = named([...repositories, ...folders.map((path) => ({ wanted: idOfFolder(path), path }))])
   const file = CONFIG.safeParse({ sources }, { error: explain })
   const [fault] = [...(file.error?.issues ?? []), ...ruleFaults({ sources })]
-  if (fault !== undefined || !file.success)
-    throw new ConfigError(`Cannot use --source: ${messageOf(fault, urls.length)}`)
+  if (fault !== undefined || !file.success) throw new ConfigError(messageOf(fault, urls.length))
   const config = configOf(file.data, 'unused', environment)
   return { ...config, file: undefined, lock: undefined, state: join(environment.state, 'adhoc', nameOf(sources)) }
 }
@@ -31,8 +36,10 @@ function messageOf(
   count: number,
 ) {
   const index = fault?.path[1]
+  if (typeof index === 'number' && index >= count)
+    return `Cannot use --skills-dir: folder ${index - count + 1} ${fault?.message}`
   const which = count > 1 && typeof index === 'number' ? `address ${index + 1} of ${count}` : 'the address'
-  return `${which} ${fault?.message}`
+  return `Cannot use --source: ${which} ${fault?.message}`
 }
 
 /** A path of this disk is the address of the git repository there. */
@@ -40,23 +47,27 @@ function addressOf(text: string): string {
   return isAbsolute(text) || /^\.\.?(?:\/|$)/.test(text) ? pathToFileURL(resolve(text)).href : text
 }
 
-interface NamedSource {
-  readonly id: string
-  readonly url: string
-}
+type Place = { readonly url: string } | { readonly path: string }
+type NamedSource = { readonly id: string } & Place
 
-/** Ids from the last part of each address; the second that comes to the same gets -2. */
-function named(urls: readonly string[]): NamedSource[] {
+/** The second that wants the same id gets -2. */
+function named(places: readonly ({ readonly wanted: string } & Place)[]): NamedSource[] {
   const taken = new Set<string>()
-  return urls.map((url) => {
-    const wanted = idFrom(url)
+  return places.map(({ wanted, ...place }) => {
     let id = wanted
     for (let number = 2; taken.has(id); number += 1) id = `${wanted}-${number}`
     taken.add(id)
-    return { id, url }
+    return { id, ...place }
   })
 }
 
+/** By its name; of folders that are all called alike, such as `…/project/.claude/skills`, by that of the one they are in. */
+function idOfFolder(path: string): string {
+  const telling = path.split('/').filter((name) => name !== '' && !name.startsWith('.') && name !== 'skills')
+  return idFrom(telling.at(-1) ?? 'skills')
+}
+
+/** From the last part of an address. */
 function idFrom(url: string): string {
   const last =
     url
@@ -75,6 +86,8 @@ function idFrom(url: string): string {
 }
 
 function nameOf(sources: readonly NamedSource[]): string {
-  const lines = sources.map(({ id, url }) => `${id} ${url}\n`).toSorted(comparePaths)
+  const lines = sources
+    .map((source) => `${source.id} ${'url' in source ? source.url : `path ${source.path}`}\n`)
+    .toSorted(comparePaths)
   return createHash('sha256').update(lines.join('')).digest('hex').slice(0, 16)
 }

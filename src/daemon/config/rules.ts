@@ -50,8 +50,25 @@ function sourceFaults(source: unknown, path: KeyPath): Fault[] {
   if (places.length === 0)
     faults.push({ path, message: 'needs `url`, the address of a git repository, or `path`, a folder' })
   if (places.length > 1) faults.push({ path, message: `has ${inWords(places)}; keep one of them` })
-  return [...faults, ...timeFaults(source, path)]
+  return [...faults, ...timeFaults(source, path), ...folderFaults(source, path)]
 }
+
+/** What is said of a repository or a host has no meaning for a folder. */
+function folderFaults(source: Readonly<Record<string, unknown>>, path: KeyPath): Fault[] {
+  if (!Object.hasOwn(source, 'path') || Object.hasOwn(source, 'url')) return []
+  return Object.entries(OF_REPOSITORIES)
+    .filter(([key]) => Object.hasOwn(source, key))
+    .map(([key, why]): Fault => ({ path: [...path, key], at: 'key', message: `goes with \`url\` alone: ${why}` }))
+}
+
+const OF_REPOSITORIES = {
+  ref: 'a folder has no branches and no tags, and is served as it is',
+  auth: 'nobody is asked for a folder',
+  signed: 'a folder has no commits that somebody could sign',
+  webhook: 'a folder is watched, and has no host that could tell of it',
+  ca: 'nobody is asked for a folder',
+  proxy: 'nobody is asked for a folder',
+} as const
 
 function gateFaults(gate: unknown): Fault[] {
   if (!isObject(gate)) return []

@@ -45,7 +45,7 @@ const BRAKES = z.strictObject({
     .enum(['hold', 'follow'])
     .optional()
     .describe(
-      'A commit with no skill where there were some, or with fewer than half and over five fewer. Default: hold.',
+      'A commit with no skill where there were some, or (not of a folder) with fewer than half and over five fewer. Default: hold.',
     ),
 })
 
@@ -78,7 +78,7 @@ export const SHARED = {
     .describe('When to look for a new commit: a cron expression, in the time zone of the daemon. Or use `every`.'),
   every: duration({ least: '1s', most: '365d' })
     .optional()
-    .describe('How often to look for a new commit, such as 30s, 5m or 1h. Default: 5m.'),
+    .describe('How often to look for a new commit, such as 30s, 5m or 1h. Default: 5m; 30s for a folder.'),
   max_age: duration()
     .optional()
     .describe('How old the last success may be before a required source makes the daemon unready.'),
@@ -101,7 +101,7 @@ const WHERE = {
   url: gitUrl()
     .optional()
     .describe('A git repository: https://…, http://…, ssh://…, git@host:path, or file:///… on this disk.'),
-  path: path().optional().describe('A plain folder of skills, for authors.'),
+  path: path().optional().describe('A plain folder of skills, for authors. It is watched, and served as it is.'),
   mcp: z
     .union([webUrl(), z.strictObject(PROGRAM)], {
       error: 'must be an http(s) address, or { command: …, args: …, env: … }',

@@ -138,9 +138,12 @@ function brakesOf({ brakes }: SourceEntry): Brakes {
 /** Every five minutes, if nothing else is said. */
 const PERIOD_MS = 300_000
 
-function scheduleOf({ schedule, every }: SourceEntry): Schedule {
+/** A look at a folder that did not change asks nobody anything. It is watched besides, where that works. */
+const FOLDER_PERIOD_MS = 30_000
+
+function scheduleOf({ schedule, every, path }: SourceEntry): Schedule {
   if (schedule !== undefined) return { kind: 'cron', expression: schedule }
-  return { kind: 'every', periodMs: every ?? PERIOD_MS }
+  return { kind: 'every', periodMs: every ?? (path === undefined ? PERIOD_MS : FOLDER_PERIOD_MS) }
 }
 
 function accessOf(auth: AuthEntry | undefined, absolute: Absolute): Access {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { described } from '../../sync/brakes.ts'
+import { FOLDER_REF } from '../../sync/model/revision.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { ControlError } from '../control-client.ts'
@@ -34,6 +35,11 @@ function* remarksOf(source: SourceId, { served, revision, relation, isGone }: Co
   if (served === undefined || (served.commit === revision.commit && served.tag === revision.tag)) return
   const moved = `${revision.ref} is at ${described(revision)} upstream, and ${described(served)} is served`
   const isSameRef = served.ref === revision.ref
+  if (isSameRef && served.ref === FOLDER_REF) {
+    const holds = `the folder holds ${revision.commit} now, and ${served.commit} is served`
+    yield note('upstream-moved', holds, { source })
+    return
+  }
   if (isGone === true)
     yield finding('commit-gone', `upstream does not have ${served.commit} any more; the store does`, { source })
   if (isSameRef && served.ref.startsWith('refs/tags/'))

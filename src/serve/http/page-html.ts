@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
+import { FOLDER_REF, type Revision } from '../../sync/model/revision.ts'
 
 /** What the page says besides the skills. */
 export interface PageText {
@@ -23,13 +24,13 @@ interface Html {
 /** The list of the skills, and how to come by them. */
 export function catalogPage(catalog: Catalog, { title, address, hasInstaller }: PageText): Halves {
   const { listed } = catalog
-  const commits = new Map(catalog.snapshots.map(({ source, revision }) => [source, revision.commit]))
+  const revisions = new Map(catalog.snapshots.map(({ source, revision }) => [source, revision]))
   const shown = listed.slice(0, MOST_SHOWN)
-  const rows = shown.map((skill) => rowOf(skill, commits.get(skill.source) ?? ''))
+  const rows = shown.map((skill) => rowOf(skill, revisions.get(skill.source)))
   return halvesOf(
     title,
     html` <p>
-        ${countOf(listed.length, 'skill')} of ${countOf(commits.size, 'source')}, generation ${catalog.generation}.
+        ${countOf(listed.length, 'skill')} of ${countOf(revisions.size, 'source')}, generation ${catalog.generation}.
       </p>
       <h2>Connect</h2>
       <p>Clients of MCP take this address:</p>
@@ -61,12 +62,13 @@ export function catalogPage(catalog: Catalog, { title, address, hasInstaller }: 
 /** More than anybody reads; clients are told of all. */
 const MOST_SHOWN = 1_000
 
-function rowOf({ name, description, source, uri }: CatalogSkill, commit: string): Html {
+function rowOf({ name, description, source, uri }: CatalogSkill, revision: Revision | undefined): Html {
+  const { ref = '', commit = '' } = revision ?? {}
   return html`<tr>
     <td><bdi title="${uri}">${name}</bdi></td>
     <td><bdi>${description}</bdi></td>
     <td>${source}</td>
-    <td><code title="${commit}">${commit.slice(0, 12)}</code></td>
+    <td>${ref === FOLDER_REF ? 'folder, ' : ''}<code title="${commit}">${commit.slice(0, 12)}</code></td>
   </tr>`
 }
 

@@ -30,5 +30,5 @@ export interface Cause {
   readonly rewritten?: true
 }
 
-/** Who wanted a source to be looked at. */
-export type Trigger = 'start' | 'schedule' | 'webhook' | 'command'
+/** Who wanted a source to be looked at. `change`: something moved in the folder that is the source. */
+export type Trigger = 'start' | 'schedule' | 'webhook' | 'change' | 'command'

@@ -39,12 +39,15 @@ export function isIdOf(format: ObjectFormat, text: string): text is ObjectId {
 export interface Revision {
   /** As the operator wrote it. */
   readonly asked: AskedRef
-  /** What that came to: `refs/heads/main`, `refs/tags/v1`, or the commit id where a commit was asked for. */
+  /** What that came to: `refs/heads/main`, `refs/tags/v1`, the commit id where a commit was asked for, or `FOLDER_REF`. */
   readonly ref: string
   readonly commit: ObjectId
   /** The tag object, where the ref is an annotated tag. */
   readonly tag?: ObjectId
 }
+
+/** The ref of what was no repository but a folder, whose commit is made of its content alone. No ref of git is called so. */
+export const FOLDER_REF = 'folder'
 
 /** Whether both lead to the same object by the same name. A tag that was made anew for the same commit is another. */
 export function isSameRevision(a: Revision, b: Revision): boolean {

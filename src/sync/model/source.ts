@@ -16,6 +16,11 @@ export interface DirectorySource extends FollowedSource {
   readonly path: string
 }
 
+/** Whether somebody has to be asked for it. What lies in a folder is there without a network. */
+export function isAway({ kind }: Source): boolean {
+  return kind !== 'directory'
+}
+
 /** What all kinds have. */
 interface FollowedSource extends Selection {
   readonly id: SourceId

@@ -118,7 +118,7 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
     'Check the certificate of the host and the clock of this machine; over ssh, the host key and the known hosts',
   'rate-limited': 'Nothing to do: the host asked for a pause and it is honoured',
   'credentials-rejected': 'Check that the credential named in `auth` is present, valid and may read the repository',
-  'repository-not-found': 'Check the address; a private repository without a credential looks the same',
+  'repository-not-found': 'Check the address, or the folder; a private repository without a credential looks the same',
   'ref-not-found': 'Check `ref`; the branch or tag may have been renamed or deleted',
   'ref-ambiguous': 'Write the full name: refs/heads/… for the branch, refs/tags/… for the tag',
   'tag-moved': 'Look at both with skillsyncd diff; the old one is served on until skillsyncd approve, reject or update',

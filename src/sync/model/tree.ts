@@ -50,8 +50,11 @@ export interface Blob {
 
 export interface Refused {
   readonly kind: 'refused'
-  /** `too-large`: over `FetchLimits.blobBytes`. `absent`: the repository names it and does not have it. */
-  readonly reason: 'too-large' | 'absent'
+  /**
+   * `too-large`: over `FetchLimits.blobBytes`. `absent`: the repository names it and does not have it. In a plain folder,
+   * `forbidden`: we may not read it; `special`: it is no file, but a socket, a pipe or a device.
+   */
+  readonly reason: 'too-large' | 'absent' | 'forbidden' | 'special'
 }
 
 /** A tree was asked for that the fetch left out, because its id stands at a path where the caller knew it. */

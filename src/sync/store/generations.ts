@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Cause, Generation, Held } from '../model/generation.ts'
+import type { Cause, Trigger, Generation, Held } from '../model/generation.ts'
 import { isSourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { writeWhole } from './atomic.ts'
@@ -117,10 +117,12 @@ function isCause(value: unknown): value is Cause {
   if (!isObject(value)) return false
   const { action, trigger, source, rewritten } = value
   if (action !== 'update' && action !== 'rollback' && action !== 'withdraw') return false
-  if (trigger !== 'start' && trigger !== 'schedule' && trigger !== 'webhook' && trigger !== 'command') return false
+  if (typeof trigger !== 'string' || !TRIGGERS.has(trigger)) return false
   if (rewritten !== undefined && rewritten !== true) return false
   return source === undefined || (typeof source === 'string' && isSourceId(source))
 }
+
+const TRIGGERS: ReadonlySet<string> = new Set<Trigger>(['start', 'schedule', 'webhook', 'change', 'command'])
 
 function isHeld(value: unknown): value is Held {
   if (!isObject(value)) return false

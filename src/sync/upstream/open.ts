@@ -1,5 +1,5 @@
 import type { Source } from '../model/source.ts'
-import { SyncError } from '../model/sync-error.ts'
+import { DirectoryUpstream } from './directory.ts'
 import { FileTransport } from './file-transport.ts'
 import { GitUpstream, type GitTransport } from './git.ts'
 import { HttpTransport } from './http-transport.ts'
@@ -14,7 +14,7 @@ export function openUpstream(source: Source, reach: Reach): Upstream {
     case 'git':
       return new GitUpstream(source, reach, sharing(transportTo(source.url, reach), reach))
     case 'directory':
-      throw new SyncError('unsupported', `Cannot read "${source.path}": folders are not read yet`)
+      return new DirectoryUpstream(source, reach)
     default:
       return source satisfies never
   }
@@ -22,6 +22,7 @@ export function openUpstream(source: Source, reach: Reach): Upstream {
 
 /** The refs that a pull of the source will ask for, as far as is known before it: a listing for several asks for those of all. */
 export function refsOf(source: Source): readonly string[] {
+  if (source.kind === 'directory') return []
   return revisionOfCommit(source.ref) === undefined ? patternsOf(source.ref) : []
 }
 

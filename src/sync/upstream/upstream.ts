@@ -1,5 +1,6 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { Tree } from '../model/tree.ts'
+import type { FolderHashes } from './folder-hashes.ts'
 import type { RequestedListing } from './shared-listing.ts'
 import type { Way } from './way.ts'
 
@@ -119,5 +120,7 @@ export interface Reach {
   readonly way: (signal: AbortSignal) => Promise<Way>
   /** Where the listing of refs may be shared with others; undefined to ask alone. */
   readonly listing?: RequestedListing
+  /** What earlier looks at the same folder learnt of its files; undefined to read all of them. */
+  readonly hashes?: FolderHashes
   readonly programs: Programs
 }

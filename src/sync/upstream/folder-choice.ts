@@ -1,0 +1,123 @@
+import { foldersAbove, folderOf, joinPath } from '../model/paths.ts'
+import { SyncError } from '../model/sync-error.ts'
+import { legible } from './folder-walk.ts'
+import type { FolderEntry, ListedFolder, ListedLink } from './folder-walk.ts'
+import { shown } from './tree-object.ts'
+
+/** Which part of a folder is of use: paths from its top, both of raw bytes written as Latin-1. */
+export interface Wanted {
+  readonly root: string
+  readonly docs: string | undefined
+}
+
+/**
+ * The paths of a listed folder that belong to skills: whole folders, single files that a SKILL.md leads to, and the folders
+ * that stand although they are empty.
+ */
+export interface Choice {
+  readonly whole: ReadonlySet<string>
+  readonly files: ReadonlySet<string>
+  readonly kept: ReadonlySet<string>
+}
+
+/** What has a SKILL.md at or above it, what links lead to, and the docs folder. All else of the folder is never read. */
+export function chooseWanted(top: ListedFolder, { root, docs }: Wanted): Choice {
+  const places = new Places(top)
+  const whole = new Set<string>()
+  const files = new Set<string>()
+  const below = places.folderAt(root)
+  if (below !== undefined) addSkills(below, root, whole)
+  if (docs !== undefined && places.folderAt(docs) !== undefined) whole.add(docs)
+  const kept = new Set([root, ...foldersAbove(root), ...(docs === undefined ? [] : [docs, ...foldersAbove(docs)])])
+  for (const { path, link } of linksIn(top, '')) {
+    const target = places.follow(path, link)
+    if (target?.entry.kind === 'folder' && hasDocument(target.entry)) whole.add(target.path)
+    if (target === undefined || !isDocument(path)) continue
+    if (target.entry.kind === 'folder') kept.add(target.path)
+    else files.add(target.path)
+  }
+  return { whole, files, kept }
+}
+
+/** A folder that we may not read may hold skills that are served: nothing that is missing for that is taken for deleted. */
+function addSkills(folder: ListedFolder, path: string, whole: Set<string>): void {
+  if (hasDocument(folder)) {
+    whole.add(path)
+    return
+  }
+  for (const [name, entry] of folder.entries) {
+    const at = joinPath(path, name)
+    if (entry.kind === 'folder') addSkills(entry, at, whole)
+    if (entry.kind === 'forbidden') {
+      throw new SyncError(
+        'source-unreachable',
+        `Cannot read ${shown(legible(at))} of the folder: the permission is missing`,
+      )
+    }
+  }
+}
+
+function hasDocument({ entries }: ListedFolder): boolean {
+  return [...entries].some(([name, { kind }]) => isDocument(name) && (kind === 'file' || kind === 'link'))
+}
+
+/** Whatever its case: one that is misspelt is told. */
+function isDocument(path: string): boolean {
+  return /(?:^|\/)skill\.md$/i.test(path)
+}
+
+function* linksIn(folder: ListedFolder, path: string): Generator<{ readonly path: string; readonly link: ListedLink }> {
+  for (const [name, entry] of folder.entries) {
+    const at = joinPath(path, name)
+    if (entry.kind === 'link') yield { path: at, link: entry }
+    if (entry.kind === 'folder') yield* linksIn(entry, at)
+  }
+}
+
+/** As the survey follows links: inside of the folder, through real folders alone. What it refuses leads nowhere here too. */
+class Places {
+  readonly #top: ListedFolder
+
+  constructor(top: ListedFolder) {
+    this.#top = top
+  }
+
+  folderAt(path: string): ListedFolder | undefined {
+    const entry = this.#entryAt(path)
+    return entry?.kind === 'folder' ? entry : undefined
+  }
+
+  follow(from: string, link: ListedLink): { readonly path: string; readonly entry: FolderEntry } | undefined {
+    let [path, text] = [from, link.text]
+    for (let hop = 0; hop < MAX_HOPS; hop += 1) {
+      const target = targetOf(path, text.toString('latin1'))
+      const entry = target === undefined ? undefined : this.#entryAt(target)
+      if (target === undefined || entry === undefined) return undefined
+      if (entry.kind !== 'link') return { path: target, entry }
+      ;[path, text] = [target, entry.text]
+    }
+    return undefined
+  }
+
+  #entryAt(path: string): FolderEntry | undefined {
+    let entry: FolderEntry | undefined = this.#top
+    for (const name of path === '' ? [] : path.split('/')) {
+      if (entry?.kind !== 'folder') return undefined
+      entry = entry.entries.get(name)
+    }
+    return entry
+  }
+}
+
+const MAX_HOPS = 8
+
+function targetOf(link: string, text: string): string | undefined {
+  if (text === '' || text.startsWith('/')) return undefined
+  const segments = folderOf(link) === '' ? [] : folderOf(link).split('/')
+  for (const segment of text.split('/')) {
+    if (segment === '' || segment === '.') continue
+    if (segment !== '..') segments.push(segment)
+    else if (segments.pop() === undefined) return undefined
+  }
+  return segments.join('/')
+}

@@ -1,0 +1,49 @@
+import type { BigIntStats } from 'node:fs'
+import type { ObjectId } from '../model/revision.ts'
+
+/** The ids of files as they were, so that what did not change is not read again. One for a folder; bounded by what lies in it. */
+export class FolderHashes {
+  readonly #nowMs: () => number
+  #known = new Map<string, Known>()
+  #seen = new Map<string, Known>()
+
+  /** Wall clock: compared with the times of files. */
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+  }
+
+  /** From here on it is a new look: what is not asked for until the next one is forgotten. */
+  begin(): void {
+    if (this.#seen.size > 0) this.#known = this.#seen
+    this.#seen = new Map()
+  }
+
+  idOf(path: string, stat: BigIntStats): ObjectId | undefined {
+    const known = this.#known.get(path) ?? this.#seen.get(path)
+    if (known === undefined || known.mark !== markOf(stat)) return undefined
+    this.#seen.set(path, known)
+    return known.id
+  }
+
+  /**
+   * Not kept of a file that was changed a moment ago: it may change again within what the file system takes for the same
+   * instant. Git calls such an entry racily clean.
+   */
+  keep(path: string, stat: BigIntStats, id: ObjectId): void {
+    const changedMs = Number((stat.mtimeNs > stat.ctimeNs ? stat.mtimeNs : stat.ctimeNs) / 1_000_000n)
+    if (changedMs + SETTLED_MS < this.#nowMs()) this.#seen.set(path, { mark: markOf(stat), id })
+  }
+}
+
+interface Known {
+  readonly mark: string
+  readonly id: ObjectId
+}
+
+/** Changes whenever the file does: the time of the last change is nobody's to set. */
+export function markOf({ dev, ino, size, mode, mtimeNs, ctimeNs }: BigIntStats): string {
+  return [dev, ino, size, mode, mtimeNs, ctimeNs].join(' ')
+}
+
+/** More than the coarsest file system in use takes for an instant. */
+const SETTLED_MS = 2_500

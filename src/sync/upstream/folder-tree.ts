@@ -1,0 +1,201 @@
+import { hash } from 'node:crypto'
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hiddenInFile } from '../model/hidden-unicode.ts'
+import { isLfsPointer } from '../model/lfs.ts'
+import { FOLDER_REF, type ObjectId, type Revision } from '../model/revision.ts'
+import { SyncError } from '../model/sync-error.ts'
+import { TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../model/tree.ts'
+import { chooseWanted } from './folder-choice.ts'
+import { readFile } from './folder-file.ts'
+import type { FolderHashes } from './folder-hashes.ts'
+import { NO_CONTENT, treeObjectsOf, type FolderObjects } from './folder-objects.ts'
+import { FolderChanged, legible, readFault, walkFolder } from './folder-walk.ts'
+import { idOf } from './git-object.ts'
+import { diskCodeOf, isGone, OpenFolder } from './open-folder.ts'
+import { parseTree, shown } from './tree-object.ts'
+import type { FetchLimits } from './upstream.ts'
+
+/** How a folder is read. */
+export interface FolderReading {
+  /** As in `Selection`: only skills at and below it are read, and what links of theirs lead to. Empty: the folder itself. */
+  readonly root: string
+  /** As in `Selection`: read whole, skills or not. */
+  readonly docs: string | undefined
+  readonly limits: FetchLimits
+  /** An existing folder, for copies of what is taken; each tree has one of its own in it, gone when it is disposed. */
+  readonly scratch: string
+  /** What an earlier look learnt. Without it every file is read. */
+  readonly hashes?: FolderHashes | undefined
+}
+
+/**
+ * A folder as if it were committed at this moment: git objects with SHA-256 ids, and a commit without parents that says
+ * nothing but the content, so that the same content has the same id whenever and wherever it is read. Files outside of
+ * skills are not in it, nor are `.git`, `node_modules` and folders that hold nothing. `path` is absolute.
+ */
+export async function readFolder(path: string, reading: FolderReading, signal: AbortSignal): Promise<FolderTree> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await readOnce(path, reading, signal)
+    } catch (error) {
+      if (!(error instanceof FolderChanged)) throw error
+      if (attempt === ATTEMPTS) throw changed(path, error)
+    }
+  }
+}
+
+/** Somebody who saves a file while it is read is done by the next time. */
+const ATTEMPTS = 3
+
+async function readOnce(path: string, reading: FolderReading, signal: AbortSignal): Promise<FolderTree> {
+  signal.throwIfAborted()
+  const { real, opened } = await openAt(path)
+  await using folder = opened
+  const listed = await walkFolder(folder, reading.limits, signal)
+  const { root, docs, limits, hashes } = reading
+  const choice = chooseWanted(listed, { root: raw(root), docs: docs === undefined ? undefined : raw(docs) })
+  hashes?.begin()
+  const objects = await treeObjectsOf(folder, { listed, choice, limits, hashes }, signal)
+  const commit = commitOf(objects.root)
+  const id = idOf({ type: 'commit', bytes: commit }, 'sha256')
+  return new FolderTree({ asked: undefined, ref: FOLDER_REF, commit: id }, { commit }, objects, { path: real, reading })
+}
+
+/** What the operator named may be a link; what lies in it is never followed out of it. */
+async function openAt(path: string): Promise<{ readonly real: string; readonly opened: OpenFolder }> {
+  try {
+    const real = await realpath(path)
+    return { real, opened: await OpenFolder.open(real) }
+  } catch (cause) {
+    const code = diskCodeOf(cause)
+    if (code === undefined) throw cause
+    if (code === 'ENOTDIR')
+      throw new SyncError('repository-not-found', `Cannot read "${path}": it is no folder`, { cause })
+    if (isGone(cause))
+      throw new SyncError('repository-not-found', `Cannot read "${path}": there is no such folder`, { cause })
+    throw new SyncError('source-unreachable', `Cannot read "${path}": ${code}`, { cause })
+  }
+}
+
+function changed(path: string, { message }: FolderChanged): SyncError {
+  const what = message === '' ? 'it' : shown(legible(message))
+  return new SyncError('source-unreachable', `Cannot read "${path}": ${what} changes while it is read`)
+}
+
+function raw(path: string): string {
+  return Buffer.from(path).toString('latin1')
+}
+
+/** Whose it is and when it was made would make two of the same content. */
+function commitOf(tree: ObjectId): Buffer {
+  const nobody = 'skillsyncd <> 0 +0000'
+  return Buffer.from(`tree ${tree}\nauthor ${nobody}\ncommitter ${nobody}\n\nThe content of a folder\n`)
+}
+
+interface Origin {
+  readonly path: string
+  readonly reading: FolderReading
+}
+
+/** The tree of a folder. Bytes are read when they are taken, and are those that were hashed, or none. */
+export class FolderTree implements Tree {
+  readonly revision: Revision
+  readonly root: ObjectId
+  readonly proof: Proof
+  readonly #objects: FolderObjects
+  readonly #origin: Origin
+  #scratch: string | undefined
+
+  constructor(revision: Revision, proof: Proof, objects: FolderObjects, origin: Origin) {
+    this.revision = revision
+    this.root = objects.root
+    this.proof = proof
+    this.#objects = objects
+    this.#origin = origin
+  }
+
+  /** The same tree by another name for its revision, with a scratch folder of its own. */
+  of(revision: Revision): FolderTree {
+    return new FolderTree(revision, this.proof, this.#objects, this.#origin)
+  }
+
+  list(tree: ObjectId): readonly TreeEntry[] {
+    const bytes = this.#objects.trees.get(tree)
+    if (bytes === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it is none of the folder`)
+    return parseTree(bytes, 'sha256', this.#origin.reading.limits.segmentBytes)
+  }
+
+  async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {
+    const taken = new Map<ObjectId, Taken>()
+    for (const id of new Set(blobs)) {
+      signal.throwIfAborted()
+      taken.set(id, await this.#take(id))
+    }
+    return taken
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // What cannot be removed now goes with the scratch folder, or with the next sweep.
+    if (this.#scratch !== undefined) await rm(this.#scratch, { recursive: true, force: true }).catch(() => {})
+  }
+
+  async #take(id: ObjectId): Promise<Taken> {
+    const reason = NO_CONTENT.get(id)
+    if (reason !== undefined) return { kind: 'refused', reason }
+    const place = this.#objects.blobs.get(id)
+    if (place === undefined) return { kind: 'refused', reason: 'absent' }
+    const bytes = 'text' in place ? place.text : await this.#read(place.path, id)
+    const file = await this.#kept(id, bytes)
+    const hidden = hiddenInFile(bytes)
+    return {
+      kind: 'blob',
+      size: bytes.length,
+      sha256: hash('sha256', bytes),
+      isLfsPointer: isLfsPointer(bytes),
+      ...(hidden !== undefined && { hidden }),
+      file,
+    }
+  }
+
+  async #read(path: string, id: ObjectId): Promise<Buffer> {
+    const { reading } = this.#origin
+    try {
+      await using top = await OpenFolder.open(this.#origin.path).catch(readFault(''))
+      const bytes = await readBelow(top, path.split('/'), path, reading.limits.blobBytes)
+      if (bytes === undefined || idOf({ type: 'blob', bytes }, 'sha256') !== id) throw new FolderChanged(path)
+      return bytes
+    } catch (error) {
+      if (error instanceof FolderChanged) throw changed(this.#origin.path, error)
+      throw error
+    }
+  }
+
+  async #kept(id: ObjectId, bytes: Buffer): Promise<string> {
+    try {
+      this.#scratch ??= await mkdtemp(join(this.#origin.reading.scratch, 'folder-'))
+      const file = join(this.#scratch, id)
+      // The mode is the one it has in the store, where it is moved to. One that was taken before has these very bytes.
+      await rm(file, { force: true })
+      await writeFile(file, bytes, { mode: 0o444, flag: 'wx' })
+      return file
+    } catch (cause) {
+      const code = diskCodeOf(cause)
+      if (code === undefined) throw cause
+      throw new SyncError('store-failed', `Cannot write to the scratch folder: ${code}`, { cause })
+    }
+  }
+}
+
+/** Down from the top, name by name. */
+async function readBelow(
+  folder: OpenFolder,
+  names: readonly string[],
+  path: string,
+  mostBytes: number,
+): Promise<Buffer | undefined> {
+  const [name = '', ...rest] = names
+  if (rest.length === 0) return readFile(folder, name, path, mostBytes)
+  await using below = await folder.folder(name).catch(readFault(path))
+  return await readBelow(below, rest, path, mostBytes)
+}

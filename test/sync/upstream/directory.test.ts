@@ -1,0 +1,489 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { appendFileSync, renameSync, symlinkSync, type BigIntStats } from 'node:fs'
+import { mkdir, readdir, readFile, rename, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import type { ObjectId } from '../../../src/sync/model/revision.ts'
+import type { DirectorySource } from '../../../src/sync/model/source.ts'
+import { survey } from '../../../src/sync/survey.ts'
+import { FolderHashes } from '../../../src/sync/upstream/folder-hashes.ts'
+import type { FolderReading } from '../../../src/sync/upstream/folder-tree.ts'
+import { readFolder } from '../../../src/sync/upstream/folder-tree.ts'
+import { openUpstream } from '../../../src/sync/upstream/open.ts'
+import { FETCH_LIMITS, NOTHING_KNOWN } from '../../../src/sync/upstream/upstream.ts'
+import type { FetchLimits } from '../../../src/sync/upstream/upstream.ts'
+import { PLAIN_WAY } from '../../../src/sync/upstream/way.ts'
+import { fillFolder } from '../../support/folder.ts'
+import { Repository } from '../../support/repository.ts'
+import { skillText, type Files } from '../../support/scripted-upstream.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { sourceId } from '../store/samples.ts'
+import { noted, rulesWith } from '../surveyed.ts'
+import { blobsOf, linesOf, objectId, STEADY } from './reached.ts'
+import { ABSENT, hashOf } from './sample.ts'
+
+const FILES: Files = {
+  'one/SKILL.md': skillText('one'),
+  'one/empty': '',
+  'one/run.sh': { executable: '#!/bin/sh\n' },
+  'one/link': { link: 'run.sh' },
+  'one/ünïcode/ø': Buffer.from([0, 1, 2, 255]),
+  'one/a/b': 'folders sort',
+  'one/a.b': 'after these',
+  'group/two/SKILL.md': skillText('two'),
+}
+
+describe('a folder as a commit', () => {
+  test('its tree is what git lists of the same files', async () => {
+    await using scene = await Scene.of(FILES)
+    await using repository = await Repository.create({ objectFormat: 'sha256' })
+    await repository.commit(repositoryFiles(FILES))
+
+    await using tree = await scene.read()
+
+    const listed = await repository.git('ls-tree', '-r', '-z', 'main')
+    expect(linesOf(tree)).toEqual(listed.split('\0').filter((line) => line !== ''))
+    expect(tree.root).toBe(await repository.git('rev-parse', 'main^{tree}'))
+  })
+
+  test('its commit is one that git takes, and names the tree', async () => {
+    await using scene = await Scene.of(FILES)
+    await using repository = await Repository.create({ objectFormat: 'sha256' })
+    await repository.commit(repositoryFiles(FILES))
+
+    await using tree = await scene.read()
+
+    const file = join(scene.folder, 'commit')
+    await writeFile(file, tree.proof.commit)
+    expect(await repository.git('hash-object', '-t', 'commit', '-w', file)).toBe(tree.revision.commit)
+    expect(await repository.git('rev-parse', `${tree.revision.commit}^{tree}`)).toBe(tree.root)
+    expect(tree.revision).toEqual({ asked: undefined, ref: 'folder', commit: tree.revision.commit })
+  })
+
+  test('it is the same wherever and whenever it holds the same, whatever lies beside the skills', async () => {
+    await using scene = await Scene.of(FILES)
+    await using other = await Scene.of({
+      ...FILES,
+      'README.md': 'of nobody',
+      'group/notes.txt': 'of nobody',
+      '.git/HEAD': 'ref: refs/heads/main\n',
+      '.git/SKILL.md': skillText('git'),
+      'one/node_modules/x/SKILL.md': skillText('x'),
+      'src/deep/down/main.c': '',
+    })
+    await mkdir(join(other.folder, 'one/nothing/in/it'), { recursive: true })
+    await utimes(join(other.folder, 'one/SKILL.md'), 1, 1)
+
+    await using tree = await scene.read()
+    await using same = await other.read()
+
+    expect(same.revision).toEqual(tree.revision)
+    expect(linesOf(same)).toEqual(linesOf(tree))
+  })
+
+  test('the files are what it holds, each in a file of its own, gone with the tree', async () => {
+    await using scene = await Scene.of(FILES)
+    const tree = await scene.read()
+    const ids = blobsOf(tree)
+
+    const taken = await tree.take([...ids, ...ids], STEADY)
+
+    expect(new Set(taken.keys())).toEqual(new Set(ids))
+    for (const [id, blob] of taken) {
+      if (blob.kind !== 'blob') throw new Error(`${id} is refused as ${blob.reason}`)
+      const bytes = await readFile(blob.file)
+      expect(hashOf('blob', bytes, 'sha256')).toBe(id)
+      expect(blob.size).toBe(bytes.length)
+      expect(blob.sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
+      expect((await stat(blob.file)).mode & 0o777).toBe(0o444)
+    }
+    await tree[Symbol.asyncDispose]()
+    expect(await readdir(scene.scratch)).toEqual([])
+  })
+
+  test('the docs folder is read whole, skills or not, and no other', async () => {
+    await using scene = await Scene.of({ 'docs/a.md': 'a', 'docs/deep/b.md': 'b', 'other/c.md': 'c' })
+
+    await using tree = await scene.read({ docs: 'docs' })
+
+    expect(linesOf(tree).map((line) => line.split('\t')[1])).toEqual(['docs/a.md', 'docs/deep/b.md'])
+  })
+
+  test('below a root only its skills are read, and what they lead to', async () => {
+    await using scene = await Scene.of({
+      'in/a/SKILL.md': skillText('a'),
+      'in/b/SKILL.md': { link: '../../shared/b.md' },
+      'in/c': { link: '../out/c' },
+      'shared/b.md': skillText('b'),
+      'shared/other.md': 'of nobody',
+      'out/c/SKILL.md': skillText('c'),
+      'out/d/SKILL.md': skillText('d'),
+    })
+
+    await using tree = await scene.read({ root: 'in' })
+    const { skills } = await survey(tree, rulesWith({ root: 'in' }), undefined, STEADY)
+
+    expect(skills.map(({ path, standing }) => `${path} ${standing}`)).toEqual(['a served', 'b served', 'c served'])
+    expect(linesOf(tree).map((line) => line.split('\t')[1])).toEqual([
+      'in/a/SKILL.md',
+      'in/b/SKILL.md',
+      'in/c',
+      'out/c/SKILL.md',
+      'shared/b.md',
+    ])
+  })
+
+  test('what the operator named may be a link to a folder', async () => {
+    await using scene = await Scene.of(FILES)
+    const link = `${scene.folder}-link`
+    await symlink(scene.folder, link)
+
+    await using tree = await scene.read({}, link)
+
+    expect(linesOf(tree)).toHaveLength(Object.keys(FILES).length)
+  })
+})
+
+describe('an upstream of a folder', () => {
+  test('gives the tree of what it resolved to, and of nothing else', async () => {
+    await using scene = await Scene.of(FILES)
+    const upstream = scene.upstream()
+    const revision = await upstream.resolve(STEADY)
+
+    await using tree = await upstream.fetch(revision, NOTHING_KNOWN, STEADY)
+    await using byId = await scene.upstream().fetch({ ...revision, ref: revision.commit }, NOTHING_KNOWN, STEADY)
+    const other = scene.upstream().fetch({ ...revision, commit: objectId(ABSENT.sha256) }, NOTHING_KNOWN, STEADY)
+
+    expect(tree.revision).toEqual(revision)
+    expect(byId.revision.ref).toBe(revision.commit)
+    await expect(other).rejects.toMatchObject({ code: 'ref-not-found' })
+  })
+
+  test('knows of no history: a commit descends from itself, all else is unknown', async () => {
+    await using scene = await Scene.of(FILES)
+    const { commit } = await scene.upstream().resolve(STEADY)
+
+    expect(await scene.upstream().relation(commit, commit, STEADY)).toBe('descends')
+    expect(await scene.upstream().relation(objectId(ABSENT.sha256), commit, STEADY)).toBe('unknown')
+  })
+
+  test('what is aborted ends with the reason', async () => {
+    await using scene = await Scene.of(FILES)
+    const reason = new Error('enough')
+    const aborted = AbortSignal.abort(reason)
+    await using tree = await scene.read()
+
+    await expect(scene.upstream().resolve(aborted)).rejects.toBe(reason)
+    await expect(scene.upstream().fetch(tree.revision, NOTHING_KNOWN, aborted)).rejects.toBe(reason)
+    await expect(tree.take(blobsOf(tree), aborted)).rejects.toBe(reason)
+    expect(await readdir(scene.scratch)).toEqual([])
+  })
+
+  test('a folder of thousands keeps nobody waiting, and is left in its midst', async () => {
+    const files = Array.from({ length: 3_000 }, (_, index) => [`s/f${index}`, 'x'] as const)
+    await using scene = await Scene.of({ 's/SKILL.md': skillText('s'), ...Object.fromEntries(files) })
+    const stop = new AbortController()
+    const reason = new Error('enough')
+    let turns = 0
+
+    const reading = scene.read({}, scene.folder, stop.signal)
+    void reading.catch(() => {})
+    while (turns < 50) {
+      await setImmediate()
+      turns += 1
+    }
+    stop.abort(reason)
+
+    await expect(reading).rejects.toBe(reason)
+  })
+
+  test.each([
+    ['there is no such folder', 'gone'],
+    ['it is no folder', 'one/SKILL.md'],
+    ['it is no folder', 'one/SKILL.md/below'],
+  ])('a place of which is said that %s is not found', async (message, path) => {
+    await using scene = await Scene.of(FILES)
+
+    const failure = scene.read({}, join(scene.folder, path))
+
+    await expect(failure).rejects.toMatchObject({ code: 'repository-not-found' })
+    await expect(failure).rejects.toThrow(message)
+  })
+})
+
+describe('a hostile folder', () => {
+  test.each<[string, Partial<FetchLimits>]>([
+    ['limits.repository.files (7)', { files: 7 }],
+    ['limits.repository.depth (1)', { depth: 1 }],
+    ['limits.repository.path_bytes (10)', { pathBytes: 10 }],
+    ['limits.repository.bytes (20)', { packBytes: 20 }],
+  ])('with more than %s is refused', async (limit, limits) => {
+    await using scene = await Scene.of(FILES)
+
+    const failure = scene.read({ limits: { ...FETCH_LIMITS, ...limits } })
+
+    await expect(failure).rejects.toMatchObject({ code: 'limit-exceeded', message: expect.stringContaining(limit) })
+  })
+
+  test('files outside of skills count too, before they are all read', async () => {
+    const files = Array.from({ length: 400 }, (_, index) => [`junk/${index}`, ''] as const)
+    await using scene = await Scene.of(Object.fromEntries(files))
+
+    const failure = scene.read({ limits: { ...FETCH_LIMITS, files: 300 } })
+
+    await expect(failure).rejects.toMatchObject({ code: 'limit-exceeded' })
+  })
+
+  test('what cannot be taken withholds its skill with the reason, and its neighbours are served', async () => {
+    await using scene = await Scene.of({
+      'fine/SKILL.md': skillText('fine'),
+      'large/SKILL.md': skillText('large'),
+      'large/big': 'x'.repeat(2_000),
+      'pipe/SKILL.md': skillText('pipe'),
+      'socket/SKILL.md': skillText('socket'),
+      'raw/SKILL.md': skillText('raw'),
+      'long/SKILL.md': skillText('long'),
+      [`long/${'l'.repeat(201)}`]: '',
+    })
+    execFileSync('mkfifo', [join(scene.folder, 'pipe/fifo')])
+    await writeFile(Buffer.concat([Buffer.from(`${scene.folder}/raw/a`), Buffer.from([0xff])]), '')
+    const server = createServer().listen(join(scene.folder, 'socket/s'))
+    await new Promise<void>((resolve) => server.on('listening', resolve))
+
+    await using tree = await scene.read({ limits: { ...FETCH_LIMITS, blobBytes: 1_000 } })
+    const { skills } = await survey(tree, rulesWith(), undefined, STEADY)
+    server.close()
+
+    const standings = skills.map(({ path, standing, findings }) => [path, standing, ...noted(findings)].join(' '))
+    expect(standings).toEqual([
+      'fine served',
+      'large withheld limit-bytes large/big',
+      `long withheld path-refused long/${'l'.repeat(60)}…`,
+      'pipe withheld path-refused pipe/fifo',
+      'raw withheld path-refused raw/a%FF',
+      'socket withheld path-refused socket/s',
+    ])
+    expect(skills[3]?.findings[0]?.message).toBe('It is no file, but a socket, a pipe or a device')
+  })
+
+  test('links lead nowhere outside of it, and around in circles neither', async () => {
+    await using outside = await temporaryFolder()
+    await fillFolder(outside.path, { 'secret/SKILL.md': skillText('secret') })
+    await using scene = await Scene.of({
+      'a/SKILL.md': skillText('a'),
+      'a/up': { link: '..' },
+      'a/self': { link: 'self' },
+      'a/passwd': { link: '/etc/passwd' },
+      loop: { link: '.' },
+      abs: { link: join(outside.path, 'secret') },
+      rel: { link: `../../../../../../../..${outside.path}/secret` },
+      'b/SKILL.md': { link: join(outside.path, 'secret/SKILL.md') },
+    })
+
+    await using tree = await scene.read()
+    const { skills, taken } = await survey(tree, rulesWith(), undefined, STEADY)
+
+    expect(skills.map(({ path, standing }) => `${path} ${standing}`)).toEqual(['a served', 'b withheld'])
+    const texts = await Promise.all(
+      [...taken.values()].map(async (blob) => (blob.kind === 'blob' ? readFile(blob.file, 'utf8') : '')),
+    )
+    expect(texts.join('')).not.toContain('secret of')
+    expect(texts.some((text) => text.includes('name: secret'))).toBe(false)
+  })
+
+  test('a folder that becomes a link while it is read is not followed', async () => {
+    await using outside = await temporaryFolder()
+    await fillFolder(outside.path, { 'b/SKILL.md': skillText('secret') })
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'b/SKILL.md': skillText('b') })
+    const hashes = new Meddler(() => {
+      renameSync(join(scene.folder, 'b'), join(scene.folder, 'c'))
+      symlinkSync(join(outside.path, 'b'), join(scene.folder, 'b'))
+    })
+
+    await using tree = await scene.read({ hashes })
+
+    expect(linesOf(tree).map((line) => line.replace(/ [0-9a-f]+\t/, ' '))).toEqual([
+      '100644 blob a/SKILL.md',
+      '120000 blob b',
+      '100644 blob c/SKILL.md',
+    ])
+    expect(blobsOf(tree)).not.toContain(hashOf('blob', Buffer.from(skillText('secret')), 'sha256'))
+  })
+
+  test('P1: a file that changes between the look and the taking is not taken, and it is worth another try', async () => {
+    await using scene = await Scene.of(FILES)
+    await using tree = await scene.read()
+    await writeFile(join(scene.folder, 'one/run.sh'), 'changed')
+
+    const taking = tree.take(blobsOf(tree), STEADY)
+
+    await expect(taking).rejects.toMatchObject({
+      code: 'source-unreachable',
+      message: expect.stringContaining('"one/run.sh" changes while it is read'),
+    })
+  })
+
+  test('P1: bytes that moved behind a link between the look and the taking are not taken', async () => {
+    await using scene = await Scene.of(FILES)
+    await using tree = await scene.read()
+    await rename(join(scene.folder, 'one'), `${scene.folder}-moved`)
+    await symlink(`${scene.folder}-moved`, join(scene.folder, 'one'))
+
+    await expect(tree.take(blobsOf(tree), STEADY)).rejects.toMatchObject({ code: 'source-unreachable' })
+  })
+
+  test('a file that is written while it is read is read again, and one that never rests fails the look', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a') })
+    const file = join(scene.folder, 'a/SKILL.md')
+    const append = (): void => appendFileSync(file, 'more')
+
+    await using tree = await scene.read({ hashes: new Meddler(append) })
+    const failure = scene.read({ hashes: new Meddler(append, Number.POSITIVE_INFINITY) })
+
+    expect(blobsOf(tree)).toEqual([hashOf('blob', Buffer.from(`${skillText('a')}more`), 'sha256')])
+    await expect(failure).rejects.toMatchObject({
+      code: 'source-unreachable',
+      message: expect.stringContaining('"a/SKILL.md" changes while it is read'),
+    })
+  })
+
+  test.runIf(process.getuid?.() !== 0)(
+    'a folder that may hold skills and cannot be entered fails the look',
+    async () => {
+      await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'b/c/SKILL.md': skillText('c') })
+      execFileSync('chmod', ['0', join(scene.folder, 'b')])
+
+      await expect(scene.read()).rejects.toMatchObject({ code: 'source-unreachable' })
+    },
+  )
+
+  test.runIf(process.getuid?.() !== 0)('a file that nobody may read withholds its skill', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'b/SKILL.md': skillText('b'), 'b/x': 'x' })
+    execFileSync('chmod', ['0', join(scene.folder, 'b/x')])
+
+    await using tree = await scene.read()
+    const { skills } = await survey(tree, rulesWith(), undefined, STEADY)
+
+    expect(skills.map(({ path, standing }) => `${path} ${standing}`)).toEqual(['a served', 'b withheld'])
+  })
+})
+
+describe('what is learnt of a folder', () => {
+  test('files that did not change are not read again; of those that did, nothing hides that', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': 'one', 'a/b': 'two', 'a/c': 'three' })
+    const later = new Counting(() => Date.now() + 60_000)
+    const { atime, mtime } = await stat(join(scene.folder, 'a/b'))
+
+    await using first = await scene.read({ hashes: later })
+    const reads = [later.reads]
+    await using second = await scene.read({ hashes: later })
+    reads.push(later.reads)
+    await writeFile(join(scene.folder, 'a/b'), 'TWO')
+    await utimes(join(scene.folder, 'a/b'), atime, mtime)
+    await using third = await scene.read({ hashes: later })
+    reads.push(later.reads)
+
+    expect(reads).toEqual([3, 3, 4])
+    expect(second.revision).toEqual(first.revision)
+    expect(blobsOf(third)).toContain(hashOf('blob', Buffer.from('TWO'), 'sha256'))
+  })
+
+  test('a file that was changed a moment ago is read again: it may have changed again in the same instant', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': 'one' })
+    const now = new Counting(() => Date.now())
+
+    await using _first = await scene.read({ hashes: now })
+    await using _second = await scene.read({ hashes: now })
+
+    expect(now.reads).toBe(2)
+  })
+})
+
+class Scene implements AsyncDisposable {
+  readonly folder: string
+  readonly scratch: string
+  readonly #temporary: AsyncDisposable
+
+  private constructor(path: string, temporary: AsyncDisposable) {
+    this.folder = join(path, 'folder')
+    this.scratch = join(path, 'scratch')
+    this.#temporary = temporary
+  }
+
+  static async of(files: Files): Promise<Scene> {
+    const temporary = await temporaryFolder()
+    const scene = new Scene(temporary.path, temporary)
+    await mkdir(scene.scratch)
+    await fillFolder(scene.folder, files)
+    return scene
+  }
+
+  async read(reading: Partial<FolderReading> = {}, path = this.folder, signal = STEADY) {
+    const all = { root: '', docs: undefined, limits: FETCH_LIMITS, scratch: this.scratch, ...reading }
+    return readFolder(path, all, signal)
+  }
+
+  upstream() {
+    const { selection } = rulesWith()
+    const source: DirectorySource = {
+      kind: 'directory',
+      id: sourceId('team'),
+      url: `file://${this.folder}`,
+      path: this.folder,
+      ref: undefined,
+      update: 'auto',
+      brakes: { movedTag: 'hold', massDeletion: 'hold' },
+      schedule: { kind: 'every', periodMs: 1_000 },
+      ...selection,
+    }
+    const access = async (): Promise<never> => {
+      throw new Error('No program is needed for a folder')
+    }
+    const programs = { git: 'git', ssh: 'ssh', path: '', access }
+    return openUpstream(source, { scratch: this.scratch, limits: FETCH_LIMITS, way: async () => PLAIN_WAY, programs })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#temporary[Symbol.asyncDispose]()
+  }
+}
+
+/** Does something between the look at a file and its reading. */
+class Meddler extends FolderHashes {
+  readonly #meddle: () => void
+  #left: number
+
+  constructor(meddle: () => void, times = 1) {
+    super(() => 0)
+    this.#meddle = meddle
+    this.#left = times
+  }
+
+  override idOf(path: string, stat: BigIntStats): ObjectId | undefined {
+    if (this.#left > 0) this.#meddle()
+    this.#left -= 1
+    return super.idOf(path, stat)
+  }
+}
+
+/** Counts the files that had to be read. */
+class Counting extends FolderHashes {
+  reads = 0
+
+  override keep(path: string, stat: BigIntStats, id: ObjectId): void {
+    this.reads += 1
+    super.keep(path, stat, id)
+  }
+}
+
+function repositoryFiles(files: Files) {
+  return Object.fromEntries(
+    Object.entries(files).map(([path, content]) => {
+      if (typeof content === 'object' && 'link' in content) return [path, { link: String(content.link) }]
+      return [path, content]
+    }),
+  )
+}
