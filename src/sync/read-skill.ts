@@ -241,11 +241,7 @@ function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | un
     const content = reading.contentOf(id)
     if (content.kind === 'refused') return contentRefusal(at(path), content.reason, skill)
     if (content.isLfsPointer && reading.policy.lfs === 'withhold') {
-      return finding(
-        'lfs-pointer',
-        at(path),
-        'The file is a git LFS pointer, not the file; `lfs: pointers` serves the pointer',
-      )
+      return lfsFinding(at(path))
     }
     if (at(path).includes('\\'))
       return finding('path-refused', at(path), 'The path holds a backslash, which no URI may carry')
@@ -257,6 +253,12 @@ function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | un
   return undefined
 }
 
+/** What is said of a pointer of git LFS. */
+export function lfsFinding(path: string): Finding {
+  const message = 'The file is a git LFS pointer, not the file; `lfs: pointers` serves the pointer'
+  return finding('lfs-pointer', path, message)
+}
+
 /** What is said of a name that is not UTF-8 or too long, wherever it stands. */
 export function unusableFinding(path: string, what: string): Finding {
   const message = `${what} here has a name that is not UTF-8, or over limits.repository.segment_bytes; the name is shown in part`
@@ -264,7 +266,7 @@ export function unusableFinding(path: string, what: string): Finding {
 }
 
 /** Remembers the path and its folders, and tells the other spelling of one that was already met. */
-function twinOf(path: string, met: Map<string, string>): string | undefined {
+export function twinOf(path: string, met: Map<string, string>): string | undefined {
   for (const spelling of [path, ...foldersAbove(path)]) {
     const folded = foldedPath(spelling)
     const first = met.get(folded)

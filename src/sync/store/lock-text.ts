@@ -19,7 +19,7 @@ export function lockText({ sources, rest }: Lock): string {
 }
 
 function entryJson(entry: LockEntry): JsonObject {
-  const { url, asked, root, selection, revision, tree, signers, digest, skills, rest } = entry
+  const { url, asked, root, selection, revision, tree, signers, digest, skills, docs, rest } = entry
   return {
     ...rest,
     url,
@@ -33,12 +33,14 @@ function entryJson(entry: LockEntry): JsonObject {
     ...(signers !== undefined && { signers: signersJson(signers) }),
     digest: `sha256:${digest}`,
     skills: Object.fromEntries([...skills].map(([path, skill]) => [path, skillJson(skill)])),
+    ...(docs !== undefined && { docs: `sha256:${docs}` }),
   }
 }
 
-/** By the names of the configuration. `nested` only where it is not as usual: locks of before it stay as they are. */
-function selectionJson({ hiddenUnicode, nested, ...selection }: LockedSelection): JsonObject {
-  return { ...selection, ...(nested === 'as-files' && { nested }), 'hidden-unicode': hiddenUnicode }
+/** By the names of the configuration. What is not as usual alone is named of the later ones: locks of before stay as they are. */
+function selectionJson({ hiddenUnicode, nested, docs, ...selection }: LockedSelection): JsonObject {
+  const later = { ...(nested === 'as-files' && { nested }), ...(docs !== undefined && { docs }) }
+  return { ...selection, ...later, 'hidden-unicode': hiddenUnicode }
 }
 
 /** The algorithm of an id is part of it: ids of both kinds can stand in one lock. */
@@ -125,7 +127,7 @@ function whatIsWrong(text: string): string {
 
 function entryFrom(value: JsonValue, refuse: Refuse): LockEntry {
   if (!isJsonObject(value)) return refuse('', 'it is no object')
-  const { url, asked, root, selection, ref, commit, tag, tree, signers, digest, skills, ...rest } = value
+  const { url, asked, root, selection, ref, commit, tag, tree, signers, digest, skills, docs, ...rest } = value
   const askedRef = askedFrom(asked, refuse)
   const revision: Revision = {
     asked: askedRef,
@@ -143,6 +145,7 @@ function entryFrom(value: JsonValue, refuse: Refuse): LockEntry {
     signers: signers === undefined ? undefined : signersFrom(signers, refuse),
     digest: digestFrom(digest, 'digest', refuse),
     skills: skillsFrom(skills, refuse),
+    docs: docs === undefined ? undefined : digestFrom(docs, 'docs', refuse),
     rest,
   }
   if (setDigestOf(entry.skills) === entry.digest) return entry
@@ -179,6 +182,7 @@ function digestFrom(value: JsonValue | undefined, key: string, refuse: Refuse): 
 function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSelection {
   const { include, exclude, unlisted, names, lfs, 'hidden-unicode': hiddenUnicode } = isJsonObject(value) ? value : {}
   const nested = isJsonObject(value) ? (value['nested'] ?? 'as-skills') : undefined
+  const docs = isJsonObject(value) ? value['docs'] : undefined
   if (!isTexts(include) || !isTexts(exclude) || !isTexts(unlisted))
     return refuse('selection', 'its globs are no lists of texts')
   if ((names !== 'remap' && names !== 'exact') || (lfs !== 'withhold' && lfs !== 'pointers'))
@@ -187,7 +191,8 @@ function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSele
     return refuse('selection', '"nested" is none that this program knows')
   if (hiddenUnicode !== 'note' && hiddenUnicode !== 'withhold')
     return refuse('selection', '"hidden-unicode" is none that this program knows')
-  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode }
+  if (docs !== undefined && typeof docs !== 'string') return refuse('selection', '"docs" is no text')
+  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, docs }
 }
 
 function isTexts(value: JsonValue | undefined): value is readonly string[] {

@@ -48,7 +48,7 @@ export function numbered(number: number): Sample {
 }
 
 function storedOf(skill: Skill): StoredSkill {
-  return { digest: skill.digest ?? '', folderName: folderNameOf(skill), files: skill.files }
+  return { place: 'skills', digest: skill.digest ?? '', folderName: folderNameOf(skill), files: skill.files }
 }
 
 function fileOf(path: string, bytes: Buffer): SkillFile {
