@@ -44,9 +44,11 @@ function duplicateIds(entries: readonly unknown[], key: string): Fault[] {
   })
 }
 
-/** `resource://docs/` names no source, so one alone can own it. */
+/** `resource://docs/` names no source, so one alone can own it; one that is switched off owns nothing. */
 function docsOwners(sources: readonly unknown[]): Fault[] {
-  const owners = sources.flatMap((source, index) => (isObject(source) && Object.hasOwn(source, 'docs') ? [index] : []))
+  const isOwner = (source: unknown): boolean =>
+    isObject(source) && Object.hasOwn(source, 'docs') && source['enabled'] !== false
+  const owners = sources.flatMap((source, index) => (isOwner(source) ? [index] : []))
   const [first = 0, ...others] = owners
   const message = `cannot own resource://docs/ beside ${keyText(['sources', first, 'docs'])}; keep one of them`
   return others.map((index) => ({ path: ['sources', index, 'docs'], at: 'key', message }))
