@@ -7,13 +7,14 @@ import type { Serving } from '../serve/mcp/methods.ts'
 import type { Decision } from '../sync/model/decisions.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
 import type { ObjectId, Revision } from '../sync/model/revision.ts'
-import type { Skill, SkillFile } from '../sync/model/skill.ts'
+import type { SkillFile } from '../sync/model/skill.ts'
+import type { Snapshot } from '../sync/model/snapshot.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { Damaged, SyncError } from '../sync/model/sync-error.ts'
 import { Publisher } from '../sync/publisher.ts'
 import type { Store } from '../sync/store/store.ts'
-import { storedSkill, type Current, type Pulling } from '../sync/take.ts'
+import { storedOf, type Current, type Pulling } from '../sync/take.ts'
 import { ignoreAbort } from './abort-error.ts'
 import { admissionOf, refusalOf } from './admission.ts'
 import { Candidates, type Comparison } from './candidates.ts'
@@ -124,7 +125,7 @@ export class Daemon implements AsyncDisposable {
 
   get serving(): Serving {
     const look = (): Promise<void> => this.look()
-    return servingOf(this.#config, this.registry, (skill, file) => this.#read(skill, file), { look })
+    return servingOf(this.#config, this.registry, (kept, file) => this.#read(kept, file), { look })
   }
 
   /** What hosts may tell of their sources. */
@@ -317,28 +318,33 @@ export class Daemon implements AsyncDisposable {
     await this.#puller.request(configured, configured.source.kind === 'directory' ? 'change' : 'webhook')
   }
 
-  async #read(skill: Stored, file: SkillFile): Promise<Uint8Array | undefined> {
-    if ('kind' in skill) return undefined
+  async #read(kept: Stored, file: SkillFile): Promise<Uint8Array | undefined> {
     try {
-      return await this.#parts.store.skills.read(storedSkill(skill), file)
+      return await this.#parts.store.skills.read(storedOf(kept), file)
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
       // A disk that says no for the moment says nothing about the file.
-      if (error instanceof Damaged) this.#mend(skill, error)
+      if (error instanceof Damaged) this.#mend(kept, error)
       else this.#parts.log.failure('warn', 'content-not-read', { source: '', code: error.code, message: error.message })
       return undefined
     }
   }
 
   /** A stored file is not what it was: its sources are pulled as if nothing were known of them. */
-  #mend(skill: Skill, error: SyncError): void {
-    for (const { source, skills } of this.registry.catalog.snapshots) {
-      if (!skills.some(({ digest }) => digest === skill.digest) || !this.#puller.isDamagedNow(source)) continue
-      this.#parts.log.warn('content-damaged', { source, skill: skill.path, message: error.message })
+  #mend(kept: Stored, error: SyncError): void {
+    const what = 'kind' in kept ? {} : { skill: kept.path }
+    for (const snapshot of this.registry.catalog.snapshots) {
+      const { source } = snapshot
+      if (!holds(snapshot, kept) || !this.#puller.isDamagedNow(source)) continue
+      this.#parts.log.warn('content-damaged', { source, ...what, message: error.message })
       // Who asked for the file is not kept waiting; the outcome is reported like any other.
       void this.#puller.request(this.#configured(source), 'schedule').catch(ignoreAbort)
     }
   }
+}
+
+function holds({ skills, docs }: Snapshot, kept: Stored): boolean {
+  return ('kind' in kept ? [docs] : skills).some((found) => found?.digest === kept.digest)
 }
 
 /** Where they cannot be read, what is stored is served on, and nothing moves: each pull says why. */

@@ -10,7 +10,7 @@ import { SyncError } from '../sync/model/sync-error.ts'
 import { currentCatalog } from '../sync/publisher.ts'
 import { cannot, unlessAbsent } from '../sync/store/disk-error.ts'
 import { Store } from '../sync/store/store.ts'
-import { storedSkill } from '../sync/take.ts'
+import { storedOf } from '../sync/take.ts'
 import { admissionOf } from './admission.ts'
 import type { Clock } from './clock.ts'
 import { idsOf } from './config.ts'
@@ -41,8 +41,7 @@ export class Follower implements AsyncDisposable {
   readonly #first = new AbortController()
   readonly #watching: Promise<void>
   readonly #watcher: FSWatcher | undefined
-  readonly #readStored: ReadFile = async (skill, file) =>
-    'kind' in skill ? undefined : this.#store.skills.read(storedSkill(skill), file).catch(damaged)
+  readonly #readStored: ReadFile = (kept, file) => this.#store.skills.read(storedOf(kept), file).catch(damaged)
   #read = this.#readStored
   readonly #firstLooker = Promise.withResolvers<AskForLook>()
   #looker = this.#firstLooker.promise

@@ -1,8 +1,9 @@
 import { inPathOrder } from '../sync/model/digest.ts'
+import { docsChange } from '../sync/model/lock.ts'
 import type { Finding } from '../sync/model/finding.ts'
 import type { Skill, Standing } from '../sync/model/skill.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
-import { storedSkill } from '../sync/take.ts'
+import { storedOf } from '../sync/take.ts'
 import type { SkillStore } from '../sync/store/skills.ts'
 
 /** What a gate is asked about: what one source would serve, beside what it serves now. `docs/gate.md` is its specification. */
@@ -19,7 +20,12 @@ export interface Candidate {
   readonly skills: readonly CandidateSkill[]
   /** Those that belong to no skill. */
   readonly findings: readonly Finding[]
+  /** The docs folder, where the source has one. */
+  readonly docs?: CandidateDocs
 }
+
+/** Like a skill; `removed` where there are none and were some. */
+export type CandidateDocs = Pick<CandidateSkill, 'digest' | 'change' | 'folder' | 'files' | 'findings'>
 
 export interface CandidateSkill {
   readonly path: string
@@ -62,6 +68,21 @@ export function candidateOf(
     previousCommit: previous?.revision.commit ?? null,
     skills: inPathOrder(skills),
     findings: next.findings,
+    ...(next.docsFolder !== undefined && { docs: candidateDocs(next, previous, store) }),
+  }
+}
+
+function candidateDocs(
+  { docs, docsFolder }: Snapshot,
+  previous: Snapshot | undefined,
+  store: Pick<SkillStore, 'folderOf'>,
+): CandidateDocs {
+  return {
+    digest: docs?.digest ?? null,
+    change: docsChange(previous?.docs?.digest, docs?.digest) ?? 'unchanged',
+    folder: docs === undefined ? null : store.folderOf(storedOf(docs)),
+    files: docs?.files.map(fileOf) ?? [],
+    findings: docsFolder?.findings ?? [],
   }
 }
 
@@ -86,7 +107,7 @@ function candidateSkill(
     digest,
     standing,
     change,
-    folder: isThere ? store.folderOf(storedSkill(skill)) : null,
+    folder: isThere ? store.folderOf(storedOf(skill)) : null,
     files: isThere ? skill.files.map(fileOf) : [],
     findings,
   }

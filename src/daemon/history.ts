@@ -1,6 +1,6 @@
 import type { Cause, Generation } from '../sync/model/generation.ts'
-import { skillChanges, skillsToLock } from '../sync/model/lock.ts'
-import type { LockedSkill } from '../sync/model/lock.ts'
+import { docsChange, skillChanges, skillsToLock } from '../sync/model/lock.ts'
+import type { LockedSkill, SkillChange } from '../sync/model/lock.ts'
 import type { ObjectId } from '../sync/model/revision.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import type { Store } from '../sync/store/store.ts'
@@ -25,6 +25,8 @@ export interface Move {
   /** Undefined where there is nothing of it any more. */
   readonly to: ObjectId | undefined
   readonly skills: { readonly added: number; readonly changed: number; readonly removed: number }
+  /** What became of the docs, where anything did. */
+  readonly docs?: SkillChange['change']
 }
 
 /** The newest generations of the store, newest first, at most so many. */
@@ -80,7 +82,8 @@ async function movesBetween(
     const count = (kind: 'added' | 'changed' | 'removed'): number =>
       changes.filter(({ change }) => change === kind).length
     const skills = { added: count('added'), changed: count('changed'), removed: count('removed') }
-    moves.push({ source, from: from.commit, to: to.commit, skills })
+    const docs = docsChange(from.docs, to.docs)
+    moves.push({ source, from: from.commit, to: to.commit, skills, ...(docs !== undefined && { docs }) })
   }
   return moves
 }
@@ -89,6 +92,7 @@ async function movesBetween(
 interface Content {
   readonly commit: ObjectId | undefined
   readonly skills: ReadonlyMap<string, LockedSkill>
+  readonly docs: string | undefined
 }
 
 /** Each snapshot is read once, however many generations name it. */
@@ -104,12 +108,16 @@ class Contents {
   async of(digest: string): Promise<Content | undefined> {
     if (this.#read.has(digest)) return this.#read.get(digest)
     const snapshot = await this.#store.snapshots.readWhole(digest)
-    const content = snapshot && { commit: snapshot.revision.commit, skills: skillsToLock(snapshot) }
+    const content = snapshot && {
+      commit: snapshot.revision.commit,
+      skills: skillsToLock(snapshot),
+      docs: snapshot.docs?.digest,
+    }
     this.#read.set(digest, content)
     return content
   }
 
   async orNothing(digest: string | undefined): Promise<Content | undefined> {
-    return digest === undefined ? { commit: undefined, skills: new Map() } : this.of(digest)
+    return digest === undefined ? { commit: undefined, skills: new Map(), docs: undefined } : this.of(digest)
   }
 }

@@ -177,7 +177,9 @@ function findingsOf(snapshot: Snapshot, catalog: Catalog, configured: Configured
   const ofSkills = snapshot.skills.flatMap(({ standing, findings }) =>
     findings.map((finding) => ({ ...finding, standing })),
   )
-  const ofSource = snapshot.findings.map((finding) => ({ ...finding, standing: 'source' as const }))
+  const ofSource = [snapshot.findings, snapshot.docsFolder?.findings ?? []].flatMap((findings) =>
+    findings.map((finding) => ({ ...finding, standing: 'source' as const })),
+  )
   const ofArchives = archiveFindings(catalog, configured)
   return [...ofSkills, ...ofSource, ...ofArchives].toSorted(
     (a, b) => ORDER.indexOf(a.standing) - ORDER.indexOf(b.standing),

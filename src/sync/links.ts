@@ -7,6 +7,14 @@ export type Resolved =
   | { readonly kind: 'entry'; readonly path: string; readonly entry: TreeEntry }
   | { readonly kind: 'refused'; readonly why: string }
 
+/** What a link may not lead out of. */
+export interface Bounds {
+  /** From the repository's root. */
+  readonly folder: string
+  /** For people: "the skill". */
+  readonly called: string
+}
+
 /** The text of a link, by its blob id; undefined where it is none that a link can have. */
 export type TextOf = (link: ObjectId) => string | undefined
 
@@ -14,14 +22,14 @@ export type TextOf = (link: ObjectId) => string | undefined
 const MAX_HOPS = 8
 
 /**
- * Follows a link inside the commit's tree and nowhere else, or inside one skill's folder. Only real folders are walked
+ * Follows a link inside the commit's tree and nowhere else, or inside one folder of it. Only real folders are walked
  * through: a folder that is a link itself is refused, so no way out can be built of two links.
  */
 export function follow(
   places: Places,
   textOf: TextOf,
   link: { readonly path: string; readonly id: ObjectId },
-  skill?: string,
+  bounds?: Bounds,
 ): Resolved {
   let path = link.path
   let id = link.id
@@ -30,8 +38,8 @@ export function follow(
     if (text === undefined) return refused('its text is no path')
     const target = targetOf(path, text)
     if (target === undefined) return refused(`its target "${shown(text)}" lies outside of the repository`)
-    // Not even a look at what lies there: the skill is judged again only when something in its own folder changed.
-    if (skill !== undefined && !isBelow(target, skill)) return refused('it leads out of the skill')
+    // Not even a look at what lies there: what is inside is judged again only when something in its own folder changed.
+    if (bounds !== undefined && !isBelow(target, bounds.folder)) return refused(`it leads out of ${bounds.called}`)
     const entry = places.entryAt(target)
     if (entry === undefined) return refused(`its target "${shown(text)}" does not exist`)
     if (entry.kind === 'submodule') return refused(`its target "${shown(text)}" is a submodule`)

@@ -1,5 +1,5 @@
 import { described } from './brakes.ts'
-import { isLocked, skillChanges, skillsToLock } from './model/lock.ts'
+import { docsChange, isLocked, skillChanges, skillsToLock } from './model/lock.ts'
 import type { LockEntry } from './model/lock.ts'
 import type { Outcome } from './model/outcome.ts'
 import { isSameRevision, type Revision } from './model/revision.ts'
@@ -95,7 +95,9 @@ function expectLocked({ id }: Source, entry: LockEntry, snapshot: Snapshot): voi
   const changes = skillChanges(entry.skills, skillsToLock(snapshot))
   const some = changes.slice(0, 5).map(({ path, change }) => `"${path}" ${WORDS[change]}`)
   const more = changes.length > some.length ? ` and ${changes.length - some.length} more` : ''
-  const message = `Cannot serve "${id}": commit ${entry.revision.commit} does not have the skills that are locked: ${some.join(', ')}${more}`
+  const docs = docsChange(entry.docs, snapshot.docs?.digest)
+  const wrong = docs === undefined ? some : [...some, `the docs folder ${WORDS[docs]}`]
+  const message = `Cannot serve "${id}": commit ${entry.revision.commit} does not have what is locked: ${wrong.join(', ')}${more}`
   throw new SyncError('lock-mismatch', message)
 }
 

@@ -274,13 +274,9 @@ function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | un
   const folded = new Map<string, string>()
   for (const { path, id } of candidate.files) {
     const content = reading.contentOf(id)
-    if (content.kind === 'refused') return contentRefusal(at(path), content.reason, skill)
+    if (content.kind === 'refused') return contentRefusal(at(path), content.reason, `${skill.bytes} bytes for a skill`)
     if (content.isLfsPointer && reading.policy.lfs === 'withhold') {
-      return finding(
-        'lfs-pointer',
-        at(path),
-        'The file is a git LFS pointer, not the file; `lfs: pointers` serves the pointer',
-      )
+      return lfsFinding(at(path))
     }
     if (at(path).includes('\\'))
       return finding('path-refused', at(path), 'The path holds a backslash, which no URI may carry')
@@ -292,6 +288,12 @@ function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | un
   return undefined
 }
 
+/** What is said of a pointer of git LFS. */
+export function lfsFinding(path: string): Finding {
+  const message = 'The file is a git LFS pointer, not the file; `lfs: pointers` serves the pointer'
+  return finding('lfs-pointer', path, message)
+}
+
 /** What is said of a name that is not UTF-8 or too long, wherever it stands. */
 export function unusableFinding(path: string, what: string): Finding {
   const message = `${what} here has a name that is not UTF-8, or over limits.repository.segment_bytes; the name is shown in part`
@@ -299,7 +301,7 @@ export function unusableFinding(path: string, what: string): Finding {
 }
 
 /** Remembers the path and its folders, and tells the other spelling of one that was already met. */
-function twinOf(path: string, met: Map<string, string>): string | undefined {
+export function twinOf(path: string, met: Map<string, string>): string | undefined {
   for (const spelling of [path, ...foldersAbove(path)]) {
     const folded = foldedPath(spelling)
     const first = met.get(folded)
@@ -309,7 +311,8 @@ function twinOf(path: string, met: Map<string, string>): string | undefined {
   return undefined
 }
 
-function contentRefusal(path: string, reason: Refused['reason'], limits: SkillLimits): Finding {
+/** What is said of a file whose content cannot be had. `most`: what is the limit that it is over, where it is. */
+export function contentRefusal(path: string, reason: Refused['reason'], most: string): Finding {
   switch (reason) {
     case 'absent':
       return finding('path-refused', path, 'The repository names the file and does not have its content')
@@ -318,7 +321,7 @@ function contentRefusal(path: string, reason: Refused['reason'], limits: SkillLi
     case 'special':
       return finding('path-refused', path, 'It is no file, but a socket, a pipe or a device')
     case 'too-large':
-      return finding('limit-bytes', path, `The file alone is over the limit of ${limits.bytes} bytes for a skill`)
+      return finding('limit-bytes', path, `The file alone is over the limit of ${most}`)
     default:
       return reason satisfies never
   }

@@ -114,7 +114,8 @@ export class Resolver {
   /** The file that a link among a skill's files stands for, or why it is refused. */
   #linkInside(candidate: Candidate, link: FoundLink): Omit<ResolvedFile, 'path'> | string {
     const folder = this.#folderOf(candidate)
-    const target = follow(this.#places, this.#textOf, { path: joinPath(folder, link.path), id: link.id }, folder)
+    const bounds = { folder, called: 'the skill' }
+    const target = follow(this.#places, this.#textOf, { path: joinPath(folder, link.path), id: link.id }, bounds)
     if (target.kind === 'refused') return target.why
     if (target.entry.kind === 'folder') return 'it leads to a folder'
     return { executable: target.entry.kind === 'executable', id: target.entry.id, link: true }
@@ -137,6 +138,7 @@ export function submoduleFinding(path: string): Finding {
   return { rule: 'submodule', path, message }
 }
 
-function linkFinding(path: string, why: string): Finding {
+/** What is said of a link that leads nowhere that it may. */
+export function linkFinding(path: string, why: string): Finding {
   return { rule: 'link-refused', path, message: `The link is not served: ${why}` }
 }

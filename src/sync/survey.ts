@@ -6,7 +6,8 @@ import { Gatherer, decidedByTheirId, findSkills } from './find-skills.ts'
 import type { Candidate, Found } from './find-skills.ts'
 import type { TextOf } from './links.ts'
 import { inPathOrder } from './model/digest.ts'
-import { joinPath } from './model/paths.ts'
+import type { Docs } from './model/docs.ts'
+import { isBelow, joinPath } from './model/paths.ts'
 import { decidedByNeighbours, place } from './model/placement.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Skill } from './model/skill.ts'
@@ -18,11 +19,13 @@ import { readSkill, unreadableSkill, unusableFinding } from './read-skill.ts'
 import type { Content, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
 import { LinkTexts, Resolver, submoduleFinding } from './resolver.ts'
 import { cannot } from './store/disk-error.ts'
+import { surveyDocs } from './survey-docs.ts'
+import type { DocsReading, SurveyedDocs } from './survey-docs.ts'
 import { NOTHING_KNOWN } from './upstream/upstream.ts'
 import type { KnownTrees } from './upstream/upstream.ts'
 
 /** What was found in a tree. */
-export interface Survey extends Pick<Snapshot, 'rules' | 'skills' | 'findings' | 'folders'> {
+export interface Survey extends Pick<Snapshot, 'rules' | 'skills' | 'findings' | 'folders' | 'docs' | 'docsFolder'> {
   /** Where the bytes of every blob lie that this survey brought; all others are in the store already. */
   readonly taken: ReadonlyMap<ObjectId, Taken>
 }
@@ -30,7 +33,7 @@ export interface Survey extends Pick<Snapshot, 'rules' | 'skills' | 'findings' |
 /** An earlier snapshot of the source, and how to read a file of it. */
 export interface Earlier {
   readonly snapshot: Snapshot
-  read(skill: Skill, path: string): Promise<Uint8Array>
+  read(stored: Skill | Docs, path: string): Promise<Uint8Array>
 }
 
 /** Raised when the same tree would be judged otherwise than before: an earlier survey then counts for nothing. */
@@ -58,9 +61,14 @@ export function knownTrees(rules: Rules, earlier: Snapshot | undefined): KnownTr
   if (earlier === undefined || earlier.rules !== rulesOf(rules)) return NOTHING_KNOWN
   // The root is undecided where links lead from folder to folder: following them takes trees that did not change.
   if (earlier.folders[''] === undefined) return NOTHING_KNOWN
-  return {
-    byPath: new Map(Object.entries(earlier.folders).map(([path, id]) => [joinPath(rules.selection.root, path), id])),
-  }
+  const { root, docs } = rules.selection
+  const byPath = Object.entries(earlier.folders).map(([path, id]) => [joinPath(root, path), id] as const)
+  return { byPath: new Map(byPath.filter(([path]) => docs === undefined || !isWalkedFor(docs, path))) }
+}
+
+/** The docs are looked for from the repository's root on, and in every folder of theirs: trees are small. */
+function isWalkedFor(docs: string, path: string): boolean {
+  return path === docs || isBelow(path, docs) || isBelow(docs, path)
 }
 
 /** Finds and judges the skills of a tree. What has the tree id it had in `earlier` is taken over unread. */
@@ -85,7 +93,7 @@ class Surveyor {
   readonly #taken = new Map<ObjectId, Taken>()
   readonly #known = new Map<ObjectId, Content>()
   /** Where the store has a blob already. */
-  readonly #stored = new Map<ObjectId, { readonly skill: Skill; readonly path: string }>()
+  readonly #stored = new Map<ObjectId, { readonly in: Skill | Docs; readonly path: string }>()
 
   constructor(tree: Tree, rules: Rules, earlier: Earlier | undefined, signal: AbortSignal) {
     this.#tree = tree
@@ -93,7 +101,10 @@ class Surveyor {
     this.#limits = rules.limits
     this.#earlier = earlier
     this.#signal = signal
-    for (const skill of earlier?.snapshot.skills ?? []) this.#remember(skill)
+    for (const skill of earlier?.snapshot.skills ?? []) {
+      if (skill.digest !== undefined && skill.standing !== 'withheld') this.#remember(skill)
+    }
+    if (earlier?.snapshot.docs !== undefined) this.#remember(earlier.snapshot.docs)
   }
 
   async survey(): Promise<Omit<Survey, 'rules'>> {
@@ -108,7 +119,22 @@ class Surveyor {
     const unusable = found.unusable.map((path) => unusableFinding(path, 'A folder that is not looked into'))
     const findings = inPathOrder([...found.kept.findings, ...found.submodules.map(submoduleFinding), ...unusable])
     const folders = decidedByTheirId(found.folders, leaningOnLinks(found, linked), decidedByNeighbours(skills))
-    return { skills, findings, folders, taken: this.#taken }
+    return { skills, findings, folders, ...(await this.#docs()), taken: this.#taken }
+  }
+
+  async #docs(): Promise<Partial<SurveyedDocs>> {
+    const { docs: folder } = this.#selection
+    if (folder === undefined) return {}
+    const reading: DocsReading = {
+      tree: this.#tree,
+      folder,
+      policy: this.#selection,
+      earlier: this.#earlier?.snapshot,
+      take: (blobs) => this.#take(blobs),
+      contentOf: (blob) => this.#contentOf(blob),
+      fileBytes: this.#limits.skill.bytes,
+    }
+    return surveyDocs(reading, this.#signal)
   }
 
   /** Follows the links again with the texts they lacked, until none is lacking: each time they get a link further. */
@@ -125,11 +151,10 @@ class Surveyor {
     }
   }
 
-  #remember(skill: Skill): void {
-    if (skill.digest === undefined || skill.standing === 'withheld') return
-    for (const { blob, size, sha256, hidden, path } of skill.files) {
+  #remember(stored: Skill | Docs): void {
+    for (const { blob, size, sha256, hidden, path } of stored.files) {
       this.#known.set(blob, { kind: 'known', size, sha256, isLfsPointer: false, hidden })
-      this.#stored.set(blob, { skill, path })
+      this.#stored.set(blob, { in: stored, path })
     }
   }
 
@@ -180,7 +205,7 @@ class Surveyor {
     const stored = this.#stored.get(blob)
     if (stored === undefined || this.#earlier === undefined)
       throw new SyncError('store-failed', `Cannot read blob ${blob}: nobody has it`)
-    return this.#earlier.read(stored.skill, stored.path)
+    return this.#earlier.read(stored.in, stored.path)
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Decision } from './model/decisions.ts'
+import type { Docs } from './model/docs.ts'
 import type { Followed } from './model/followed.ts'
 import type { Held } from './model/generation.ts'
 import type { LockEntry } from './model/lock.ts'
@@ -132,6 +133,8 @@ async function keep(tree: Tree, { source, rules, earlier, io, signal }: Taking):
     tree: tree.root,
     rules: found.rules,
     skills: found.skills,
+    ...(found.docs !== undefined && { docs: found.docs }),
+    ...(found.docsFolder !== undefined && { docsFolder: found.docsFolder }),
     findings: found.findings,
     folders: found.folders,
     proof: {
@@ -146,14 +149,11 @@ function earlierIn(store: Store, snapshot: Snapshot | undefined): Earlier | unde
   if (snapshot === undefined) return undefined
   return {
     snapshot,
-    read: async (skill, path) => {
-      const file = skill.files.find((candidate) => candidate.path === path)
+    read: async (stored, path) => {
+      const file = stored.files.find((candidate) => candidate.path === path)
       if (file === undefined)
-        throw new SyncError(
-          'store-failed',
-          `Cannot read "${path}" of the skill in "${skill.path}": it has no such file`,
-        )
-      return store.skills.read(storedSkill(skill), file)
+        throw new SyncError('store-failed', `Cannot read "${path}" of what is stored: it has no such file`)
+      return store.skills.read(storedOf(stored), file)
     },
   }
 }
@@ -162,7 +162,12 @@ function earlierIn(store: Store, snapshot: Snapshot | undefined): Earlier | unde
 export function storedSkill(skill: Skill): StoredSkill {
   if (skill.digest === undefined)
     throw new SyncError('store-failed', `Cannot find the skill in "${skill.path}": it was withheld and not stored`)
-  return { digest: skill.digest, folderName: folderNameOf(skill), files: skill.files }
+  return { place: 'skills', digest: skill.digest, folderName: folderNameOf(skill), files: skill.files }
+}
+
+/** How the store knows what files are kept with. */
+export function storedOf(kept: Skill | Docs): StoredSkill {
+  return 'kind' in kept ? { place: 'docs', digest: kept.digest, folderName: '', files: kept.files } : storedSkill(kept)
 }
 
 /** `strict: true`: a commit that holds an invalid skill is refused whole, the last good one stays. */
@@ -188,20 +193,22 @@ async function keepSkills(
   store: Store,
   signal: AbortSignal,
 ): Promise<void> {
-  const kept = new Set(earlier?.skills.filter(isStored).map(placeOf))
-  const fresh = found.skills.filter((skill) => isStored(skill) && !kept.has(placeOf(skill))).map(storedSkill)
+  const kept = new Set(earlier === undefined ? [] : storedIn(earlier).map(placeOf))
+  const fresh = storedIn(found).filter((stored) => !kept.has(placeOf(stored)))
   const uses = usesOf(fresh)
   const stored = earlier === undefined ? new Map<ObjectId, Origin>() : storedBlobs(earlier)
   await store.skills.keepAll(fresh, (_, file) => originOf(file, found, uses, stored), signal)
 }
 
-function isStored(skill: Skill): boolean {
-  return skill.digest !== undefined && skill.standing !== 'withheld'
+/** All that the store has of a snapshot. */
+export function storedIn({ skills, docs }: Pick<Snapshot, 'skills' | 'docs'>): StoredSkill[] {
+  const stored = skills.filter(({ digest, standing }) => digest !== undefined && standing !== 'withheld')
+  return [...stored, ...(docs === undefined ? [] : [docs])].map(storedOf)
 }
 
 /** Other rules can read another name out of the same files, and the folder is called by it. */
-function placeOf(skill: Skill): string {
-  return `${skill.digest}/${folderNameOf(skill)}`
+function placeOf({ place, digest, folderName }: StoredSkill): string {
+  return `${place}/${digest}/${folderName}`
 }
 
 function originOf(
@@ -227,9 +234,8 @@ function usesOf(skills: readonly StoredSkill[]): ReadonlyMap<ObjectId, number> {
 
 function storedBlobs(snapshot: Snapshot): ReadonlyMap<ObjectId, Origin> {
   const origins = new Map<ObjectId, Origin>()
-  for (const skill of snapshot.skills.filter(isStored)) {
-    const from = storedSkill(skill)
-    for (const { blob, path } of skill.files) origins.set(blob, { kind: 'stored', skill: from, path })
+  for (const from of storedIn(snapshot)) {
+    for (const { blob, path } of from.files) origins.set(blob, { kind: 'stored', skill: from, path })
   }
   return origins
 }
@@ -241,7 +247,7 @@ function base64(bytes: Uint8Array): string {
 /** What a fetch brings is bounded by itself; that there is no end of fetches is seen to here. */
 function expectRoom({ store, limits }: Pulling): void {
   if (store.bytes <= limits.disk.bytes) return
-  const message = `Cannot fetch: the skills that are kept come to ${store.bytes} bytes, over limits.disk.bytes (${limits.disk.bytes})`
+  const message = `Cannot fetch: what is kept comes to ${store.bytes} bytes, over limits.disk.bytes (${limits.disk.bytes})`
   throw new SyncError('limit-exceeded', message)
 }
 

@@ -259,6 +259,17 @@ test.each([
   expect(parse(`sources: [{ id: a, url: https://x.example/y, ${key} }]`).sources[0]?.source.schedule).toEqual(schedule)
 })
 
+test('two sources cannot both own resource://docs/', () => {
+  const source = (id: string, docs: string): string =>
+    `  - { id: ${id}, url: 'https://git.example.com/x', docs: ${docs} }\n`
+
+  expect(problems(`sources:\n${source('a', 'docs')}${source('b', 'guide')}`)).toEqual([
+    '3:48 sources[1].docs: cannot own resource://docs/ beside sources[0].docs; keep one of them',
+  ])
+  expect(parse(`sources:\n${source('a', 'docs')}${source('b', 'guide, enabled: false')}`).sources).toHaveLength(1)
+  expect(parse(`sources:\n${source('a', './docs/')}`).sources[0]?.source.docs).toBe('docs')
+})
+
 test('all that is wrong is told at once, in the order of the file, each with line, column, key and mend', () => {
   const found = problems(`sources:
   - id: Team

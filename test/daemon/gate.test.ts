@@ -231,6 +231,29 @@ describe('a candidate', () => {
     expect(skills[0]?.findings[0]?.rule).toBe('hidden-unicode')
   })
 
+  test('says of the docs what would change, where the source has a docs folder', async () => {
+    await using surveys = await Surveys.open()
+    const rules = rulesWith({ docs: 'docs' })
+    const before = await surveys.next({ 'docs/a.md': 'a' }, rules)
+    const after = await surveys.next({ 'docs/a.md': 'b' }, rules)
+    const gone = await surveys.next({ 'a/SKILL.md': skillText('a') }, rules)
+
+    const store = { folderOf: ({ place }: { place: string }) => `/state/${place}` }
+
+    expect(candidateOf(after, before, store).docs).toMatchObject({
+      change: 'changed',
+      folder: '/state/docs',
+      files: [{ path: 'a.md', size: 1 }],
+      findings: [],
+    })
+    expect(candidateOf(gone, after, store).docs).toMatchObject({
+      change: 'removed',
+      folder: null,
+      files: [],
+      findings: [{ rule: 'docs-missing' }],
+    })
+  })
+
   test('of a first commit has nothing before it', async () => {
     await using surveys = await Surveys.open()
     const first = await surveys.next({ 'pdf/SKILL.md': skillText('pdf') }, rulesWith())

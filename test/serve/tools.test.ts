@@ -5,6 +5,7 @@ import type { Present, ToolHost } from '../../src/serve/mcp/tool-document.ts'
 import { skillTools } from '../../src/serve/mcp/tools.ts'
 import { Registry } from '../../src/serve/registry.ts'
 import type { SourceId } from '../../src/sync/model/source-id.ts'
+import { formsOf } from '../support/forms.ts'
 import { catalogOf } from '../sync/catalogs.ts'
 import { sample, snapshotOf, type Sample } from '../sync/store/samples.ts'
 
@@ -82,7 +83,7 @@ test('an id that is a book is not sent back whole', async () => {
 
 test('how large the answer to a call will be is known before it is made', () => {
   const { catalog } = new Scene(withBody('x'.repeat(1_000_000))).registry
-  const asked = (params: object): number => announcedBytes(catalog, { method: 'tools/call', params })
+  const asked = (params: object): number => announcedBytes(catalog, formsOf(), { method: 'tools/call', params })
 
   expect(asked({ name: 'get_skill', arguments: { id: 'alpha' } })).toBeGreaterThan(2_000_000)
   expect(asked({ name: 'get_skill', arguments: { id: 'beta' } })).toBe(0)

@@ -104,6 +104,8 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
   { weight: 2, arbitrary: putAt(fc.constant('SKILL.md'), fc.oneof(link, elsewhere)) },
   { weight: 4, arbitrary: putAt(fc.constantFrom('ref', 'x/ref', 'a', 'b', 'REF'), text) },
   { weight: 3, arbitrary: putAt(fc.constantFrom('ref', 'l', 'a', 'b', 'c'), fc.oneof(link, elsewhere)) },
+  { weight: 2, arbitrary: putAt(fc.constantFrom('g.md', 'G.md', 'h.md', 'x/g.md', 'H.MD'), text) },
+  { weight: 1, arbitrary: putAt(fc.constantFrom('g.md', 'l.md'), fc.oneof(link, elsewhere)) },
   { weight: 4, arbitrary: between },
   { weight: 1, arbitrary: putAt(fc.constantFrom('m', 'a', 'z/m'), fc.constant(submodule)) },
   { weight: 3, arbitrary: folder.map((path): Edit => ({ kind: 'remove', path })) },

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Store } from '../../src/sync/store/store.ts'
+import { auditLogOf, withAudit } from '../../src/daemon/audit-log.ts'
 import { systemClock } from '../../src/daemon/clock.ts'
 import type { Clock } from '../../src/daemon/clock.ts'
 import { processEnvironment, readConfig } from '../../src/daemon/config.ts'
@@ -10,6 +11,7 @@ import { Daemon } from '../../src/daemon/daemon.ts'
 import { httpOptionsOf } from '../../src/daemon/http-edge.ts'
 import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
+import type { Audit } from '../../src/serve/audit.ts'
 import { serveHttp } from '../../src/serve/http/app.ts'
 import type { AccessRules } from '../../src/serve/http/access.ts'
 import type { HttpLimits, HttpServer } from '../../src/serve/http/app.ts'
@@ -47,6 +49,8 @@ export interface ServedOptions {
   readonly clock?: Clock
   /** Offered over HTTP besides what the daemon offers. */
   readonly surfaces?: readonly Surface[]
+  /** In place of the audit log of the state folder. */
+  readonly audit?: Audit
   /** In place of the tokens of the state folder. */
   readonly access?: AccessRules
   /** In place of what the configuration says. */
@@ -100,9 +104,11 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     clock: { monotonicMs: options.now ?? (() => systemClock.monotonicMs()) },
     onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
   })
+  const audit = auditLogOf(config, 'http', log, systemClock)
   const serving = {
-    ...daemon.serving,
+    ...withAudit(daemon.serving, audit),
     surfaces: [...(daemon.serving.surfaces ?? []), ...(options.surfaces ?? [])],
+    ...(options.audit !== undefined && { audit: options.audit }),
   }
   const http = await serveHttp(serving, {
     ...edge,
@@ -123,6 +129,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     },
     async [Symbol.asyncDispose]() {
       await http[Symbol.asyncDispose]()
+      await audit?.[Symbol.asyncDispose]()
       await daemon[Symbol.asyncDispose]()
       await git[Symbol.asyncDispose]()
       await folder[Symbol.asyncDispose]()

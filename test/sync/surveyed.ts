@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import * as fc from 'fast-check'
+import type { Docs } from '../../src/sync/model/docs.ts'
 import type { Finding } from '../../src/sync/model/finding.ts'
 import { FRONTMATTER_LIMITS } from '../../src/sync/model/frontmatter.ts'
 import type { ObjectId } from '../../src/sync/model/revision.ts'
@@ -47,11 +48,11 @@ export class Surveys implements AsyncDisposable {
     const revision = await upstream.resolve(never())
     await using tree = await upstream.fetch(revision, known, never())
     const stored = this.#stored
-    const read = async (skill: Skill, path: string): Promise<Uint8Array> =>
-      bytesIn(stored, skill.files.find((file) => file.path === path)?.blob, path)
+    const read = async (kept: Skill | Docs, path: string): Promise<Uint8Array> =>
+      bytesIn(stored, kept.files.find((file) => file.path === path)?.blob, path)
     const earlier = this.#last === undefined ? undefined : { snapshot: this.#last, read }
     const { taken, ...found } = await survey(tree, rules, earlier, never())
-    this.#stored = await storedAfter(found.skills, this.#stored, async (blob) => {
+    this.#stored = await storedAfter(found, this.#stored, async (blob) => {
       const brought = taken.get(blob)
       return brought?.kind === 'blob' ? readFile(brought.file) : undefined
     })
@@ -105,7 +106,13 @@ export const rules: fc.Arbitrary<Rules> = fc
     nested: fc.constantFrom('as-skills', 'as-skills', 'as-files'),
     limits: fc.constantFrom({}, {}, { skill: { files: 3, bytes: 1000 } }),
   })
-  .map(rulesWith)
+  // Other docs come with other rules: one source has one docs folder as long as its rules stand.
+  .map((edit) => rulesWith({ ...edit, docs: docsUnder(edit) }))
+
+function docsUnder({ root, names, nested }: Pick<Selection, 'root' | 'names' | 'nested'>): string | undefined {
+  if (nested === 'as-files') return undefined
+  return names === 'exact' ? 'r/b' : root === '' ? 'r' : ''
+}
 
 /** A skill by its true path. */
 export function skillAt({ skills }: Pick<Snapshot, 'skills'>, path: string): Skill {
@@ -120,14 +127,14 @@ export function noted(findings: readonly Finding[]): string[] {
 }
 
 async function storedAfter(
-  skills: readonly Skill[],
+  { skills, docs }: Pick<Snapshot, 'skills' | 'docs'>,
   before: ReadonlyMap<ObjectId, Buffer>,
   brought: (blob: ObjectId) => Promise<Buffer | undefined>,
 ): Promise<ReadonlyMap<ObjectId, Buffer>> {
   const after = new Map<ObjectId, Buffer>()
-  for (const { digest, standing, files, path } of skills) {
-    if (digest === undefined || standing === 'withheld') continue
-    for (const { blob } of files) after.set(blob, (await brought(blob)) ?? bytesIn(before, blob, path))
+  const kept = skills.filter(({ digest, standing }) => digest !== undefined && standing !== 'withheld')
+  for (const { files } of [...kept, ...(docs === undefined ? [] : [docs])]) {
+    for (const { blob, path } of files) after.set(blob, (await brought(blob)) ?? bytesIn(before, blob, path))
   }
   return after
 }

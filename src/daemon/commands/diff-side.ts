@@ -27,6 +27,8 @@ export interface Contents {
   readonly revision: Revision
   /** By their true path. */
   readonly skills: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>
+  /** Digest of the docs. */
+  readonly docs: string | undefined
 }
 
 /** `lock`, `served`, `upstream`, the number of a generation, or the path of a lock file. */
@@ -72,7 +74,7 @@ function ofSnapshots(snapshots: readonly Snapshot[]): Side {
 }
 
 function contentsOf(snapshot: Snapshot): Contents {
-  return { revision: snapshot.revision, skills: skillsToLock(snapshot) }
+  return { revision: snapshot.revision, skills: skillsToLock(snapshot), docs: snapshot.docs?.digest }
 }
 
 async function upstream(ids: readonly SourceId[], context: Context, config: Config): Promise<Side> {

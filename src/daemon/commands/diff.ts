@@ -1,4 +1,4 @@
-import { skillChanges } from '../../sync/model/lock.ts'
+import { docsChange, skillChanges } from '../../sync/model/lock.ts'
 import type { SkillChange } from '../../sync/model/lock.ts'
 import { comparePaths } from '../../sync/model/digest.ts'
 import type { Revision } from '../../sync/model/revision.ts'
@@ -66,6 +66,8 @@ type End =
       readonly from: Revision | undefined
       readonly to: Revision | undefined
       readonly skills: readonly Change[]
+      /** What became of the docs, where anything did. */
+      readonly docs?: SkillChange['change']
     }
 
 interface Change {
@@ -90,7 +92,9 @@ function endOf(source: SourceId, before: SideSource | undefined, after: SideSour
   for (const side of [before, after])
     if (side !== undefined && 'failure' in side) return { source, failure: side.failure }
   const [from, to] = [contentsIn(before), contentsIn(after)]
-  return { source, from: from?.revision, to: to?.revision, skills: changesOf(from?.skills, to?.skills) }
+  const docs = docsChange(from?.docs, to?.docs)
+  const skills = changesOf(from?.skills, to?.skills)
+  return { source, from: from?.revision, to: to?.revision, skills, ...(docs !== undefined && { docs }) }
 }
 
 function contentsIn(side: SideSource | undefined): Contents | undefined {
@@ -116,7 +120,12 @@ function versionOf(skill: Version | undefined): Version | undefined {
 
 function isEqual(end: End): boolean {
   if ('failure' in end) return false
-  return end.skills.length === 0 && end.from?.commit === end.to?.commit && end.from?.tag === end.to?.tag
+  return (
+    end.skills.length === 0 &&
+    end.docs === undefined &&
+    end.from?.commit === end.to?.commit &&
+    end.from?.tag === end.to?.tag
+  )
 }
 
 function statusOf(ends: readonly End[]): ExitStatus {
@@ -158,6 +167,7 @@ async function print(context: Context, ends: readonly End[], texts: SkillTexts):
       const text = await textOf(skill, texts)
       printLines(context, [lineOf(skill)].concat(text.map((line) => `    ${line}`)))
     }
+    if (!('failure' in end) && end.docs !== undefined) printLines(context, [`  ${end.docs.padEnd(7)} the docs folder`])
   }
 }
 

@@ -62,8 +62,8 @@ function causeText({ cause }: Moment): string {
   return `${action}${about} by ${trigger}${rewritten === true ? ', history rewritten' : ''}`
 }
 
-function lineOfMove({ source, from, to, skills: { added, changed, removed } }: Move): string {
-  const counts = `+${added} ~${changed} -${removed} skills`
+function lineOfMove({ source, from, to, skills: { added, changed, removed }, docs }: Move): string {
+  const counts = `+${added} ~${changed} -${removed} skills${docs === undefined ? '' : `, docs ${docs}`}`
   if (from === to) return `${source}  ${from} as before: ${counts}`
   return `${source}  ${from ?? 'nothing'} -> ${to ?? 'nothing'}: ${counts}`
 }

@@ -1,6 +1,7 @@
 import { serveStream } from '../../serve/mcp/stdio.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { ignoreAbort } from '../abort-error.ts'
+import { auditLogOf, withAudit } from '../audit-log.ts'
 import { systemClock } from '../clock.ts'
 import { Follower } from '../follower.ts'
 import type { Config } from '../config.ts'
@@ -30,10 +31,16 @@ export const mcp: Command = {
     const ended = new AbortController()
     const signal = AbortSignal.any([context.signal, ended.signal])
     await using follower = await Follower.open(config, log, systemClock)
+    await using audit = auditLogOf(config, 'stdio', log, systemClock)
     const keeping = keepWriting(context, config, log, follower, signal)
     try {
       await follower.hasGeneration(FIRST_PULL_MS, signal)
-      await serveStream(follower.serving, context.streams.stdin, context.streams.stdout, context.signal)
+      await serveStream(
+        withAudit(follower.serving, audit),
+        context.streams.stdin,
+        context.streams.stdout,
+        context.signal,
+      )
     } finally {
       ended.abort()
       await keeping

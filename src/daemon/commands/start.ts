@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { serveHttp, serveOperations } from '../../serve/http/app.ts'
 import type { Listener, ListenerOptions } from '../../serve/http/listener.ts'
 import { WebhookEndpoint } from '../../serve/http/webhook.ts'
+import { auditLogOf, withAudit } from '../audit-log.ts'
 import { systemClock } from '../clock.ts'
 import type { Config, ListenAddress } from '../config.ts'
 import { ControlError } from '../control-client.ts'
@@ -36,7 +37,8 @@ export const start: Command = {
     const options = httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, onError })
     await using operations = await operationsOf(config, webhooks, options)
     await using sessionLog = daemon.openSessions()
-    await using http = await serveHttp(daemon.serving, {
+    await using audit = auditLogOf(config, 'http', log, systemClock)
+    await using http = await serveHttp(withAudit(daemon.serving, audit), {
       ...options,
       sessionLog,
       ...(operations === undefined && { webhooks }),

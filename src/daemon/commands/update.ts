@@ -1,4 +1,4 @@
-import { entryOf, skillChanges } from '../../sync/model/lock.ts'
+import { docsChange, entryOf, skillChanges } from '../../sync/model/lock.ts'
 import type { Lock, LockEntry, SkillChange } from '../../sync/model/lock.ts'
 import { isObjectId, type ObjectId } from '../../sync/model/revision.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
@@ -166,12 +166,14 @@ function jsonOf(file: string, { isWritten, ends }: Done): object {
   const sources = ends.map((end) => {
     if ('failure' in end) return { source: end.id, error: end.failure }
     const { id, before, after, sync } = end
+    const docs = docsChange(before?.docs, after.docs)
     return {
       source: id,
       ...(before !== undefined && { from: placeOf(before) }),
       to: placeOf(after),
       ...(after.signers !== undefined && { signers: after.signers }),
       skills: changesOf(before, after).map(({ path, change }) => ({ path, change })),
+      ...(docs !== undefined && { docs }),
       sync,
     }
   })
@@ -189,10 +191,12 @@ function changesOf(before: LockEntry | undefined, after: LockEntry): SkillChange
 function linesOf(end: End): string[] {
   if ('failure' in end) return [`${end.id}: not updated (${end.failure.code}): ${printable(end.failure.message)}`]
   const { id, before, after, sync } = end
+  const docs = docsChange(before?.docs, after.docs)
   return [
     `${id}: ${moveText(before, after)}`,
     ...signersTexts(after.signers).map((text) => `  signed: ${printable(text)}`),
     ...changesOf(before, after).map(({ path, change }) => `  ${change.padEnd(7)} ${printable(path) || 'the root'}`),
+    ...(docs === undefined ? [] : [`  ${docs.padEnd(7)} the docs folder`]),
     ...linesOfPull(sync),
   ]
 }

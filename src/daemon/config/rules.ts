@@ -14,6 +14,7 @@ export function ruleFaults(value: unknown): Fault[] {
   return [
     ...duplicateIds(sources, 'sources'),
     ...duplicateIds(entriesOf(value, 'packs'), 'packs'),
+    ...docsOwners(sources),
     ...sources.flatMap((source, index) => sourceFaults(source, ['sources', index])),
     ...addressFaults(value),
     ...oauthFaults(value),
@@ -41,6 +42,16 @@ function duplicateIds(entries: readonly unknown[], key: string): Fault[] {
     first.set(id, index)
     return []
   })
+}
+
+/** `resource://docs/` names no source, so one alone can own it; one that is switched off owns nothing. */
+function docsOwners(sources: readonly unknown[]): Fault[] {
+  const isOwner = (source: unknown): boolean =>
+    isObject(source) && Object.hasOwn(source, 'docs') && source['enabled'] !== false
+  const owners = sources.flatMap((source, index) => (isOwner(source) ? [index] : []))
+  const [first = 0, ...others] = owners
+  const message = `cannot own resource://docs/ beside ${keyText(['sources', first, 'docs'])}; keep one of them`
+  return others.map((index) => ({ path: ['sources', index, 'docs'], at: 'key', message }))
 }
 
 function sourceFaults(source: unknown, path: KeyPath): Fault[] {

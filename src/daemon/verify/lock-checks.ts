@@ -1,4 +1,4 @@
-import { isLocked, mismatchesOf, skillChanges, skillsToLock } from '../../sync/model/lock.ts'
+import { docsChange, isLocked, mismatchesOf, skillChanges, skillsToLock } from '../../sync/model/lock.ts'
 import type { Lock, LockEntry, Mismatch } from '../../sync/model/lock.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
@@ -62,6 +62,8 @@ function* differences(entry: LockEntry, snapshot: Snapshot, remark: typeof findi
     yield remark('lock-differs', `is served at ${revision.commit}, locked is ${entry.revision.commit}`, { source })
   for (const { path, change } of skillChanges(entry.skills, skillsToLock(snapshot)))
     yield remark('lock-differs', WORDS[change], { source, skill: path })
+  const docs = docsChange(entry.docs, snapshot.docs?.digest)
+  if (docs !== undefined) yield remark('lock-differs', `the docs folder ${WORDS[docs]}`, { source })
 }
 
 const WORDS = {

@@ -2,7 +2,8 @@ import type { Generation } from '../../sync/model/generation.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Store } from '../../sync/store/store.ts'
-import { storedSkill } from '../../sync/take.ts'
+import type { StoredSkill } from '../../sync/store/stored-path.ts'
+import { storedOf } from '../../sync/take.ts'
 import { finding, note } from './remark.ts'
 import type { Remark } from './remark.ts'
 import type { Verifying } from './verifying.ts'
@@ -46,19 +47,29 @@ export async function* filesAreWhole(verifying: Verifying): AsyncGenerator<Remar
 
 async function* inspected(snapshot: Snapshot, verifying: Verifying): AsyncGenerator<Remark> {
   const { store, looked, show, signal } = verifying
-  const { source, skills } = snapshot
-  for (const skill of skills) {
-    if (store === undefined || skill.digest === undefined || skill.standing === 'withheld') continue
-    const stored = storedSkill(skill)
+  const { source } = snapshot
+  for (const [stored, of] of storedWithNames(snapshot)) {
+    if (store === undefined) return
     const place = store.skills.folderOf(stored)
     if (looked.has(place)) continue
     signal.throwIfAborted()
     looked.add(place)
     if (looked.size % SHOWN_EVERY === 0) show(`${looked.size} skills looked at`)
     const { damage, strangers } = await store.skills.inspect(stored)
-    for (const { path, problem } of damage) yield finding('file-damaged', problem, { source, skill: skill.path, path })
-    for (const path of strangers) yield note('stranger', `lies in ${place} and is not of the skill`, { source, path })
+    for (const { path, problem } of damage) yield finding('file-damaged', problem, { source, ...of, path })
+    for (const path of strangers)
+      yield note('stranger', `lies in ${place} and is not of ${'skill' in of ? 'the skill' : 'the docs'}`, {
+        source,
+        path,
+      })
   }
+}
+
+/** All that is stored of a snapshot, and the skill that each is of. */
+function storedWithNames({ skills, docs }: Snapshot): (readonly [StoredSkill, { readonly skill?: string }])[] {
+  const kept = skills.filter(({ digest, standing }) => digest !== undefined && standing !== 'withheld')
+  const named = kept.map((skill) => [storedOf(skill), { skill: skill.path }] as const)
+  return docs === undefined ? named : [...named, [storedOf(docs), {}]]
 }
 
 /** So many skills, a line of progress. */

@@ -34,6 +34,8 @@ export interface Denied {
   readonly status: number
   readonly message: string
   readonly headers: Readonly<Record<string, string>>
+  /** Who is denied, where that is known. */
+  readonly principal?: Principal
 }
 
 /** Decides by the head of a request alone: nothing of its body is read for one who is not let in. */
@@ -75,7 +77,7 @@ export class Access {
     if (principal === 'unavailable') return CANNOT_TELL
     if (principal === undefined) return this.#denied(401, scope, 'invalid_token', 'The token is not valid')
     if (principal.scopes.has(scope)) return { kind: 'granted', principal }
-    return this.#denied(403, scope, 'insufficient_scope', `The token does not open "${scope}"`)
+    return { ...this.#denied(403, scope, 'insufficient_scope', `The token does not open "${scope}"`), principal }
   }
 
   /** RFC 6750, 3: who gave no token is told of no error. */

@@ -13,6 +13,7 @@ import { EventStreams } from './event-stream.ts'
 import { Guard, refusalOfBrowser } from './guard.ts'
 import type { Names } from './guard.ts'
 import { healthRoutes } from './health.ts'
+import { HttpAudit } from './http-audit.ts'
 import { openListener } from './listener.ts'
 import type { Listener, ListenerLimits, ListenerOptions, Routes, Site } from './listener.ts'
 import { McpEndpoint } from './mcp.ts'
@@ -138,15 +139,17 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
   const access = new Access(rulesOf(options, resource))
   const admit = admission(options, access)
   const guard = new Guard({ ...names, host })
+  const audit = new HttpAudit(serving, new TrustedProxies(options.trustedProxies ?? []))
   return {
     refusalOf: (request) => guard.refusalOf(request),
     guestOf: (request) => guard.guestOf(request),
     admit,
+    answered: (request, response, answered) => audit.answered(request, response, answered),
     routes: {
-      ...mcpRoutes(serving, options, heard),
+      ...mcpRoutes(serving, options, heard, audit),
       ...healthRoutes(serving.registry),
       ...(webhooks !== undefined && hookRoutes(webhooks)),
-      ...(web !== undefined && webRoutes(serving, web, { access, admit, address, now })),
+      ...(web !== undefined && webRoutes(serving, web, { access, admit, address, now, audit })),
       ...(oauth !== undefined && metadataRoutes(oauth, resource)),
     },
     nothingHere: NOTHING_HERE,
@@ -158,17 +161,23 @@ function rulesOf({ access, web, oauth }: HttpOptions, resource: () => string): A
   return oauth === undefined ? rules : rulesWith(rules, oauth, resource)
 }
 
-function mcpRoutes(serving: Serving, { limits }: HttpOptions, { hub, streams, sessions }: Listeners): Routes {
+function mcpRoutes(
+  serving: Serving,
+  { limits }: HttpOptions,
+  { hub, streams, sessions }: Listeners,
+  audit: HttpAudit,
+): Routes {
   const endpoint = new McpEndpoint(
-    new ModernEdge(new ScopedCore(serving, 'modern'), serving, hub, streams),
-    new LegacyEdge(new ScopedCore(serving, 'legacy'), sessions, streams),
-    new Shortcut(new Answers(serving), sessions),
+    new ModernEdge(new ScopedCore(serving, 'modern'), serving, hub, streams, audit),
+    new LegacyEdge(new ScopedCore(serving, 'legacy'), sessions, streams, audit),
+    new Shortcut(new Answers(serving), sessions, audit),
     limits.bodyBytes,
     (body) => announcedBytes(serving.registry.catalog, serving.forms, body),
   )
   return {
     '/mcp': {
       scope: 'skills',
+      audit: 'refusals',
       answer: (request, response, { principal }) => endpoint.answer(request, response, principal),
     },
   }
@@ -183,7 +192,7 @@ function admission({ limits, now, trustedProxies = [] }: HttpOptions, access: Ac
     const decision = await access.decide(request, scope)
     const principal = decision.kind === 'granted' ? decision.principal : undefined
     const waitS = rate.take(principal === undefined ? networkOf(proxies.clientOf(request)) : `as ${principal.id}`)
-    return waitS === undefined ? decision : tooOften(waitS)
+    return waitS === undefined ? decision : { ...tooOften(waitS), ...(principal !== undefined && { principal }) }
   }
 }
 

@@ -42,6 +42,8 @@ export interface Site {
   /** Whether a request is let in to a route that is not for everybody. */
   readonly admit: (request: IncomingMessage, scope: Scope) => Promise<Decision>
   readonly routes: Routes
+  /** Is told of each request that was answered, however that was. */
+  readonly answered?: (request: IncomingMessage, response: ServerResponse, answered: Answered) => void
   /** Said where no route leads. */
   readonly nothingHere: string
 }
@@ -57,7 +59,13 @@ export interface Route {
   readonly methods?: readonly string[]
   /** What a token has to open, where one is needed. Without it the route is for everybody, or asks for a proof of its own. */
   readonly scope?: Scope
+  /** What of it is remembered; if nothing else is said, who was not let in. */
+  readonly audit?: 'all' | 'refusals'
   readonly answer: (request: IncomingMessage, response: ServerResponse, asked: Asked) => Promise<void>
+}
+
+export interface Answered extends Pick<Route, 'audit'> {
+  readonly principal?: Principal | undefined
 }
 
 export interface Asked {
@@ -85,10 +93,12 @@ export async function openListener(site: Site, options: ListenerOptions): Promis
       return sendError(response, 503, -32000, 'Too many requests at once on one connection', {
         headers: { connection: 'close' },
       })
-    if (perAddress?.admits(request, response) === false)
-      return sendError(response, 429, -32000, 'Too many requests at once from one address', {
+    if (perAddress?.admits(request, response) === false) {
+      sendError(response, 429, -32000, 'Too many requests at once from one address', {
         headers: { 'retry-after': '1' },
       })
+      return site.answered?.(request, response, {})
+    }
     connections.inTurn(response, () => void dispatch(site, request, response, options.onError))
   })
   const { connectionsPerAddress } = options.limits
@@ -111,33 +121,48 @@ export async function openListener(site: Site, options: ListenerOptions): Promis
 }
 
 async function dispatch(
-  { refusalOf, guestOf, admit, routes, nothingHere }: Site,
+  site: Site,
   request: IncomingMessage,
   response: ServerResponse,
   onError: ListenerOptions['onError'],
 ): Promise<void> {
+  let answered: Answered = {}
   try {
-    const refusal = refusalOf(request)
-    if (refusal !== undefined) return sendError(response, 403, -32000, refusal)
-    const guest = guestOf?.(request)
-    if (guest !== undefined && allowPage(request, response, guest)) return
-    const path = (request.url ?? '/').replace(/\?.*$/s, '')
-    const { route, name } = routeOf(routes, path)
-    if (route === undefined) return sendError(response, 404, -32000, nothingHere)
-    const decision = route.scope === undefined ? undefined : await admit(request, route.scope)
-    // Who is gone by now is told to nobody again: what would be held for it would be held for good.
-    if (response.destroyed) return
-    if (decision?.kind === 'denied') {
-      return sendError(response, decision.status, -32000, decision.message, { headers: decision.headers })
-    }
-    if (route.methods?.includes(request.method ?? '') === false) return sendNotAllowed(response, route.methods)
-    await route.answer(request, response, { name, principal: decision?.principal })
+    await answer(site, request, response, (as) => (answered = as))
   } catch (error) {
     // The last catch before the socket: one failed request never takes the others with it.
     if (!(error instanceof ClientGone) && !isAborted(error)) onError(error)
     if (!response.headersSent) sendError(response, 500, -32603, 'Internal error')
     else response.destroy()
+  } finally {
+    site.answered?.(request, response, answered)
   }
+}
+
+async function answer(
+  { refusalOf, guestOf, admit, routes, nothingHere }: Site,
+  request: IncomingMessage,
+  response: ServerResponse,
+  told: (answered: Answered) => void,
+): Promise<void> {
+  const refusal = refusalOf(request)
+  if (refusal !== undefined) return sendError(response, 403, -32000, refusal)
+  const guest = guestOf?.(request)
+  if (guest !== undefined && allowPage(request, response, guest)) return
+  const path = (request.url ?? '/').replace(/\?.*$/s, '')
+  const { route, name } = routeOf(routes, path)
+  if (route === undefined) return sendError(response, 404, -32000, nothingHere)
+  const kept = route.audit === undefined ? {} : { audit: route.audit }
+  told(kept)
+  const decision = route.scope === undefined ? undefined : await admit(request, route.scope)
+  told({ ...kept, principal: decision?.principal })
+  // Who is gone by now is told to nobody again: what would be held for it would be held for good.
+  if (response.destroyed) return
+  if (decision?.kind === 'denied') {
+    return sendError(response, decision.status, -32000, decision.message, { headers: decision.headers })
+  }
+  if (route.methods?.includes(request.method ?? '') === false) return sendNotAllowed(response, route.methods)
+  await route.answer(request, response, { name, principal: decision?.principal })
 }
 
 function sendNotAllowed(response: ServerResponse, methods: readonly string[]): void {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { SUPPORTED_PROTOCOL_VERSIONS, isInitializeRequest, isJSONRPCRequest } from '@modelcontextprotocol/server'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import { opensContract } from '../mcp/forms.ts'
+import { servedTo } from '../mcp/audited.ts'
 import type { Response } from '../mcp/multiplexer.ts'
 import type { Core } from '../mcp/scoped-core.ts'
 import { INVALID_PARAMS } from '../mcp/rpc-error.ts'
@@ -9,6 +10,7 @@ import { isOver } from '../principal.ts'
 import type { Principal } from '../principal.ts'
 import { answerBatch } from './batch.ts'
 import { disconnected } from './disconnected.ts'
+import type { HttpAudit } from './http-audit.ts'
 import { EventStream, refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 import { sendError, sendJson, sendJsonText, sendStatus } from './send.ts'
@@ -25,11 +27,13 @@ export class LegacyEdge {
   readonly #core: Core
   readonly #sessions: Sessions
   readonly #streams: EventStreams
+  readonly #audit: HttpAudit
 
-  constructor(core: Core, sessions: Sessions, streams: EventStreams) {
+  constructor(core: Core, sessions: Sessions, streams: EventStreams, audit: HttpAudit) {
     this.#core = core
     this.#sessions = sessions
     this.#streams = streams
+    this.#audit = audit
   }
 
   async answer(
@@ -51,7 +55,10 @@ export class LegacyEdge {
     const [first] = requests
     if (first === undefined) return sendStatus(response, 202)
     const signal = disconnected(response)
-    const serve = async (message: JSONRPCRequest): Promise<Response> => this.#serve(message, session, principal, signal)
+    const serve = async (message: JSONRPCRequest): Promise<Response> =>
+      servedTo(this.#audit.message(message, request, response, principal), () =>
+        this.#serve(message, session, principal, signal),
+      )
     const answer = Array.isArray(body) ? await answerBatch(requests, serve) : JSON.stringify(await serve(first))
     await session.written
     sendJsonText(response, 200, answer)

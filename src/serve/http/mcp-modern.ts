@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { InboundModernRoute, JSONRPCRequest } from '@modelcontextprotocol/server'
 import type { Response } from '../mcp/multiplexer.ts'
 import type { Core } from '../mcp/scoped-core.ts'
+import { ANSWERED, servedTo } from '../mcp/audited.ts'
+import type { Tell } from '../mcp/audited.ts'
 import { MODERN_REVISION } from '../mcp/core.ts'
 import type { Hub } from '../mcp/hub.ts'
 import type { Serving } from '../mcp/methods.ts'
@@ -9,6 +11,7 @@ import { RpcError } from '../mcp/rpc-error.ts'
 import type { Principal } from '../principal.ts'
 import { refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
+import type { HttpAudit } from './http-audit.ts'
 import { listen } from './listen.ts'
 import { sendError, sendJson, sendStatus } from './send.ts'
 import { disconnected } from './disconnected.ts'
@@ -22,12 +25,14 @@ export class ModernEdge {
   readonly #serving: Serving
   readonly #hub: Hub
   readonly #streams: EventStreams
+  readonly #audit: HttpAudit
 
-  constructor(core: Core, serving: Serving, hub: Hub, streams: EventStreams) {
+  constructor(core: Core, serving: Serving, hub: Hub, streams: EventStreams, audit: HttpAudit) {
     this.#core = core
     this.#serving = serving
     this.#hub = hub
     this.#streams = streams
+    this.#audit = audit
   }
 
   async answer(
@@ -47,25 +52,35 @@ export class ModernEdge {
     }
     // A cancellation comes as the end of the request's own connection; no other notification means anything here.
     if (route.messageKind === 'notification') return sendStatus(response, 202)
+    const tell = this.#audit.message(route.message, request, response, principal)
     const mismatch = headerMismatch(route.message, request)
-    if (mismatch !== undefined) return sendError(response, 400, HEADER_MISMATCH, `Bad Request: ${mismatch}`, { id })
-    if (route.message.method === 'subscriptions/listen') return this.#listen(route.message, response, principal)
+    if (mismatch !== undefined) {
+      tell({ refused: mismatch })
+      return sendError(response, 400, HEADER_MISMATCH, `Bad Request: ${mismatch}`, { id })
+    }
+    if (route.message.method === 'subscriptions/listen') return this.#listen(route.message, response, principal, tell)
     const caller = { era: 'modern', ...(principal !== undefined && { principal }) } as const
-    const answer = await this.#core.serve(route.message, caller, disconnected(response))
+    const answer = await servedTo(tell, () => this.#core.serve(route.message, caller, disconnected(response)))
     sendJson(response, statusOf(answer), answer)
   }
 
-  #listen(message: JSONRPCRequest, response: ServerResponse, principal: Principal | undefined): void {
+  #listen(message: JSONRPCRequest, response: ServerResponse, principal: Principal | undefined, tell: Tell): void {
     const { id } = message
     const refusal = refusalOfStream(response)
-    if (refusal !== undefined) return sendError(response, 400, -32000, refusal, { id })
+    if (refusal !== undefined) {
+      tell({ refused: refusal })
+      return sendError(response, 400, -32000, refusal, { id })
+    }
     if (this.#streams.isFull) {
+      tell({ refused: 'too many open streams' })
       return sendError(response, 503, -32000, 'Too many open streams', { id, headers: { 'retry-after': '30' } })
     }
     try {
       listen(message, this.#serving, this.#hub, this.#streams, response, principal)
+      tell(ANSWERED)
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
+      tell({ error })
       sendError(response, 200, error.code, error.message, { id, data: error.data })
     }
   }

@@ -56,7 +56,7 @@ export class McpEndpoint {
     if (!body.ok) return refuseBody(response, body.why, this.#bodyBytes)
     if (!hasRoom(response, this.#announced(body.json))) return sendBusy(response, idOf(body.json))
     const plain = this.#plain.read(body.json, request.headers)
-    if (plain !== undefined && (await this.#shortcut.answer(plain, principal, request.headers, response))) return
+    if (plain !== undefined && (await this.#shortcut.answer(plain, principal, request, response))) return
     const route =
       plain === undefined
         ? classifyInboundRequest({ httpMethod: 'POST', ...standardHeaders(request), body: body.json })

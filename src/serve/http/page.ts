@@ -3,6 +3,7 @@ import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Principal } from '../principal.ts'
 import type { Registry } from '../registry.ts'
 import type { Access } from './access.ts'
+import type { HttpAudit } from './http-audit.ts'
 import { readBody } from './body.ts'
 import type { Site } from './listener.ts'
 import { PAGE_POLICY, catalogPage, loginPage, signedIn } from './page-html.ts'
@@ -21,6 +22,8 @@ export interface PageParts {
   readonly address: () => string
   /** Milliseconds that only ever go up. */
   readonly now: () => number
+  /** Is told who reads. */
+  readonly audit?: Pick<HttpAudit, 'isReadBy'>
 }
 
 /** The catalog for people, at `/`. Where a token is needed it is given in a form once, and a cookie stands for it then. */
@@ -36,26 +39,31 @@ export class Page {
 
   /** `/` */
   async show(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { title, admit } = this.#parts
+    const { title, admit, audit } = this.#parts
     const decision = await admit(request, 'page')
+    if (decision.principal !== undefined) audit?.isReadBy(response, decision.principal)
     if (decision.kind === 'granted') return this.#sendCatalog(response, undefined)
     const reader = this.#readerOf(request)
     // A token that was sent with the request and is wrong is told of as such, whoever is signed in.
     const isAsked = request.headers.authorization === undefined && decision.status === 401
-    if (isAsked && reader !== undefined) return this.#sendCatalog(response, reader)
+    if (isAsked && reader !== undefined) {
+      audit?.isReadBy(response, reader)
+      return this.#sendCatalog(response, reader)
+    }
     if (isAsked) return sendPage(response, 401, loginPage(title, false), decision.headers)
     sendError(response, decision.status, -32000, decision.message, { headers: decision.headers })
   }
 
   /** `/login` */
   async signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { access, admit, title } = this.#parts
+    const { access, admit, title, audit } = this.#parts
     const tried = await admit(request, 'page')
     // Not for the want of a token, which is about to be given: for one too many, or one that stands in the address.
     if (tried.kind === 'denied' && (tried.status === 429 || tried.status === 400)) return refuseForm(response, tried)
     const form = await this.#formIn(request)
     if (!form.ok) return refuseForm(response, form)
     const decision = await access.decideToken(form.fields.get('token') ?? '', 'page')
+    if (decision.principal !== undefined) audit?.isReadBy(response, decision.principal)
     if (decision.kind === 'denied' && decision.status === 503) return refuseForm(response, decision)
     if (decision.kind === 'denied') return sendPage(response, 401, loginPage(title, true))
     this.#closeThoseOf(request)

@@ -100,8 +100,16 @@ export function sendError(
 ): void {
   const { id = null, data, headers } = options
   const error = { code, message, ...(data !== undefined && { data }) }
+  reasons.set(response, message)
   sendJson(response, status, { jsonrpc: '2.0', id, error }, headers)
 }
+
+/** What an answer was refused with. */
+export function reasonOf(response: ServerResponse): string | undefined {
+  return reasons.get(response)
+}
+
+const reasons = new WeakMap<ServerResponse, string>()
 
 /** Answers with nothing but a status. */
 export function sendStatus(response: ServerResponse, status: number, headers: Headers = {}): void {

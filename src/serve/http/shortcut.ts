@@ -1,6 +1,8 @@
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Answers } from '../mcp/answers.ts'
+import { ANSWERED } from '../mcp/audited.ts'
 import type { Principal } from '../principal.ts'
+import type { HttpAudit } from './http-audit.ts'
 import { SESSION_HEADER } from './mcp-legacy.ts'
 import type { PlainRequest } from './plain-request.ts'
 import { sendJsonPieces } from './send.ts'
@@ -13,26 +15,32 @@ import type { Sessions } from './sessions.ts'
 export class Shortcut {
   readonly #answers: Answers
   readonly #sessions: Sessions
+  readonly #audit: HttpAudit
 
-  constructor(answers: Answers, sessions: Sessions) {
+  constructor(answers: Answers, sessions: Sessions, audit: HttpAudit) {
     this.#answers = answers
     this.#sessions = sessions
+    this.#audit = audit
   }
 
   /** Whether the request was answered; nothing was done if not. */
   async answer(
-    request: PlainRequest,
+    plain: PlainRequest,
     principal: Principal | undefined,
-    headers: IncomingHttpHeaders,
+    request: IncomingMessage,
     response: ServerResponse,
   ): Promise<boolean> {
-    if (!Object.hasOwn(PARAMS, request.method) || !this.#isAdmitted(request, principal, headers)) return false
-    const result = await this.#answers.resultOf(request.method, request.params, {
-      era: request.era,
+    const { era, method, params } = plain
+    if (!Object.hasOwn(PARAMS, method) || !this.#isAdmitted(plain, principal, request.headers)) return false
+    const tell = this.#audit.message(plain, request, response, principal)
+    const result = await this.#answers.resultOf(method, params, {
+      era,
       ...(principal !== undefined && { principal }),
     })
+    // The core tells of what is left to it.
     if (result === undefined) return false
-    const ending = Buffer.from(`,"jsonrpc":"2.0","id":${JSON.stringify(request.id)}}`)
+    tell(ANSWERED)
+    const ending = Buffer.from(`,"jsonrpc":"2.0","id":${JSON.stringify(plain.id)}}`)
     sendJsonPieces(response, 200, [BEGINNING, ...result, ending])
     return true
   }

@@ -21,7 +21,7 @@ export interface WebOptions {
 export function webRoutes(
   serving: Serving,
   { wellKnown, page }: WebOptions,
-  edge: Pick<PageParts, 'access' | 'admit' | 'address' | 'now'>,
+  edge: Pick<PageParts, 'access' | 'admit' | 'address' | 'now' | 'audit'>,
 ): Routes {
   const { registry } = serving
   return {
@@ -32,9 +32,9 @@ export function webRoutes(
 
 function pageRoutes(page: Page): Routes {
   return {
-    '/': { methods: READ_METHODS, answer: (request, response) => page.show(request, response) },
-    '/login': { methods: ['POST'], answer: (request, response) => page.signIn(request, response) },
-    '/logout': { methods: ['POST'], answer: (request, response) => page.signOut(request, response) },
+    '/': { audit: 'all', methods: READ_METHODS, answer: (request, response) => page.show(request, response) },
+    '/login': { audit: 'all', methods: ['POST'], answer: (request, response) => page.signIn(request, response) },
+    '/logout': { audit: 'all', methods: ['POST'], answer: (request, response) => page.signOut(request, response) },
   }
 }
 
@@ -43,6 +43,7 @@ function wellKnownRoutes({ registry, read }: Serving, now: () => number): Routes
   const route: Route = {
     methods: READ_METHODS,
     scope: 'well-known',
+    audit: 'all',
     answer: (request, response, { name }) => endpoint.answer(name, request, response),
   }
   return { [`${WELL_KNOWN}**`]: route }

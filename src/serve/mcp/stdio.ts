@@ -10,6 +10,7 @@ import type { Events } from './events.ts'
 import { listenResult } from './listen-result.ts'
 import type { Serving } from './methods.ts'
 import { RpcError, tooManySubscriptions } from './rpc-error.ts'
+import { StdioAudit } from './stdio-audit.ts'
 import { cancelledBy, idleListenOf, narrowed } from './stdio-listen.ts'
 import type { Listens } from './stdio-listen.ts'
 
@@ -102,10 +103,12 @@ class EraTransport implements Transport {
   readonly #serving: Serving
   readonly #listens: Listens
   readonly #methods = new Map<RequestId, string>()
+  readonly #audit: StdioAudit
 
   constructor(wire: StdioServerTransport, serving: Serving, listens: Listens) {
     this.#wire = wire
     this.#serving = serving
+    this.#audit = new StdioAudit(serving)
     this.#listens = listens
   }
 
@@ -120,6 +123,7 @@ class EraTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
+    this.#audit.answered(message)
     await this.#write(this.#coded(message))
     const idle = idleListenOf(message)
     if (idle === undefined) return
@@ -141,6 +145,7 @@ class EraTransport implements Transport {
   }
 
   #receive(message: JSONRPCMessage): void {
+    this.#audit.asked(message)
     if ('method' in message && 'id' in message && hasEraCode(message.method)) {
       this.#methods.set(message.id, message.method)
     }
@@ -157,6 +162,7 @@ class EraTransport implements Transport {
     } catch (error) {
       if (!(error instanceof RpcError) || !('id' in message)) throw error
       const refusal = { code: error.code, message: error.message }
+      if (message.id !== undefined) this.#audit.refused(message.id, error.message)
       // A connection that breaks before it is answered has nobody left to tell.
       void this.#wire.send({ jsonrpc: '2.0', id: message.id, error: refusal }).catch(() => {})
       return undefined

@@ -1,3 +1,5 @@
+import type { Finding } from './finding.ts'
+import type { ObjectId } from './revision.ts'
 import type { SkillFile } from './skill.ts'
 
 /** The Markdown files of a source's docs folder, in one revision. */
@@ -9,4 +11,12 @@ export interface Docs {
   readonly digest: string
   /** Total of the file sizes, in bytes. */
   readonly size: number
+}
+
+/** The docs folder of a revision, whatever came of it. */
+export interface DocsFolder {
+  /** Its tree: an equal id in a later commit means the same docs, unread. Undefined where the revision has no such folder. */
+  readonly tree?: ObjectId
+  /** What is left out, and why. Their paths are from the repository's root, since the folder may lie outside of the source's. */
+  readonly findings: readonly Finding[]
 }

@@ -2,7 +2,7 @@
 export interface Finding {
   /** The rule, in kebab case, stable: `frontmatter-missing`, `name-unlike-folder`, … */
   readonly rule: FindingRule
-  /** Relative to the source's root; a skill's folder or a file. */
+  /** Relative to the source's root; a skill's folder or a file. In the docs folder: relative to the repository's. */
   readonly path: string
   /** What is the case, with the values; and the mend where there is one. */
   readonly message: string
@@ -35,3 +35,4 @@ export type FindingRule =
   | 'archive-refused'
   | 'contract-violated'
   | 'contract-noted'
+  | 'docs-missing'

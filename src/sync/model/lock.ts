@@ -31,12 +31,14 @@ export interface LockEntry {
   readonly digest: string
   /** By their true path. */
   readonly skills: ReadonlyMap<string, LockedSkill>
+  /** Digest of the docs; undefined where none are served. */
+  readonly docs: string | undefined
   readonly rest: JsonObject
 }
 
 export type LockedSelection = Pick<
   Source,
-  'include' | 'exclude' | 'unlisted' | 'names' | 'nested' | 'lfs' | 'hiddenUnicode' | 'contract'
+  'include' | 'exclude' | 'unlisted' | 'names' | 'nested' | 'lfs' | 'hiddenUnicode' | 'contract' | 'docs'
 >
 
 export interface LockedSkill {
@@ -59,13 +61,14 @@ export function entryOf(source: Source, snapshot: Snapshot, earlier?: LockEntry)
     signers: snapshot.proof.signers,
     digest: setDigestOf(skills),
     skills,
+    docs: snapshot.docs?.digest,
     rest: earlier?.rest ?? {},
   }
 }
 
 function selectionOf(source: Source): LockedSelection {
-  const { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, contract } = source
-  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, contract }
+  const { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, contract, docs } = source
+  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, contract, docs }
 }
 
 /** Those that anybody is given: what is withheld has no part in it. */
@@ -125,6 +128,7 @@ export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mi
   if (!isSameAsked(entry.asked, source.ref)) compare('ref', askedText(entry.asked), askedText(source.ref))
   compare('root', entry.root, source.root)
   for (const key of SELECTION_KEYS) compare(key, JSON.stringify(entry.selection[key]), JSON.stringify(source[key]))
+  compare('docs', JSON.stringify(entry.selection.docs ?? null), JSON.stringify(source.docs ?? null))
   return differing.map((message) => ({ source: source.id, message }))
 }
 
@@ -140,7 +144,7 @@ const SELECTION_KEYS = [
 ] as const
 
 function quoted(text: string): string {
-  return /^["[]/.test(text) ? text : `"${text}"`
+  return text === 'null' || /^["[]/.test(text) ? text : `"${text}"`
 }
 
 /** One skill that two sides disagree about. */
@@ -168,9 +172,17 @@ export function skillsToLock(snapshot: Snapshot): ReadonlyMap<string, LockedSkil
   return lockedSkills(snapshot.skills, undefined)
 }
 
-/** Whether the snapshot is what was locked: the commit, and every skill by its digest. */
+/** What became of the docs from one side to another; undefined where nothing did. */
+export function docsChange(before: string | undefined, after: string | undefined): SkillChange['change'] | undefined {
+  if (before === after) return undefined
+  if (before === undefined) return 'added'
+  return after === undefined ? 'removed' : 'changed'
+}
+
+/** Whether the snapshot is what was locked: the commit, every skill by its digest, and the docs by theirs. */
 export function isLocked(entry: LockEntry, snapshot: Snapshot): boolean {
   if (snapshot.url !== entry.url || snapshot.tree !== entry.tree) return false
   if (snapshot.revision.commit !== entry.revision.commit) return false
+  if (snapshot.docs?.digest !== entry.docs) return false
   return setDigestOf(skillsToLock(snapshot)) === entry.digest
 }

@@ -1,4 +1,4 @@
-import type { Docs } from './docs.ts'
+import type { Docs, DocsFolder } from './docs.ts'
 import type { Finding } from './finding.ts'
 import type { ObjectId, Revision } from './revision.ts'
 import type { Skill } from './skill.ts'
@@ -18,6 +18,8 @@ export interface Snapshot {
   readonly skills: readonly Skill[]
   /** The docs folder of the source, where it has one and the revision has files in it. */
   readonly docs?: Docs
+  /** What else was seen of that folder, where the source has one. */
+  readonly docsFolder?: DocsFolder
   /** Findings that belong to no skill, sorted by `path`. */
   readonly findings: readonly Finding[]
   /**

@@ -1,12 +1,14 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Generation } from '../model/generation.ts'
+import type { Snapshot } from '../model/snapshot.ts'
 import { Damaged } from '../model/sync-error.ts'
 import { removeAll } from './atomic.ts'
 import { cannot } from './disk-error.ts'
 import type { GenerationStore } from './generations.ts'
 import type { SkillStore } from './skills.ts'
 import type { SnapshotStore } from './snapshots.ts'
+import type { Place } from './stored-path.ts'
 
 /**
  * Which generations stay: the newest so many, and all that are younger, as long as they fit; the oldest go first. The one
@@ -27,6 +29,7 @@ export interface Collected {
   readonly generations: number
   readonly snapshots: number
   readonly skills: number
+  readonly docs: number
   readonly bytes: number
   readonly left: number
 }
@@ -38,7 +41,7 @@ interface Stores {
 }
 
 /**
- * Removes old generations, then the snapshots that none of the others names, then the skills that no snapshot names.
+ * Removes old generations, then the snapshots that none of the others names, then the skills and docs that no snapshot names.
  * `keep` are snapshots that stay for another reason. What a pull asked for lately stays too.
  */
 export async function collect(
@@ -51,13 +54,13 @@ export async function collect(
   // Taking out is one rename each. Only that has publishes wait, not the removing of what was taken.
   const taken = await stores.generations.exclusively(() => take(stores, now, retention, keep, signal))
   let bytes = 0
-  for (const path of [...taken.generations, ...taken.snapshots, ...taken.skills]) {
+  for (const path of [...taken.generations, ...taken.snapshots, ...taken.skills, ...taken.docs]) {
     bytes += await sizeOf(path).catch(cannot(`measure "${path}"`))
     await removeAll(path)
   }
-  const { generations, snapshots, skills } = taken
-  const { left } = taken
-  return { generations: generations.length, snapshots: snapshots.length, skills: skills.length, bytes, left }
+  const { generations, snapshots, skills, docs, left } = taken
+  const counts = { generations: generations.length, snapshots: snapshots.length }
+  return { ...counts, skills: skills.length, docs: docs.length, bytes, left }
 }
 
 /** Where everything lies that was taken out. */
@@ -65,6 +68,7 @@ interface Taken {
   readonly generations: readonly string[]
   readonly snapshots: readonly string[]
   readonly skills: readonly string[]
+  readonly docs: readonly string[]
   /** Bytes of what stays. */
   readonly left: number
 }
@@ -79,14 +83,21 @@ async function take(
 ): Promise<Taken> {
   const contents = new Contents(stores.snapshots)
   const sorted = await sortGenerations(stores.generations, contents, now, retention)
-  if (sorted === undefined) return { generations: [], snapshots: [], skills: [], left: 0 }
+  if (sorted === undefined) return { generations: [], snapshots: [], skills: [], docs: [], left: 0 }
   const generations = await takeEach(sorted.old, (number) => stores.generations.setAside(number), signal)
   const named = new Set([...keep, ...namedBy(sorted.kept)])
   const unnamed = (await stores.snapshots.digests()).filter((digest) => !named.has(digest))
   const snapshots = await takeEach(unnamed, (digest) => stores.snapshots.setAside(digest), signal)
-  const unused = await unusedSkills(stores, contents, signal)
-  const skills = await takeEach(unused, (digest) => stores.skills.setAside(digest), signal)
-  return { generations, snapshots, skills, left: await contents.countNew(await stores.snapshots.digests(), new Set()) }
+  const unused = await unusedIn(stores, contents, signal)
+  const skills = await takeEach(unused.skills, (digest) => stores.skills.setAside(digest), signal)
+  const docs = await takeEach(unused.docs, (digest) => stores.skills.setAside(digest, 'docs'), signal)
+  return {
+    generations,
+    snapshots,
+    skills,
+    docs,
+    left: await contents.countNew(await stores.snapshots.digests(), new Set()),
+  }
 }
 
 /** What snapshots hold. Each is read once, however many generations name it. */
@@ -98,31 +109,39 @@ class Contents {
     this.#snapshots = snapshots
   }
 
-  /** The digests of the skills of a snapshot, with their bytes. Undefined where it is damaged. */
+  /** The places of the skills and docs of a snapshot, with their bytes. Undefined where it is damaged. */
   async of(digest: string): Promise<ReadonlyMap<string, number> | undefined> {
     if (this.#read.has(digest)) return this.#read.get(digest)
     const snapshot = await this.#snapshots.read(digest).catch(undefinedIfDamaged)
-    const skills = snapshot?.skills.flatMap((skill) =>
-      skill.digest === undefined ? [] : [[skill.digest, skill.size] as const],
-    )
-    const content = skills === undefined ? undefined : new Map(skills)
+    const content = snapshot && contentIn(snapshot)
     this.#read.set(digest, content)
     return content
   }
 
-  /** Bytes of those of the snapshots, and of their skills, that are not counted yet; they are from then on. */
+  /** Bytes of those of the snapshots, and of all that they name, that are not counted yet; they are from then on. */
   async countNew(digests: Iterable<string>, counted: Set<string>): Promise<number> {
     let bytes = 0
     for (const digest of digests) {
       if (!counted.has(digest)) bytes += await this.#snapshots.bytes(digest)
       counted.add(digest)
-      for (const [skill, size] of (await this.of(digest)) ?? []) {
-        if (!counted.has(skill)) bytes += size
-        counted.add(skill)
+      for (const [place, size] of (await this.of(digest)) ?? []) {
+        if (!counted.has(place)) bytes += size
+        counted.add(place)
       }
     }
     return bytes
   }
+}
+
+function contentIn({ skills, docs }: Snapshot): ReadonlyMap<string, number> {
+  const content = new Map<string, number>()
+  for (const { digest, size } of skills) if (digest !== undefined) content.set(placeOf('skills', digest), size)
+  if (docs !== undefined) content.set(placeOf('docs', docs.digest), docs.size)
+  return content
+}
+
+function placeOf(place: Place, digest: string): string {
+  return `${place}/${digest}`
 }
 
 /** Undefined where there are some and none is whole: what they named is not known, and a person may yet bring one back. */
@@ -162,16 +181,23 @@ function isYoung(generation: Generation | undefined, now: Date, retention: Reten
   return generation !== undefined && now.getTime() - Date.parse(generation.createdAt) < retention.youngerThanMs
 }
 
-/** Asks the snapshots that are left. While one of them cannot be read, every skill may be one of its own. */
-async function unusedSkills({ snapshots, skills }: Stores, contents: Contents, signal: AbortSignal): Promise<string[]> {
+interface Unused {
+  readonly skills: readonly string[]
+  readonly docs: readonly string[]
+}
+
+/** Asks the snapshots that are left. While one of them cannot be read, everything may be its own. */
+async function unusedIn({ snapshots, skills }: Stores, contents: Contents, signal: AbortSignal): Promise<Unused> {
   const used = new Set<string>()
   for (const digest of await snapshots.digests()) {
     signal.throwIfAborted()
     const content = await contents.of(digest)
-    if (content === undefined) return []
-    for (const skill of content.keys()) used.add(skill)
+    if (content === undefined) return { skills: [], docs: [] }
+    for (const place of content.keys()) used.add(place)
   }
-  return (await skills.digests()).filter((digest) => !used.has(digest))
+  const unusedAt = async (place: Place): Promise<string[]> =>
+    (await skills.digests(place)).filter((digest) => !used.has(placeOf(place, digest)))
+  return { skills: await unusedAt('skills'), docs: await unusedAt('docs') }
 }
 
 function undefinedIfDamaged(error: unknown): undefined {

@@ -13,7 +13,7 @@ export interface Inspection {
   readonly strangers: readonly string[]
 }
 
-/** Reads every file of the skill below its folder, `skills/<digest>`, and looks at what else lies there. */
+/** Reads every file of the skill below its folder, the one called by the digest, and looks at what else lies there. */
 export async function inspect(folder: string, skill: StoredSkill): Promise<Inspection> {
   const damage: { path: string; problem: string }[] = []
   for (const file of skill.files) {
@@ -36,7 +36,7 @@ async function strangersIn(folder: string, { folderName, files }: StoredSkill): 
   const folders = new Set(['', folderName])
   const known = new Set([folderName])
   for (const { path } of files) {
-    known.add(`${folderName}/${path}`)
+    known.add(joinPath(folderName, path))
     for (const above of foldersAbove(path)) folders.add(joinPath(folderName, above))
   }
   const strangers: string[] = []

@@ -19,7 +19,7 @@ export function lockText({ sources, rest }: Lock): string {
 }
 
 function entryJson(entry: LockEntry): JsonObject {
-  const { url, asked, root, selection, revision, tree, signers, digest, skills, rest } = entry
+  const { url, asked, root, selection, revision, tree, signers, digest, skills, docs, rest } = entry
   return {
     ...rest,
     url,
@@ -33,15 +33,17 @@ function entryJson(entry: LockEntry): JsonObject {
     ...(signers !== undefined && { signers: signersJson(signers) }),
     digest: `sha256:${digest}`,
     skills: Object.fromEntries([...skills].map(([path, skill]) => [path, skillJson(skill)])),
+    ...(docs !== undefined && { docs: `sha256:${docs}` }),
   }
 }
 
 /** By the names of the configuration. What came later only where it is not as usual: locks of before it stay as they are. */
-function selectionJson({ hiddenUnicode, nested, contract, ...selection }: LockedSelection): JsonObject {
+function selectionJson({ hiddenUnicode, nested, contract, docs, ...selection }: LockedSelection): JsonObject {
   return {
     ...selection,
     ...(nested === 'as-files' && { nested }),
     ...(contract && { contract }),
+    ...(docs !== undefined && { docs }),
     'hidden-unicode': hiddenUnicode,
   }
 }
@@ -130,7 +132,7 @@ function whatIsWrong(text: string): string {
 
 function entryFrom(value: JsonValue, refuse: Refuse): LockEntry {
   if (!isJsonObject(value)) return refuse('', 'it is no object')
-  const { url, asked, root, selection, ref, commit, tag, tree, signers, digest, skills, ...rest } = value
+  const { url, asked, root, selection, ref, commit, tag, tree, signers, digest, skills, docs, ...rest } = value
   const askedRef = askedFrom(asked, refuse)
   const revision: Revision = {
     asked: askedRef,
@@ -148,6 +150,7 @@ function entryFrom(value: JsonValue, refuse: Refuse): LockEntry {
     signers: signers === undefined ? undefined : signersFrom(signers, refuse),
     digest: digestFrom(digest, 'digest', refuse),
     skills: skillsFrom(skills, refuse),
+    docs: docs === undefined ? undefined : digestFrom(docs, 'docs', refuse),
     rest,
   }
   if (setDigestOf(entry.skills) === entry.digest) return entry
@@ -183,7 +186,7 @@ function digestFrom(value: JsonValue | undefined, key: string, refuse: Refuse): 
 
 function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSelection {
   const { include, exclude, unlisted, names, lfs, 'hidden-unicode': hiddenUnicode } = isJsonObject(value) ? value : {}
-  const { nested = 'as-skills', contract = false } = isJsonObject(value) ? value : {}
+  const { nested = 'as-skills', contract = false, docs } = isJsonObject(value) ? value : {}
   if (!isTexts(include) || !isTexts(exclude) || !isTexts(unlisted))
     return refuse('selection', 'its globs are no lists of texts')
   if ((names !== 'remap' && names !== 'exact') || (lfs !== 'withhold' && lfs !== 'pointers'))
@@ -193,7 +196,8 @@ function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSele
   if (hiddenUnicode !== 'note' && hiddenUnicode !== 'withhold')
     return refuse('selection', '"hidden-unicode" is none that this program knows')
   if (typeof contract !== 'boolean') return refuse('selection', '"contract" is neither true nor false')
-  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, contract }
+  if (docs !== undefined && typeof docs !== 'string') return refuse('selection', '"docs" is no text')
+  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, contract, docs }
 }
 
 function isTexts(value: JsonValue | undefined): value is readonly string[] {

@@ -13,7 +13,8 @@ import { WIDTH, inParallel } from './parallel.ts'
 import { place, problemOf, readVerified, type Bytes } from './skill-file.ts'
 import { inSlices } from './slices.ts'
 import { makeFolder, namesIn, type StateFolder } from './state-folder.ts'
-import { checkDigest, checkPath, checkStorable, isDigest, type PathLimits, type StoredSkill } from './stored-path.ts'
+import { calledOf, checkDigest, checkPath, checkStorable, isDigest } from './stored-path.ts'
+import type { PathLimits, Place, StoredSkill } from './stored-path.ts'
 
 /** Where the bytes of a file come from. `move`: nobody else wants this scratch file, so it need not be copied. */
 export type Origin =
@@ -35,7 +36,8 @@ interface Writing {
 }
 
 /**
- * Skill versions, each once, under its content digest: `skills/<digest>/<name>/…`, never modified. Files are 0444 or 0555
+ * Skill versions, each once, under its content digest: `skills/<digest>/<name>/…`, never modified. Those of docs folders are
+ * kept in the same way: `docs/<digest>/…`. Files are 0444 or 0555
  * against an agent's slip; folders stay 0755, or nobody but root could move or remove one, nor an agent leave its caches.
  */
 export class SkillStore {
@@ -51,7 +53,7 @@ export class SkillStore {
 
   /** The absolute path that an agent is given. */
   folderOf(skill: StoredSkill): string {
-    return this.#state.at('skills', skill.digest, skill.folderName)
+    return this.#state.at(skill.place, skill.digest, skill.folderName)
   }
 
   /** Whether it is here, undamaged: every file is read. It stays for long enough to be published. */
@@ -78,34 +80,35 @@ export class SkillStore {
     const missing = await this.#missing(skills, signal)
     if (missing.length > 0) await this.#write(missing, bytesOf, signal)
     // Also for those that were here: whoever renamed them may not have come to this yet, or was killed before.
-    await syncFolder(this.#state.at('skills'))
+    const places = new Set<Place>(['skills', ...skills.map(({ place }) => place)])
+    for (const place of places) await syncFolder(this.#state.at(place))
   }
 
   /** The bytes of a file, checked: wrong ones are never given out. Throws `Damaged` for one that is, or that is gone. */
   async read(skill: StoredSkill, file: SkillFile): Promise<Buffer> {
     const read = await readVerified(this.#pathOf(skill, file.path), file)
     if (Buffer.isBuffer(read)) return read
-    throw new Damaged(`Cannot read "${file.path}" of the skill "${skill.digest}": ${read.problem}`)
+    throw new Damaged(`Cannot read "${file.path}" of the ${calledOf(skill)}: ${read.problem}`)
   }
 
   /** A look at all that lies at its place, right or not. */
   async inspect(skill: StoredSkill): Promise<Inspection> {
     checkStorable(skill, this.#limits)
-    return inspect(this.#state.at('skills', skill.digest), skill)
+    return inspect(this.#state.at(skill.place, skill.digest), skill)
   }
 
   /** Of all that are here. */
-  async digests(): Promise<string[]> {
-    return (await namesIn(this.#state.at('skills'))).filter(isDigest)
+  async digests(place: Place = 'skills'): Promise<string[]> {
+    return (await namesIn(this.#state.at(place))).filter(isDigest)
   }
 
   /** Takes one out and says where it lies now, for the caller to remove. Undefined where a pull may want it. */
-  async setAside(digest: string): Promise<string | undefined> {
-    return this.#claims.remove(digest, () => this.#state.setAside(this.#state.at('skills', digest)))
+  async setAside(digest: string, place: Place = 'skills'): Promise<string | undefined> {
+    return this.#claims.remove(digest, () => this.#state.setAside(this.#state.at(place, digest)))
   }
 
   async #missing(skills: readonly StoredSkill[], signal: AbortSignal): Promise<StoredSkill[]> {
-    const distinct = new Map(skills.map((skill) => [skill.digest, skill]))
+    const distinct = new Map(skills.map((skill) => [`${skill.place}/${skill.digest}`, skill]))
     for (const skill of distinct.values()) checkStorable(skill, this.#limits)
     const missing: StoredSkill[] = []
     const lookAt = async (skill: StoredSkill): Promise<void> => {
@@ -121,7 +124,7 @@ export class SkillStore {
     bytesOf: (skill: StoredSkill, file: SkillFile) => Origin,
     signal: AbortSignal,
   ): Promise<void> {
-    const drafts = missing.map((skill) => ({ skill, folder: temporaryIn(this.#state.at('skills')) }))
+    const drafts = missing.map((skill) => ({ skill, folder: temporaryIn(this.#state.at(skill.place)) }))
     try {
       const paths = await this.#fill(drafts, bytesOf, signal)
       await makeDurable({ folder: this.#state.at('skills'), paths }, signal)
@@ -156,7 +159,7 @@ export class SkillStore {
   }
 
   #place({ skill, file, path, from }: Writing): void {
-    const attempt = `keep "${file.path}" of the skill "${skill.digest}"`
+    const attempt = `keep "${file.path}" of the ${calledOf(skill)}`
     const problem = attempted(attempt, () => place(this.#bytesAt(from), path, file))
     if (problem === undefined) return
     const message = `Cannot ${attempt}: ${problem}`
@@ -168,8 +171,8 @@ export class SkillStore {
   }
 
   async #publish(draft: Draft): Promise<void> {
-    const target = this.#state.at('skills', draft.skill.digest)
-    const attempt = `publish the skill "${draft.skill.digest}"`
+    const target = this.#state.at(draft.skill.place, draft.skill.digest)
+    const attempt = `publish the ${calledOf(draft.skill)}`
     while (!(await hasMoved(draft.folder, target).catch(cannot(attempt)))) {
       // Another source was quicker with the same skill; or what is there is damaged, and its place is needed.
       if (await this.#isWhole(draft.skill)) return removeAll(draft.folder)
@@ -195,7 +198,7 @@ export class SkillStore {
 function foldersIn(draft: Draft): string[] {
   const inside = new Set(draft.skill.files.flatMap((file) => [...foldersAbove(file.path)]))
   const root = join(draft.folder, draft.skill.folderName)
-  return [draft.folder, ...[...inside].sort(comparePaths).map((folder) => join(root, folder))]
+  return [...new Set([draft.folder, ...[...inside].sort(comparePaths).map((folder) => join(root, folder))])]
 }
 
 /** False where something is in the way. */

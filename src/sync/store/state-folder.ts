@@ -8,7 +8,7 @@ import { attempted, cannot, unlessAbsent } from './disk-error.ts'
 /** The version of the layout. A change that an older version would misread gets the next number. */
 const FORMAT = '1'
 
-const FOLDERS = ['skills', 'snapshots', 'generations', 'sources', 'tmp'] as const
+const FOLDERS = ['skills', 'docs', 'snapshots', 'generations', 'sources', 'tmp'] as const
 
 /** Opens the state folder, and makes it where there is none. Refuses a layout it does not know and a folder of someone else's. */
 export async function openState(path: string): Promise<StateFolder> {

@@ -4,11 +4,21 @@ import type { Skill, SkillFile } from '../model/skill.ts'
 import { isSkillName } from '../model/skill-name.ts'
 import { SyncError } from '../model/sync-error.ts'
 
-/** A skill version as the store keeps it: `skills/<digest>/<folderName>/…`. */
+/** A skill version as the store keeps it, `skills/<digest>/<folderName>/…`, or one of a docs folder, `docs/<digest>/…`. */
 export interface StoredSkill {
+  readonly place: Place
   readonly digest: string
+  /** Empty for docs, which lie right below their digest. */
   readonly folderName: string
   readonly files: readonly SkillFile[]
+}
+
+/** A folder of the state folder that content is kept in. */
+export type Place = 'skills' | 'docs'
+
+/** For people: which skill or docs it is. */
+export function calledOf({ place, digest }: Pick<StoredSkill, 'place' | 'digest'>): string {
+  return `${place === 'docs' ? 'docs' : 'skill'} ${JSON.stringify(digest.slice(0, 64))}`
 }
 
 /** The name of the folder that agents see: the skill's own where that is valid, else `skill`. */
@@ -46,17 +56,20 @@ export function checkStorable(skill: StoredSkill, limits: PathLimits): void {
 /** Throws `content-refused` unless the path leads to a place below the skill's own folder. */
 export function checkPath(skill: StoredSkill, path: string, limits: PathLimits): void {
   if (!isDigest(skill.digest)) throw refused(skill, 'its digest is not a SHA-256')
-  if (!isSkillName(skill.folderName))
-    throw refused(skill, `its folder would be named ${JSON.stringify(skill.folderName)}`)
+  if (!isFolderName(skill)) throw refused(skill, `its folder would be named ${JSON.stringify(skill.folderName)}`)
   const problem = problemOf(path, limits)
   if (problem !== undefined) throw refused(skill, `the path ${JSON.stringify(path.slice(0, 200))} ${problem}`)
+}
+
+function isFolderName({ place, folderName }: StoredSkill): boolean {
+  return place === 'docs' ? folderName === '' : isSkillName(folderName)
 }
 
 /** Throws `store-failed` unless the digest is that of the files: a caller's mistake, and the last moment to see it. */
 export function checkDigest(skill: StoredSkill): void {
   const digest = digestOf(skill.files)
   if (digest === skill.digest) return
-  throw new SyncError('store-failed', `Cannot keep the skill "${skill.digest}": the digest of its files is "${digest}"`)
+  throw new SyncError('store-failed', `Cannot keep the ${calledOf(skill)}: the digest of its files is "${digest}"`)
 }
 
 function problemOf(path: string, limits: PathLimits): string | undefined {
@@ -90,5 +103,5 @@ function checkDistinct(skill: StoredSkill): void {
 }
 
 function refused(skill: StoredSkill, why: string): SyncError {
-  return new SyncError('content-refused', `Cannot keep the skill ${JSON.stringify(skill.digest.slice(0, 64))}: ${why}`)
+  return new SyncError('content-refused', `Cannot keep the ${calledOf(skill)}: ${why}`)
 }

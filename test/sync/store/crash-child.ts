@@ -5,7 +5,7 @@ import syncFs, { writeSync } from 'node:fs'
 import fs, { type FileHandle } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import type * as Built from '../../../src/sync/store/store.ts'
-import { numbered, publishSamples } from './samples.ts'
+import { numbered, publishSamples, sampleDocs } from './samples.ts'
 
 const [, , built = '', state = '', first = '', call = '', moment = ''] = process.argv
 let left = Number(call)
@@ -74,7 +74,8 @@ let elapsedMs = 0
 const store = await Store.open(state, { monotonicMs: () => (elapsedMs += 3_600_000) })
 await store.sweep()
 for (let round = Number(first); ; round += 1) {
-  await publishSamples(store, new Date(), numbered(round), numbered(round + 1))
+  const docs = sampleDocs({ 'index.md': `${round}`, 'deep/page.md': 'page' })
+  await publishSamples(store, new Date(), numbered(round), numbered(round + 1), docs)
   if (around === tracing) break
   writeSync(1, `${round}\n`)
   await store.collect(

@@ -88,13 +88,14 @@ test('nothing gets its name before its bytes are on the disk, nor before the nam
   const { lines } = await runChild(folder.path, 1, 0, 'in')
 
   const steps = lines.map((line) => shortened(line, folder.path))
-  const published = steps.indexOf('rename skills/* skills/*')
-  const written = steps.slice(0, published).filter((step) => step.startsWith('sync skills/*'))
-  expect(written.sort()).toEqual([...DRAFT, ...DRAFT].sort())
-  expect(steps.slice(published)).toEqual([
-    'rename skills/* skills/*',
-    'rename skills/* skills/*',
+  const published = steps.findIndex((step) => /^rename (?:skills|docs)\/\* /.test(step))
+  const written = steps.slice(0, published).filter((step) => /^sync (?:skills|docs)\/\*/.test(step))
+  expect(written.sort()).toEqual([...DRAFT, ...DRAFT, ...DOCS].sort())
+  const renames = ['rename docs/* docs/*', 'rename skills/* skills/*', 'rename skills/* skills/*']
+  expect(steps.slice(published, published + renames.length).sort()).toEqual(renames)
+  expect(steps.slice(published + renames.length)).toEqual([
     'sync skills',
+    'sync docs',
     'sync snapshots/*',
     'rename snapshots/* snapshots/*.json',
     'sync snapshots',
@@ -118,6 +119,8 @@ const DRAFT = [
   'sync skills/*/skill-*/references/shared.md',
   'sync skills/*/skill-*/run.sh',
 ]
+
+const DOCS = ['sync docs/*', 'sync docs/*/deep', 'sync docs/*/deep/page.md', 'sync docs/*/index.md']
 
 /** What the child did, with paths from the state folder and a `*` for all that differs from run to run. */
 function shortened(line: string, state: string): string {

@@ -55,6 +55,7 @@ const entry = fc
       lfs: fc.constantFrom('withhold' as const, 'pointers' as const),
       hiddenUnicode: fc.constantFrom('note' as const, 'withhold' as const),
       contract: fc.boolean(),
+      docs: fc.option(text, { nil: undefined }),
     }),
     ref: text,
     commit: objectId,
@@ -62,13 +63,14 @@ const entry = fc
     tree: objectId,
     signers: fc.option(fc.record({ commit: signer, tag: signer }, { requiredKeys: [] }), { nil: undefined }),
     skills: fc.uniqueArray(fc.tuple(text, locked), { maxLength: 4, selector: ([path]) => path }),
+    docs: fc.option(hex(64), { nil: undefined }),
     rest,
   })
   .map((one): LockEntry => {
-    const { url, asked, root, selection, ref, commit, tag, tree, signers, rest } = one
+    const { url, asked, root, selection, ref, commit, tag, tree, signers, docs, rest } = one
     const skills = new Map(one.skills)
     const revision = { asked, ref, commit, ...(tag !== undefined && { tag }) }
-    return { url, asked, root, selection, revision, tree, signers, digest: setDigestOf(skills), skills, rest }
+    return { url, asked, root, selection, revision, tree, signers, digest: setDigestOf(skills), skills, docs, rest }
   })
 const lock = fc
   .tuple(fc.uniqueArray(fc.tuple(sourceId, entry), { maxLength: 3, selector: ([id]) => id }), rest)

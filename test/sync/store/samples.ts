@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { digestOf, inPathOrder } from '../../../src/sync/model/digest.ts'
+import type { Docs } from '../../../src/sync/model/docs.ts'
 import type { Held } from '../../../src/sync/model/generation.ts'
 import { isObjectId, type ObjectId } from '../../../src/sync/model/revision.ts'
 import type { Skill, SkillFile } from '../../../src/sync/model/skill.ts'
@@ -16,6 +17,8 @@ export interface Sample {
   readonly skill: Skill
   readonly stored: StoredSkill
   readonly bytes: ReadonlyMap<string, Buffer>
+  /** Where it is no skill. */
+  readonly docs?: Docs
 }
 
 /** A path that ends in `!` is an executable file; the mark is no part of it. */
@@ -37,6 +40,14 @@ export function sample(name: string, contents: Readonly<Record<string, string>>)
   return { skill, stored: storedOf(skill), bytes }
 }
 
+/** Docs as a survey finds them, and the bytes of their files. */
+export function sampleDocs(contents: Readonly<Record<string, string>>): Sample {
+  const { skill, bytes } = sample('docs', contents)
+  const { files, size, digest = '' } = skill
+  const docs: Docs = { kind: 'docs', files, size, digest }
+  return { skill, docs, bytes, stored: storedDocs(docs) }
+}
+
 /** A skill whose files differ from those of every other number. */
 export function numbered(number: number): Sample {
   return sample(`skill-${number}`, {
@@ -48,7 +59,11 @@ export function numbered(number: number): Sample {
 }
 
 function storedOf(skill: Skill): StoredSkill {
-  return { digest: skill.digest ?? '', folderName: folderNameOf(skill), files: skill.files }
+  return { place: 'skills', digest: skill.digest ?? '', folderName: folderNameOf(skill), files: skill.files }
+}
+
+function storedDocs({ digest = '', files = [] }: Partial<Docs> = {}): StoredSkill {
+  return { place: 'docs', digest, folderName: '', files }
 }
 
 function fileOf(path: string, bytes: Buffer): SkillFile {
@@ -97,7 +112,8 @@ export function snapshotOf(...samples: readonly Sample[]): Snapshot {
     revision: { asked: 'main', ref: 'refs/heads/main', commit: objectId('1'.repeat(40)) },
     tree: objectId('2'.repeat(40)),
     rules: '3'.repeat(64),
-    skills: samples.map(({ skill }) => skill),
+    skills: samples.filter(({ docs }) => docs === undefined).map(({ skill }) => skill),
+    ...samples.reduce((found, { docs }) => (docs === undefined ? found : { docs }), {}),
     findings: [],
     folders: {},
     proof: { commit: '' },
@@ -116,8 +132,9 @@ export async function publishSamples(store: Store, now: Date, ...samples: readon
 export async function verifyCurrent(store: Store): Promise<number | undefined> {
   const current = await store.generations.current()
   for (const { snapshot } of current?.sources ?? []) {
-    const { skills } = await store.snapshots.read(snapshot)
+    const { skills, docs } = await store.snapshots.read(snapshot)
     for (const skill of skills) for (const file of skill.files) await store.skills.read(storedOf(skill), file)
+    for (const file of docs?.files ?? []) await store.skills.read(storedDocs(docs), file)
   }
   return current?.number
 }

@@ -12,7 +12,7 @@ test('opening makes the layout, open to its owner alone whatever the umask is', 
 
   const state = await openState(path).finally(() => process.umask(umask))
 
-  const names = ['format', 'generations', 'skills', 'snapshots', 'sources', 'tmp']
+  const names = ['docs', 'format', 'generations', 'skills', 'snapshots', 'sources', 'tmp']
   expect((await readdir(path)).sort()).toEqual(names)
   expect(await readFile(join(path, 'format'), 'utf8')).toBe('1\n')
   for (const name of names.filter((each) => each !== 'format')) {
@@ -112,7 +112,15 @@ test('a sweep removes what was left half done, and nothing else', async () => {
   for (const name of ['skills', 'snapshots', 'generations', 'sources'] as const) {
     expect(await readdir(state.at(name))).toEqual(['stays'])
   }
-  expect((await readdir(state.path)).sort()).toEqual(['format', 'generations', 'skills', 'snapshots', 'sources', 'tmp'])
+  expect((await readdir(state.path)).sort()).toEqual([
+    'docs',
+    'format',
+    'generations',
+    'skills',
+    'snapshots',
+    'sources',
+    'tmp',
+  ])
 })
 
 test('each scratch folder is fresh, and gone when it is disposed', async () => {

@@ -10,6 +10,7 @@ import { keepSamples, never, numbered, sample } from './samples.ts'
 describe('a path that an upstream chose', () => {
   const file = numbered(1).stored.files[0]!
   const at = (...paths: readonly string[]): StoredSkill => ({
+    place: 'skills',
     digest: 'a'.repeat(64),
     folderName: 'skill',
     files: paths.map((path) => Object.assign({}, file, { path })),

@@ -1,0 +1,125 @@
+import type { Audit, AuditEvent } from '../audit.ts'
+import { remembered } from '../audit.ts'
+import { isObject } from '../json-object.ts'
+import type { Serving } from './methods.ts'
+import type { Response } from './multiplexer.ts'
+
+/** A message of a client, as far as it is remembered. */
+interface Asking {
+  readonly method: string
+  readonly params?: unknown
+}
+
+/** Who asks, as far as that is known. */
+export type Asker = Pick<AuditEvent, 'principal' | 'address' | 'client'>
+
+/** What became of a message: an answer of JSON-RPC, or why there is none. */
+type End =
+  | { readonly result: unknown }
+  | { readonly error: { readonly message: string } }
+  | { readonly refused: string }
+
+/** To be called when it is known what became of a message; what follows the first call means nothing. */
+export type Tell = (end: End) => void
+
+/** Of a message that was answered as it was asked for. */
+export const ANSWERED: End = { result: undefined }
+
+/**
+ * Remembers a message, once. To be called right before it is answered: an answer is made from the catalog of that moment.
+ * A tool may wait for a newer one first.
+ */
+export function audited({ audit, registry }: Pick<Serving, 'audit' | 'registry'>, asking: Asking, asker: Asker): Tell {
+  const { method } = asking
+  if (audit === undefined || !AUDITED.has(method)) return NOTHING_TOLD
+  const { generation } = registry.catalog
+  let isTold = false
+  return (end) => {
+    if (isTold) return
+    isTold = true
+    const from = method === 'tools/call' ? registry.catalog.generation : generation
+    tell(audit, asking, { ...asker, generation: from }, end)
+  }
+}
+
+/** Serves a message, and tells what became of it. */
+export async function servedTo(tell: Tell, serve: () => Promise<Response>): Promise<Response> {
+  try {
+    const answer = await serve()
+    tell(answer)
+    return answer
+  } catch (error) {
+    tell({ refused: 'nobody waited for the answer any more' })
+    throw error
+  }
+}
+
+const NOTHING_TOLD: Tell = () => {}
+
+/** What lists, reads, calls, or has a client told. */
+const AUDITED: ReadonlySet<string> = new Set([
+  'skills/list',
+  'skills/get',
+  'resources/list',
+  'resources/read',
+  'resources/templates/list',
+  'resources/directory/read',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'subscriptions/listen',
+  'tools/list',
+  'tools/call',
+  'prompts/list',
+  'prompts/get',
+])
+
+function tell(audit: Audit, { method, params }: Asking, asker: Asker & Pick<AuditEvent, 'generation'>, end: End): void {
+  const of = isObject(params) ? subjectOf(method, params) : undefined
+  const why = refusalIn(end)
+  audit({
+    asked: method,
+    ...(of !== undefined && { of: remembered(of) }),
+    ...asker,
+    allowed: why === undefined,
+    ...(why !== undefined && { why: remembered(why) }),
+  })
+}
+
+function subjectOf(method: string, params: Readonly<Record<string, unknown>>): string | undefined {
+  const { uri, name, arguments: given, notifications } = params
+  switch (method) {
+    case 'tools/call': {
+      const id = isObject(given) ? given['id'] : undefined
+      return typeof name === 'string' ? [name, ...(typeof id === 'string' ? [id] : [])].join(' ') : undefined
+    }
+    case 'prompts/get':
+      return typeof name === 'string' ? name : undefined
+    case 'subscriptions/listen':
+      return listenedTo(isObject(notifications) ? notifications['resourceSubscriptions'] : undefined)
+    default:
+      return typeof uri === 'string' ? withoutSecrets(uri) : undefined
+  }
+}
+
+function listenedTo(uris: unknown): string | undefined {
+  if (!Array.isArray(uris) || uris.length === 0) return undefined
+  const some = uris.slice(0, MOST_URIS).filter((uri) => typeof uri === 'string')
+  const more = uris.length > MOST_URIS ? [`and ${uris.length - MOST_URIS} more`] : []
+  return [...some.map(withoutSecrets), ...more].join(' ')
+}
+
+const MOST_URIS = 8
+
+/** No URI of ours has a user, a query or a fragment: where one is asked for with them, a token may stand there. */
+function withoutSecrets(uri: string): string {
+  return remembered(uri.slice(0, 2 * 8192))
+    .replace(/[?#].*$/s, '?…')
+    .replace(/:\/\/[^/]*@/, '://…@')
+}
+
+function refusalIn(end: End): string | undefined {
+  if ('refused' in end) return end.refused
+  if ('error' in end) return withoutSecrets(end.error.message)
+  // A tool says so in its result, in words that are for the model.
+  return isObject(end.result) && end.result['isError'] === true ? 'the tool answered with an error' : undefined
+}

@@ -1,0 +1,186 @@
+import { docsTree, findDocs } from './find-docs.ts'
+import type { FoundDocs } from './find-docs.ts'
+import type { FoundLink } from './find-skills.ts'
+import { Places, follow } from './links.ts'
+import { digestOf, inPathOrder } from './model/digest.ts'
+import type { Docs, DocsFolder } from './model/docs.ts'
+import type { Finding, FindingRule } from './model/finding.ts'
+import { describeHidden, hiddenIn } from './model/hidden-unicode.ts'
+import type { HiddenText } from './model/hidden-unicode.ts'
+import { joinPath } from './model/paths.ts'
+import type { ObjectId } from './model/revision.ts'
+import type { SkillFile, SkillLimits } from './model/skill.ts'
+import type { Selection } from './model/source.ts'
+import type { Tree } from './model/tree.ts'
+import { contentRefusal, lfsFinding, twinOf } from './read-skill.ts'
+import type { Content, ResolvedFile } from './read-skill.ts'
+import { LinkTexts, linkFinding } from './resolver.ts'
+
+/** What a docs folder may come to. Above that nothing of it is served, never a part. */
+export const DOCS_LIMITS: SkillLimits = { files: 5_000, bytes: 2 ** 26 }
+
+/** What a snapshot says of the docs folder. */
+export interface SurveyedDocs {
+  readonly docs?: Docs
+  readonly docsFolder: DocsFolder
+}
+
+/** What a docs folder is read with. */
+export interface DocsReading {
+  readonly tree: Tree
+  /** From the repository's root. */
+  readonly folder: string
+  readonly policy: Pick<Selection, 'lfs' | 'hiddenUnicode'>
+  /** What was found by the same rules before. */
+  readonly earlier: Partial<SurveyedDocs> | undefined
+  /** Has the blobs brought that nobody knows. */
+  take(blobs: readonly ObjectId[]): Promise<void>
+  contentOf(blob: ObjectId): Content
+  /** The most that a single file may have. */
+  readonly fileBytes: number
+}
+
+/**
+ * Collects the Markdown files of the docs folder. A file that cannot be served is left out and named, its neighbours stay;
+ * a commit without the folder has no docs. What has the tree id it had before is taken over unread.
+ */
+export async function surveyDocs(reading: DocsReading, signal: AbortSignal): Promise<SurveyedDocs> {
+  const id = docsTree(reading.tree, reading.folder)
+  if (typeof id !== 'string') return { docsFolder: { findings: [id] } }
+  const { docs, docsFolder } = reading.earlier ?? {}
+  if (docsFolder?.tree === id) return { docsFolder, ...(docs !== undefined && { docs }) }
+  const survey = new DocsSurvey(reading)
+  const files = await survey.filesOf(findDocs(reading.tree, reading.folder, id), signal)
+  return { ...docsOf(files), docsFolder: { tree: id, findings: bounded(survey.findings, reading.folder) } }
+}
+
+function docsOf(files: readonly SkillFile[]): { readonly docs?: Docs } {
+  if (files.length === 0) return {}
+  const size = files.reduce((sum, file) => sum + file.size, 0)
+  return { docs: { kind: 'docs', files, digest: digestOf(files), size } }
+}
+
+/** A folder may hold thousands of files, and each may have something wrong with it. */
+const MOST_FINDINGS = 64
+
+function bounded(findings: readonly Finding[], folder: string): Finding[] {
+  const sorted = inPathOrder(findings)
+  const [first] = sorted.slice(MOST_FINDINGS)
+  if (first === undefined) return sorted
+  const message = `${sorted.length - MOST_FINDINGS} more findings in the docs folder are left out`
+  return [...sorted.slice(0, MOST_FINDINGS), { rule: first.rule, path: folder, message }]
+}
+
+class DocsSurvey {
+  readonly findings: Finding[] = []
+  readonly #reading: DocsReading
+
+  constructor(reading: DocsReading) {
+    this.#reading = reading
+  }
+
+  /** What is served of the folder, in the order of the paths. */
+  async filesOf(found: FoundDocs, signal: AbortSignal): Promise<SkillFile[]> {
+    this.findings.push(...found.findings)
+    const { folder } = this.#reading
+    if (found.files.length + found.links.length > DOCS_LIMITS.files) {
+      this.#note(
+        'limit-files',
+        folder,
+        `The docs folder has more Markdown files than the limit of ${DOCS_LIMITS.files}`,
+      )
+      return []
+    }
+    const files: ResolvedFile[] = found.files.map((file) => ({ ...file, link: false }))
+    const candidates = inPathOrder([...files, ...(await this.#linked(found.links, signal))])
+    if (await this.#fits(candidates)) return this.#served(candidates)
+    this.#note('limit-bytes', folder, `The docs folder holds more than the limit of ${DOCS_LIMITS.bytes} bytes`)
+    return []
+  }
+
+  /** The files that links stand for. None leads out of the folder, so its tree alone decides what is served. */
+  async #linked(links: readonly FoundLink[], signal: AbortSignal): Promise<ResolvedFile[]> {
+    const { tree, folder } = this.#reading
+    const places = new Places(tree)
+    const texts = new LinkTexts()
+    const bounds = { folder, called: 'the docs folder' }
+    for (;;) {
+      const resolved = links.map(({ path, id }) => {
+        const at = joinPath(folder, path)
+        const target = follow(places, (link) => texts.textOf(link), { path: at, id }, bounds)
+        if (target.kind === 'refused') return linkFinding(at, target.why)
+        if (target.entry.kind === 'folder') return linkFinding(at, 'it leads to a folder')
+        return { path, id: target.entry.id, executable: target.entry.kind === 'executable', link: true }
+      })
+      if (await texts.takeMissing(tree, signal)) continue
+      for (const one of resolved) if ('rule' in one) this.findings.push(one)
+      return resolved.filter((one) => 'link' in one)
+    }
+  }
+
+  /** Stops asking for more as soon as there is too much. */
+  async #fits(candidates: readonly ResolvedFile[]): Promise<boolean> {
+    let bytes = 0
+    for (let from = 0; from < candidates.length; from += LOT) {
+      const lot = candidates.slice(from, from + LOT)
+      await this.#reading.take(lot.map(({ id }) => id))
+      for (const { id } of lot) {
+        const content = this.#reading.contentOf(id)
+        if (content.kind === 'known') bytes += content.size
+      }
+      if (bytes > DOCS_LIMITS.bytes) return false
+    }
+    return true
+  }
+
+  #served(candidates: readonly ResolvedFile[]): SkillFile[] {
+    const met = new Map<string, string>()
+    return candidates.flatMap((candidate): SkillFile[] => {
+      const { path, id: blob, executable, link } = candidate
+      const content = this.#reading.contentOf(blob)
+      if (this.#isLeftOut(candidate, content, met) || content.kind === 'refused') return []
+      const { size, sha256, hidden } = content
+      const file = { path, executable, blob, size, sha256 }
+      return [{ ...file, ...(link && { link: true }), ...(hidden !== undefined && { hidden }) }]
+    })
+  }
+
+  /** Whether it is not served, for a reason that was noted. */
+  #isLeftOut({ path }: ResolvedFile, content: Content, met: Map<string, string>): boolean {
+    const at = joinPath(this.#reading.folder, path)
+    if (content.kind === 'refused') {
+      this.findings.push(contentRefusal(at, content.reason, `${this.#reading.fileBytes} bytes`))
+      return true
+    }
+    if (path.includes('\\')) return this.#note('path-refused', at, 'The path holds a backslash, which no URI may carry')
+    if (content.isLfsPointer && this.#reading.policy.lfs === 'withhold') {
+      this.findings.push(lfsFinding(at))
+      return true
+    }
+    if (this.#hides(path, content.hidden) && this.#reading.policy.hiddenUnicode === 'withhold') return true
+    const twin = twinOf(path, met)
+    if (twin === undefined) return false
+    return this.#note('path-collision', at, `The path meets "${twin}" where case or Unicode form does not count`)
+  }
+
+  #hides(path: string, inText: HiddenText | undefined): boolean {
+    const hidden = [
+      ['The file', inText],
+      ['The name of the file', hiddenIn(path)],
+    ] as const
+    for (const [what, text] of hidden) {
+      if (text === undefined) continue
+      const message = `${what} holds characters that nobody sees and a model reads: ${describeHidden(text)}`
+      this.#note('hidden-unicode', joinPath(this.#reading.folder, path), message)
+    }
+    return hidden.some(([, text]) => text !== undefined)
+  }
+
+  #note(rule: FindingRule, path: string, message: string): true {
+    this.findings.push({ rule, path, message })
+    return true
+  }
+}
+
+/** Files asked for at once. */
+const LOT = 256

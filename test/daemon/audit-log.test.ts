@@ -1,0 +1,222 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { AUDIT_FILE, AuditFiles } from '../../src/daemon/audit-files.ts'
+import { AuditLog } from '../../src/daemon/audit-log.ts'
+import { systemClock } from '../../src/daemon/clock.ts'
+import { createLog } from '../../src/daemon/log.ts'
+import { Redactor } from '../../src/daemon/redactor.ts'
+import { SyncError } from '../../src/sync/model/sync-error.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+
+const CHILD = fileURLToPath(new URL('audit-child.mjs', import.meta.url))
+const EVENT = { asked: 'skills/list', generation: 1, allowed: true }
+
+test('whatever is written, the files are bounded in number and size, and hold the youngest lines in order', async () => {
+  const lengths = fc.array(fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 20 }), {
+    maxLength: 12,
+  })
+
+  await fc.assert(
+    fc.asyncProperty(
+      lengths,
+      fc.integer({ min: 1, max: 700 }),
+      fc.integer({ min: 1, max: 4 }),
+      async (batches, bytes, files) => {
+        await using folder = await temporaryFolder()
+        const audit = new AuditFiles(join(folder.path, 'audit'), { bytes, files })
+        const written: string[] = []
+
+        for (const batch of batches) {
+          const lines = batch.map((length) => `${written.length} ${'x'.repeat(length)}\n`)
+          written.push(...lines)
+          await audit.append(lines)
+          expect(lines).toEqual([])
+        }
+
+        const kept = await filesIn(join(folder.path, 'audit'))
+        expect(kept.length).toBeLessThanOrEqual(files)
+        // A line that is longer than a file may be has one of its own.
+        for (const text of kept) expect(text.length <= bytes || text.indexOf('\n') === text.length - 1).toBe(true)
+        expect(written.join('').endsWith(kept.join(''))).toBe(true)
+        expect(kept.join('') === '' && written.length > 0).toBe(false)
+      },
+    ),
+    { numRuns: 100 },
+  )
+})
+
+test('a dozen processes at once lose no line to each other and mix none, over many files', async () => {
+  await using folder = await temporaryFolder()
+  const [processes, count] = [12, 300]
+
+  const ends = Array.from({ length: processes }, async (_, who) => {
+    const child = spawn(process.execPath, [CHILD, folder.path, '20000', '1000', `${who}`, `${count}`], {
+      stdio: 'inherit',
+    })
+    return (await once(child, 'close'))[0]
+  })
+
+  expect(await Promise.all(ends)).toEqual(Array.from({ length: processes }, () => 0))
+  const kept = await filesIn(folder.path)
+  const lines = kept
+    .join('')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+  for (let who = 0; who < processes; who += 1) {
+    const own = lines.filter((line) => line.who === String(who)).map(({ number }) => number)
+    expect(own).toEqual(Array.from({ length: count }, (_, number) => number))
+  }
+  expect(kept.length).toBeGreaterThan(10)
+  // Some more than the limit goes in while another process turns the file over, and no more than twice.
+  for (const text of kept) expect(text.length).toBeLessThanOrEqual(40_000 + 65_536)
+  expect((await readdir(folder.path)).every((name) => name.endsWith('.jsonl'))).toBe(true)
+}, 60_000)
+
+test('many processes that come and go keep within the bounds', async () => {
+  await using folder = await temporaryFolder()
+
+  for (let round = 0; round < 3; round += 1) {
+    const ends = Array.from({ length: 6 }, async (_, who) => {
+      const child = spawn(process.execPath, [CHILD, folder.path, '5000', '3', `${round}-${who}`, '100'], {
+        stdio: 'inherit',
+      })
+      return (await once(child, 'close'))[0]
+    })
+    expect(await Promise.all(ends)).toEqual([0, 0, 0, 0, 0, 0])
+  }
+
+  const names = await readdir(folder.path)
+  expect(names.filter((name) => name.endsWith('.jsonl')).length).toBeLessThanOrEqual(3)
+}, 60_000)
+
+test('a process goes on with the file that another left, also after half a line', async () => {
+  await using folder = await temporaryFolder()
+  await writeFile(join(folder.path, AUDIT_FILE), '{"whole":1}\n{"ha')
+
+  await new AuditFiles(folder.path, { bytes: 1000, files: 2 }).append(['{"next":2}\n'])
+
+  expect(await readFile(join(folder.path, AUDIT_FILE), 'utf8')).toBe('{"whole":1}\n{"ha\n{"next":2}\n')
+})
+
+test('the lock of a process that was killed is broken, and until then the file stays below twice its size', async () => {
+  await using folder = await temporaryFolder()
+  const audit = new AuditFiles(folder.path, { bytes: 100, files: 3 })
+  const lock = join(folder.path, 'rotating')
+  await writeFile(lock, '')
+  const lines = Array.from({ length: 50 }, (_, number) => `${String(number).padEnd(9)}\n`)
+
+  await audit.append(lines)
+  const held = (await stat(join(folder.path, AUDIT_FILE))).size
+  const left = lines.length
+  await utimes(lock, new Date(0), new Date(0))
+  await audit.append(lines)
+
+  expect([held, left]).toEqual([200, 30])
+  expect(lines).toEqual([])
+  expect((await readdir(folder.path)).toSorted()).toEqual([
+    expect.stringMatching(/^audit-/),
+    expect.stringMatching(/^audit-/),
+    AUDIT_FILE,
+  ])
+})
+
+test('a link in the place of the file is not followed', async () => {
+  await using folder = await temporaryFolder()
+  await writeFile(join(folder.path, 'other'), 'other')
+  await mkdir(join(folder.path, 'audit'))
+  await symlink('../other', join(folder.path, 'audit', AUDIT_FILE))
+
+  await expect(new AuditFiles(join(folder.path, 'audit'), { bytes: 9, files: 1 }).append(['x\n'])).rejects.toThrow(
+    'ELOOP',
+  )
+
+  expect(await readFile(join(folder.path, 'other'), 'utf8')).toBe('other')
+})
+
+test('events are written within a second, with their time, and the rest at the end', async () => {
+  await using folder = await temporaryFolder()
+  const clock = new FakeClock()
+  const { log } = logOf(clock)
+  const audit = new AuditLog(new AuditFiles(folder.path, { bytes: 10_000, files: 2 }), { via: 'http' }, log, clock)
+
+  audit.record(EVENT)
+  await clock.advance(1_000)
+  await expect.poll(async () => filesIn(folder.path)).toHaveLength(1)
+  audit.record({ ...EVENT, of: 'a\nb\u0000' })
+  await audit[Symbol.asyncDispose]()
+
+  const lines = (await filesIn(folder.path))
+    .join('')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(lines).toMatchObject([
+    { at: expect.stringMatching(/^\d{4}-/), via: 'http', ...EVENT },
+    { ...EVENT, of: 'a\nb\u0000' },
+  ])
+})
+
+test('a disk that refuses is told of once, what it refused comes later, and what there was no room for is counted', async () => {
+  const clock = new FakeClock()
+  const { log, logged } = logOf(clock)
+  const disk: { isFull: boolean; lines: string[] } = { isFull: true, lines: [] }
+  const files = {
+    append: async (lines: string[]): Promise<void> => {
+      if (disk.isFull) throw new SyncError('store-failed', 'Cannot write the audit log: ENOSPC')
+      disk.lines.push(...lines.splice(0))
+    },
+  }
+  const audit = new AuditLog(files, { via: 'stdio', user: 'ada', pid: 7 }, log, clock)
+  const large = { ...EVENT, of: 'x'.repeat(2 ** 20) }
+
+  for (let times = 0; times < 6; times += 1) audit.record(large)
+  for (let times = 0; times < 3; times += 1) await clock.advance(500)
+  disk.isFull = false
+  await audit[Symbol.asyncDispose]()
+
+  expect(logged().match(/audit-not-written/g)).toHaveLength(2)
+  expect(logged()).toContain('"event":"recovered"')
+  expect(disk.lines).toHaveLength(4)
+  expect(JSON.parse(disk.lines.at(-1) ?? '')).toMatchObject({ asked: 'audit/lost', lost: 3, user: 'ada', pid: 7 })
+})
+
+test('a folder that cannot be written disturbs nobody', async () => {
+  await using folder = await temporaryFolder()
+  const { log, logged } = logOf(systemClock)
+  await writeFile(join(folder.path, 'audit'), 'in the way')
+  const audit = new AuditLog(
+    new AuditFiles(join(folder.path, 'audit'), { bytes: 1000, files: 2 }),
+    { via: 'http' },
+    log,
+    systemClock,
+  )
+
+  audit.record(EVENT)
+  await audit[Symbol.asyncDispose]()
+
+  expect(logged()).toContain('audit-not-written')
+  await chmod(folder.path, 0o700)
+  await rm(join(folder.path, 'audit'))
+})
+
+function logOf(clock: FakeClock | typeof systemClock) {
+  let text = ''
+  const stream = { write: (more: string) => (text += more) }
+  const log = createLog({ level: 'info', stream, format: 'json', journal: false, clock, redactor: new Redactor() })
+  return { log, logged: () => text }
+}
+
+/** The texts of the files, oldest first. */
+async function filesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch(() => [])
+  const number = (name: string): number => Number(/\d+/.exec(name)?.[0] ?? Number.MAX_SAFE_INTEGER)
+  const inOrder = names.filter((name) => name.endsWith('.jsonl')).toSorted((a, b) => number(a) - number(b))
+  return Promise.all(inOrder.map((name) => readFile(join(folder, name), 'utf8')))
+}
