@@ -7,6 +7,7 @@ import type { Command, Context, ExitStatus, Streams } from './commands/command.t
 import { diff } from './commands/diff.ts'
 import { approve, pause, pin, reject, release, resume, unpin } from './commands/decisions.ts'
 import { disable, enable } from './commands/disabling.ts'
+import { instructions } from './commands/instructions.ts'
 import { list } from './commands/list.ts'
 import { lock } from './commands/lock.ts'
 import { log } from './commands/log.ts'
@@ -55,6 +56,7 @@ const COMMANDS: readonly Command[] = [
   disable,
   enable,
   token,
+  instructions,
 ]
 
 /** Runs one command line. Results go to stdout, everything else to stderr. */

@@ -5,6 +5,7 @@ import { templateCompletion } from '../serve/mcp/completion.ts'
 import type { Forms } from '../serve/mcp/forms.ts'
 import { IndexDocument } from '../serve/mcp/index-document.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
+import { PROMPTS } from '../serve/mcp/prompts.ts'
 import { skillSpaceOf } from '../serve/mcp/skill-space.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Config } from './config.ts'
@@ -19,7 +20,7 @@ export function servingOf(config: Config, registry: Registry, read: ReadFile): S
     pages: config.limits.listing,
     cache: { ttlMs, ...CACHE },
     forms,
-    surfaces: [templateCompletion(registry, forms.spaces)],
+    surfaces: [templateCompletion(registry, forms.spaces), ...(config.serve.prompts ? [PROMPTS] : [])],
     ...(instructions !== undefined && { instructions }),
   }
 }

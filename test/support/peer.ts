@@ -37,9 +37,14 @@ export const META = {
   'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
 }
 
-/** Names the resource that `resources/read` names, as the modern era wants it in a header. */
+/** Names what is read, called or got, as the modern era wants it in a header. */
 export function modernHeaders(method: string, params: any): Record<string, string> {
-  const name = method === 'resources/read' ? params?.uri : undefined
+  const name =
+    method === 'resources/read'
+      ? params?.uri
+      : method === 'tools/call' || method === 'prompts/get'
+        ? params?.name
+        : undefined
   const plain = typeof name === 'string' && /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/.test(name)
   return {
     'content-type': 'application/json',
