@@ -13,6 +13,7 @@ import { lock } from './commands/lock.ts'
 import { log } from './commands/log.ts'
 import { mcp } from './commands/mcp.ts'
 import { outdated } from './commands/outdated.ts'
+import { project } from './commands/project.ts'
 import { rollback } from './commands/rollback.ts'
 import { show } from './commands/show.ts'
 import { start } from './commands/start.ts'
@@ -56,6 +57,7 @@ const COMMANDS: readonly Command[] = [
   disable,
   enable,
   token,
+  project,
   instructions,
 ]
 
