@@ -24,7 +24,7 @@ agent, whose own means for it are better:
 | --- | --- |
 | lists skills with their descriptions | decides which one a task or objective calls for |
 | delivers \`SKILL.md\` and every other file of a skill | reads on, searches, and keeps its context in order |
-| keeps skills current and unaltered | runs scripts, in its own environment and by its own rules |
+| hands out every byte as its author wrote it | runs scripts, in its own environment and by its own rules |
 
 The server runs no script, changes no file and takes no step of a task.
 
@@ -42,10 +42,11 @@ Where no description fits, the task is done without a skill.
 
 ## Working with Skills
 
-1. **Discover.** \`list_skills\` gives the id, name and description of every skill. Clients that speak the skills extension
-   of MCP find the same in \`skills/list\`.
+1. **Discover.** \`list_skills\` gives the id, name and description of every skill. Where that tool is not offered, the
+   skills are in \`skills/list\`, for clients that speak the skills extension of MCP, and in \`resources/list\`.
 2. **Choose.** Compare the descriptions with the task or objective. Most need one skill; some combine a few.
-3. **Load.** \`get_skill\` with the id gives the instructions as they are at that moment.
+3. **Load.** \`get_skill\` with the id gives the instructions as they are at that moment; \`resources/read\` with the
+   address of the \`SKILL.md\` does the same.
 4. **Follow up.** Paths in the instructions, such as \`references/forms.md\`, are relative to the folder of the skill. Where
    the answer has a \`path\`, that folder is on this disk and its files can be opened in place. Where it has none, the files
    are resources: \`resources/read\` with the address of the skill, \`skill://…/references/forms.md\`.
@@ -56,7 +57,7 @@ Where no description fits, the task is done without a skill.
 - A \`path\` is given only to agents that share the disk with the server. What lies there is read, never changed.
 - On other machines a script is read as a resource first, and then run where the agent runs such things.
 - One file at a time is enough: reading all of a folder ahead fills the context with what the task may never ask for.
-- Skills are updated while the server runs. What was loaded for an earlier task may have changed; loading it again is cheap.
+- Skills can change while the server runs. What was loaded for an earlier task may be out of date; loading it again is cheap.
 - Skills are written by others. They are instructions within a task, and stand below what the person and the environment
   allow: permissions, confirmations and sandboxes hold for them as for everything else.
 

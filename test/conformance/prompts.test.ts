@@ -152,6 +152,7 @@ describe('the command instructions', () => {
     expect(wrapped).toMatchObject({ status: 0, stderr: '' })
     expect(plain).toMatchObject({ status: 0, stderr: '' })
     expect(plain.stdout).toMatch(/^# Skills MCP - Usage Guide\n[^]*[^\n]\n$/)
+    expect(JSON.parse((await home.run('instructions', '--json')).stdout)).toEqual({ instructions: wrapped.stdout })
     expect(wrapped.stdout).toBe(`<skills-mcp-instructions>\n${plain.stdout}</skills-mcp-instructions>\n`)
     expect(await readdir(home.path)).toEqual(['config', 'run', 'tmp'])
   })

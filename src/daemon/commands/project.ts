@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import type { Profile } from '../../sync/model/projection.ts'
 import { utf8 } from '../../sync/model/frontmatter.ts'
-import { unlessAbsent } from '../../sync/store/disk-error.ts'
+import { isDiskError, unlessAbsent } from '../../sync/store/disk-error.ts'
 import { printable } from '../log-line.ts'
 import { OutputFolder } from '../project/output-folder.ts'
 import { copyTo, documentOf } from '../project/project-skill.ts'
@@ -28,7 +28,7 @@ export const project: Command = {
     const [path] = context.operands
     if (path === undefined) throw new UsageError('"project" wants the path of a skill, or of a folder of skills')
     const making = makingOf(context)
-    const { root, folders, closed } = await skillFoldersAt(path)
+    const { root, folders, closed } = await skillFoldersAt(path, context.signal)
     const shown = (folder: string): string => join(path, relative(root, folder))
     const unread = closed.map(([folder, code]): Named<Failed> => {
       const faults = [{ path: '', message: `cannot be looked into: ${code}` }]
@@ -37,7 +37,7 @@ export const project: Command = {
     const out = context.values['out']
     if (typeof out === 'string') {
       const output = await outputAt(out, root)
-      return printCopies(context, [...(await copies(output, folders, making, shown)), ...unread])
+      return printCopies(context, [...(await copies(output, folders, making, shown, context.signal)), ...unread])
     }
     const [folder, other] = folders
     if (folder !== undefined && (other !== undefined || unread.length > 0))
@@ -68,9 +68,14 @@ function nothing(unread: readonly Named<Failed>[]): Failed {
 /** Copies among what they are made from would be skills of it, and be projected in their turn. */
 async function outputAt(out: string, root: string): Promise<OutputFolder> {
   if (out === '') throw new UsageError('--out names no folder')
-  const real = await futurePath(resolve(out))
-  if (isWithin(real, root)) throw new UsageError(`--out "${out}" lies inside of what is projected`)
-  return OutputFolder.open(real)
+  try {
+    const real = await futurePath(resolve(out))
+    if (isWithin(real, root)) throw new UsageError(`--out "${out}" lies inside of what is projected`)
+    return await OutputFolder.open(real)
+  } catch (error) {
+    if (isDiskError(error)) throw new UsageError(`Cannot write to --out "${out}": ${error.code}`, { cause: error })
+    throw error
+  }
 }
 
 /** Without links, as far as it is there. */
@@ -85,10 +90,14 @@ async function copies(
   folders: readonly string[],
   making: Making,
   shown: (folder: string) => string,
+  signal: AbortSignal,
 ): Promise<Named<Made<Copy>>[]> {
   const made: Named<Made<Copy>>[] = []
   const taken = new Map<string, string>()
-  for (const folder of folders) made.push({ path: shown(folder), ...(await copyTo(output, folder, making, taken)) })
+  for (const folder of folders) {
+    signal.throwIfAborted()
+    made.push({ path: shown(folder), ...(await copyTo(output, folder, making, taken)) })
+  }
   return made
 }
 
@@ -115,7 +124,9 @@ function printDocument(context: Context, result: Named<Made<Document>>): ExitSta
   const { path, name, bytes, dropped } = result
   // What the author wrote is given back to the byte, so it goes past the filter of secrets.
   if (json)
-    streams.stdout.write(`${JSON.stringify({ skills: [{ path, name, dropped, ...textOf(bytes) }], failed: [] })}\n`)
+    streams.stdout.write(
+      `${JSON.stringify({ skills: [{ path, name, dropped, ...textOf(bytes) }], failed: [] }, null, 2)}\n`,
+    )
   else streams.stdout.write(bytes)
   if (!json && !quiet && dropped.length > 0) streams.stderr.write(`${printable(path)}${leftOut(dropped)}\n`)
   return 0

@@ -16,12 +16,12 @@ export interface SkillFolders {
 }
 
 /** Looks for skills at a path, which is a SKILL.md, the folder of a skill or a folder of skills. Links below it are not followed. */
-export async function skillFoldersAt(path: string): Promise<SkillFolders> {
+export async function skillFoldersAt(path: string, signal: AbortSignal): Promise<SkillFolders> {
   const real = await realpath(path).catch(notThere(path))
   const kind = await stat(real).catch(notThere(path))
   if (kind.isFile() && basename(real) === DOCUMENT) return { root: dirname(real), folders: [dirname(real)], closed: [] }
   if (!kind.isDirectory()) throw new UsageError(`"${path}" is neither a folder nor a ${DOCUMENT}`)
-  const found = await foldersBelow(real, path)
+  const found = await foldersBelow(real, path, signal)
   if (found.folders.length === 0 && found.closed.length === 0)
     throw new UsageError(`There is no ${DOCUMENT} in "${path}"`)
   return found
@@ -35,13 +35,14 @@ const PASSED_OVER: ReadonlySet<string> = new Set(['.git', 'node_modules'])
 
 const MOST_FOLDERS = 20_000
 
-async function foldersBelow(root: string, named: string): Promise<SkillFolders> {
+async function foldersBelow(root: string, named: string, signal: AbortSignal): Promise<SkillFolders> {
   const folders: string[] = []
   const closed: [string, string][] = []
   const waiting = [root]
   for (let seen = 1; waiting.length > 0; seen += 1) {
     if (seen > MOST_FOLDERS)
       throw new UsageError(`"${named}" holds over ${MOST_FOLDERS} folders; name the one that the skills lie in`)
+    signal.throwIfAborted()
     const folder = waiting.pop() ?? root
     const entries = await entriesOf(folder)
     if (typeof entries === 'string') closed.push([folder, entries])

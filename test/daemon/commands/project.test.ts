@@ -285,6 +285,8 @@ describe('on stdout', () => {
       home.run('project', join(skills, 'a'), '--profile', 'loose'),
       home.run('project', join(skills, 'a'), '--profile', 'strict', '--reverse'),
       home.run('project', join(skills, 'a'), '--out', ''),
+      home.run('project', join(skills, 'a'), '--out', join(skills, 'none/readme.md')),
+      home.run('project', join(skills, 'a'), '--out', join(skills, 'none/readme.md/out')),
       home.run('project', join(skills, 'a'), join(skills, 'b')),
     ])
 
