@@ -7,11 +7,13 @@ import type { Command, Context, ExitStatus, Streams } from './commands/command.t
 import { diff } from './commands/diff.ts'
 import { approve, pause, pin, reject, release, resume, unpin } from './commands/decisions.ts'
 import { disable, enable } from './commands/disabling.ts'
+import { instructions } from './commands/instructions.ts'
 import { list } from './commands/list.ts'
 import { lock } from './commands/lock.ts'
 import { log } from './commands/log.ts'
 import { mcp } from './commands/mcp.ts'
 import { outdated } from './commands/outdated.ts'
+import { project } from './commands/project.ts'
 import { rollback } from './commands/rollback.ts'
 import { show } from './commands/show.ts'
 import { start } from './commands/start.ts'
@@ -55,6 +57,8 @@ const COMMANDS: readonly Command[] = [
   disable,
   enable,
   token,
+  project,
+  instructions,
 ]
 
 /** Runs one command line. Results go to stdout, everything else to stderr. */

@@ -5,6 +5,7 @@ import { templateCompletion } from '../serve/mcp/completion.ts'
 import type { Forms } from '../serve/mcp/forms.ts'
 import { IndexDocument } from '../serve/mcp/index-document.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
+import { PROMPTS } from '../serve/mcp/prompts.ts'
 import { skillSpaceOf } from '../serve/mcp/skill-space.ts'
 import type { ToolHost } from '../serve/mcp/tool-document.ts'
 import { skillTools } from '../serve/mcp/tools.ts'
@@ -13,7 +14,7 @@ import type { Config } from './config.ts'
 
 /** What the answers to clients are made from. */
 export function servingOf(config: Config, registry: Registry, read: ReadFile, host: ToolHost): Serving {
-  const { instructions, ttlMs, tools } = config.serve
+  const { instructions, ttlMs, tools, prompts } = config.serve
   const forms = formsOf(config)
   return {
     registry,
@@ -24,6 +25,7 @@ export function servingOf(config: Config, registry: Registry, read: ReadFile, ho
     surfaces: [
       templateCompletion(registry, forms),
       ...(tools === undefined ? [] : [skillTools({ registry, read }, host)]),
+      ...(prompts ? [PROMPTS] : []),
     ],
     ...(instructions !== undefined && { instructions }),
   }

@@ -44,7 +44,7 @@ export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): F
 const MOST_GROWTH = 2
 
 /** A schema that is named holds against a `%YAML 1.1` in the text. Keys that are there twice are looked for below: the reader compares each with each. */
-const YAML_RULES = {
+export const YAML_RULES = {
   schema: 'core',
   merge: false,
   resolveKnownTags: false,

@@ -1,0 +1,105 @@
+import { basename } from 'node:path'
+import { project } from '../../sync/model/projection.ts'
+import type { Profile, ProjectionFault } from '../../sync/model/projection.ts'
+import { reconstruct } from '../../sync/model/reconstruction.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { isDiskError } from '../../sync/store/disk-error.ts'
+import { FolderFault, fileOf, filesOf } from './folder-files.ts'
+import type { OutputFolder } from './output-folder.ts'
+import { DOCUMENT, isWithin } from './skill-folders.ts'
+
+/** What is made of a SKILL.md: a projection for somebody, or what a projection was made from. */
+export type Making = { readonly kind: 'project'; readonly profile: Profile } | { readonly kind: 'reverse' }
+
+/** What became of one skill. */
+export type Made<Result> = ({ readonly kind: 'made' } & Result) | Failed
+
+export interface Failed {
+  readonly kind: 'failed'
+  readonly faults: readonly PlacedFault[]
+}
+
+/** Where in a skill's folder something is wrong; with a field, where it is one of SKILL.md. */
+export interface PlacedFault {
+  readonly path: string
+  readonly field?: string
+  readonly message: string
+}
+
+export interface Document {
+  readonly name: string
+  readonly bytes: Uint8Array
+  /** The fields that were left out. */
+  readonly dropped: readonly string[]
+}
+
+/** The SKILL.md of one skill; nothing else of its folder is looked at. */
+export async function documentOf(folder: string, making: Making): Promise<Made<Document>> {
+  return unlessFaulty(async () => made((await fileOf(folder, DOCUMENT)).bytes, folder, making))
+}
+
+export interface Copy extends Omit<Document, 'bytes'> {
+  readonly to: string
+  readonly status: 'written' | 'unchanged'
+  /** Each SKILL.md of a skill inside of this one: copied as it is. */
+  readonly nested: readonly string[]
+}
+
+/** Puts a copy of the whole folder into the output, with another SKILL.md. `taken` has the names that are there by now. */
+export async function copyTo(
+  output: OutputFolder,
+  folder: string,
+  making: Making,
+  taken: Map<string, string>,
+): Promise<Made<Copy>> {
+  return unlessFaulty(async () => {
+    const files = await filesOf(folder)
+    const document = files.find(({ path }) => path === DOCUMENT)
+    if (document === undefined) throw new FolderFault(DOCUMENT, 'is not there any more')
+    const result = made(document.bytes, folder, making)
+    if (result.kind === 'failed') return result
+    const { name, bytes, dropped } = result
+    const other = taken.get(name)
+    if (other !== undefined) return failed([{ path: DOCUMENT, field: 'name', message: `is that of "${other}" too` }])
+    if (isWithin(folder, output.pathOf(name)))
+      return failed([{ path: '', message: 'lies where its copy would go; name another --out' }])
+    const status = await output.put(
+      name,
+      files.map((file) => (file === document ? { ...file, bytes } : file)),
+    )
+    taken.set(name, folder)
+    const nested = files.map(({ path }) => path).filter((path) => path.endsWith(`/${DOCUMENT}`))
+    return { kind: 'made', name, dropped, status, to: output.pathOf(name), nested }
+  })
+}
+
+function made(bytes: Uint8Array, folder: string, making: Making): Made<Document> {
+  if (making.kind === 'reverse') {
+    const result = reconstruct(bytes)
+    return result.ok ? { kind: 'made', name: result.name, bytes: result.bytes, dropped: [] } : inDocument(result.faults)
+  }
+  const result = project(bytes, making.profile, basename(folder))
+  if (!result.ok) return inDocument(result.faults)
+  const { name, bytes: written, dropped } = result
+  return { kind: 'made', name, bytes: written, dropped }
+}
+
+function inDocument(faults: readonly ProjectionFault[]): Failed {
+  return failed(faults.map(({ field, message }) => ({ path: DOCUMENT, field, message })))
+}
+
+function failed(faults: readonly PlacedFault[]): Failed {
+  return { kind: 'failed', faults }
+}
+
+/** One skill that cannot be read or written is no reason to leave out the others. */
+async function unlessFaulty<Result>(work: () => Promise<Made<Result>>): Promise<Made<Result>> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof FolderFault) return failed([{ path: error.path, message: error.message }])
+    if (error instanceof SyncError) return failed([{ path: '', message: error.message }])
+    if (isDiskError(error)) return failed([{ path: '', message: `cannot be read or written: ${error.message}` }])
+    throw error
+  }
+}

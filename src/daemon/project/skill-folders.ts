@@ -1,0 +1,79 @@
+import type { Dirent } from 'node:fs'
+import { readdir, realpath, stat } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
+import { comparePaths } from '../../sync/model/digest.ts'
+import { isDiskError } from '../../sync/store/disk-error.ts'
+import { UsageError } from '../commands/command.ts'
+
+/** Where skills lie below what was named on the command line. */
+export interface SkillFolders {
+  /** The folder that was named, or that of the SKILL.md that was named; without links in its path. */
+  readonly root: string
+  /** Absolute, sorted. What lies below one of them belongs to it. */
+  readonly folders: readonly string[]
+  /** Folders that could not be looked into, each with the error. */
+  readonly closed: readonly (readonly [string, string])[]
+}
+
+/** Looks for skills at a path, which is a SKILL.md, the folder of a skill or a folder of skills. Links below it are not followed. */
+export async function skillFoldersAt(path: string, signal: AbortSignal): Promise<SkillFolders> {
+  const real = await realpath(path).catch(notThere(path))
+  const kind = await stat(real).catch(notThere(path))
+  if (kind.isFile() && basename(real) === DOCUMENT) return { root: dirname(real), folders: [dirname(real)], closed: [] }
+  if (!kind.isDirectory()) throw new UsageError(`"${path}" is neither a folder nor a ${DOCUMENT}`)
+  const found = await foldersBelow(real, path, signal)
+  if (found.folders.length === 0 && found.closed.length === 0)
+    throw new UsageError(`There is no ${DOCUMENT} in "${path}"`)
+  return found
+}
+
+/** What makes a folder a skill. */
+export const DOCUMENT = 'SKILL.md'
+
+/** What nobody means when they name the folder that it lies in. */
+const PASSED_OVER: ReadonlySet<string> = new Set(['.git', 'node_modules'])
+
+const MOST_FOLDERS = 20_000
+
+async function foldersBelow(root: string, named: string, signal: AbortSignal): Promise<SkillFolders> {
+  const folders: string[] = []
+  const closed: [string, string][] = []
+  const waiting = [root]
+  for (let seen = 1; waiting.length > 0; seen += 1) {
+    if (seen > MOST_FOLDERS)
+      throw new UsageError(`"${named}" holds over ${MOST_FOLDERS} folders; name the one that the skills lie in`)
+    signal.throwIfAborted()
+    const folder = waiting.pop() ?? root
+    const entries = await entriesOf(folder)
+    if (typeof entries === 'string') closed.push([folder, entries])
+    else if (entries.some((entry) => entry.name === DOCUMENT && !entry.isDirectory())) folders.push(folder)
+    else waiting.push(...entries.filter(isLookedInto).map(({ name }) => join(folder, name)))
+  }
+  return { root, folders: folders.toSorted(comparePaths), closed }
+}
+
+function isLookedInto(entry: Dirent): boolean {
+  return entry.isDirectory() && !PASSED_OVER.has(entry.name)
+}
+
+async function entriesOf(folder: string): Promise<Dirent[] | string> {
+  try {
+    return await readdir(folder, { withFileTypes: true })
+  } catch (error) {
+    if (isDiskError(error)) return error.code
+    throw error
+  }
+}
+
+/** Whether the path is that of the folder or lies below it. Both are absolute. */
+export function isWithin(path: string, folder: string): boolean {
+  const inside = relative(folder, path)
+  return inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)
+}
+
+function notThere(path: string): (error: unknown) => never {
+  return (error) => {
+    if (isDiskError(error)) throw new UsageError(`Cannot read "${path}": ${error.code}`, { cause: error })
+    throw error
+  }
+}

@@ -1,0 +1,54 @@
+import { INSTRUCTIONS } from '../instructions.ts'
+import type { Method, Methods, Surface } from './methods.ts'
+import type { Params } from './params.ts'
+import { invalidParams } from './rpc-error.ts'
+
+/** The prompt `init-skills`: background on working with skills, for the start of a conversation. */
+export const PROMPTS: Surface = {
+  scope: 'prompts',
+  capabilities: { prompts: {} },
+  methods: (known) => ({
+    ...known,
+    'prompts/list': ({ cursor }) => {
+      if (cursor !== undefined) throw invalidParams('The cursor is not one of this listing')
+      return { prompts: [INIT_SKILLS] }
+    },
+    'prompts/get': ({ name }) => {
+      if (name !== INIT_SKILLS.name) throw unknownPrompt(name)
+      const content = { type: 'text', text: INSTRUCTIONS }
+      return { description: INIT_SKILLS.description, messages: [{ role: 'user', content }] }
+    },
+    ...withPromptCompletion(known),
+  }),
+}
+
+const INIT_SKILLS = {
+  name: 'init-skills',
+  title: 'How to work with skills',
+  description: 'Background on skills and how to work with them; it informs and starts nothing',
+} as const
+
+/** The prompt has no argument, so nothing completes one. Asked in the form of the protocol, that is an empty answer and no fault. */
+function withPromptCompletion(known: Methods): Methods {
+  const complete = known[COMPLETE]
+  if (complete === undefined) return {}
+  const method: Method = (params, caller) => {
+    const prompt = promptIn(params)
+    if (prompt === undefined) return complete(params, caller)
+    if (prompt.name !== INIT_SKILLS.name) throw unknownPrompt(prompt.name)
+    return { completion: { values: [], total: 0, hasMore: false } }
+  }
+  return { [COMPLETE]: method }
+}
+
+const COMPLETE = 'completion/complete'
+
+function promptIn({ ref }: Params): { readonly name: unknown } | undefined {
+  if (typeof ref !== 'object' || ref === null || !('type' in ref) || ref.type !== 'ref/prompt') return undefined
+  return { name: 'name' in ref ? ref.name : undefined }
+}
+
+function unknownPrompt(name: unknown): Error {
+  const asked = typeof name === 'string' ? `${JSON.stringify(name.slice(0, 100))} is none` : '`name` is required'
+  return invalidParams(`The prompt here is "${INIT_SKILLS.name}"; ${asked}`)
+}

@@ -1,0 +1,86 @@
+import { FRONTMATTER_LIMITS, readFrontmatter } from './frontmatter.ts'
+import type { JsonObject, JsonValue } from './frontmatter.ts'
+import type { Written } from './frontmatter-text.ts'
+import { BLOCK, PROJECTED, TEXTS, documentOf, isMapping, orderOfMetadata, refused } from './projection.ts'
+import type { ProjectionFault } from './projection.ts'
+import { isSkillName } from './skill-name.ts'
+
+/** A SKILL.md as its author has it, or why it cannot be had from this one. */
+export type Reconstruction =
+  | { readonly ok: true; readonly name: string; readonly bytes: Uint8Array }
+  | { readonly ok: false; readonly faults: readonly ProjectionFault[] }
+
+/** Undoes `project`, but for the fields that it left out: the block is a block again, the body is as it was. */
+export function reconstruct(bytes: Uint8Array): Reconstruction {
+  const reading = readFrontmatter(bytes, FRONTMATTER_LIMITS)
+  if (!reading.ok) return refused([{ field: 'frontmatter', message: reading.message }])
+  const { frontmatter, bodyStart } = reading
+  const { name, metadata } = frontmatter
+  if (typeof name !== 'string' || !isSkillName(name))
+    return refused([{ field: 'name', message: 'has to be 1 to 64 of a-z, 0-9 and single inner hyphens' }])
+  if (frontmatter[BLOCK] !== undefined)
+    return refused([{ field: BLOCK, message: 'is there already: this is no projection' }])
+  const parts = isMapping(metadata) ? partsOf(metadata, orderOfMetadata(bytes, bodyStart)) : undefined
+  if (parts !== undefined && parts.faults.length > 0) return refused(parts.faults)
+  const written = documentOf(fieldsOf(frontmatter, parts), bytes.subarray(bodyStart))
+  return written.ok ? { ok: true, name, bytes: written.bytes } : written
+}
+
+interface Parts {
+  readonly metadata: Map<string, Written>
+  readonly block: Map<string, Written>
+  readonly faults: ProjectionFault[]
+}
+
+function partsOf(metadata: JsonObject, order: readonly string[]): Parts {
+  const parts: Parts = { metadata: new Map(), block: new Map(), faults: [] }
+  for (const key of order) {
+    const value = metadata[key] ?? null
+    if (!key.startsWith(PROJECTED)) {
+      parts.metadata.set(key, value)
+      continue
+    }
+    const member = key.slice(PROJECTED.length)
+    const meant = TEXTS.has(member) ? value : parsed(value)
+    if (meant === undefined)
+      parts.faults.push({ field: `metadata.${key}`, message: 'has to be a text that holds JSON' })
+    else parts.block.set(member, meant)
+  }
+  return parts
+}
+
+/** Undefined for what is no JSON, and for what is nested deeper than a frontmatter may be. */
+function parsed(text: JsonValue): JsonValue | undefined {
+  if (typeof text !== 'string') return undefined
+  try {
+    const value: JsonValue = JSON.parse(text)
+    return isWithin(value, FRONTMATTER_LIMITS.depth) ? value : undefined
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+function isWithin(value: JsonValue, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every((member) => isWithin(member, levels - 1))
+}
+
+/** The standard ones first, in their order. */
+const FIRST = ['name', 'description', 'license', 'compatibility', 'allowed-tools']
+
+function fieldsOf(frontmatter: JsonObject, parts: Parts | undefined): Map<string, Written> {
+  const others = Object.keys(frontmatter).filter((name) => !FIRST.includes(name) && name !== 'metadata')
+  const fields = new Map<string, Written>()
+  for (const name of [...FIRST, ...others]) {
+    const value = frontmatter[name]
+    if (value !== undefined) fields.set(name, value)
+  }
+  if (parts === undefined) {
+    if (frontmatter['metadata'] !== undefined) fields.set('metadata', frontmatter['metadata'])
+    return fields
+  }
+  if (parts.metadata.size > 0) fields.set('metadata', parts.metadata)
+  if (parts.block.size > 0) fields.set(BLOCK, parts.block)
+  return fields
+}

@@ -1,0 +1,342 @@
+import { execFileSync } from 'node:child_process'
+import { chmod, cp, mkdir, readFile, readdir, rename, stat, symlink, truncate, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { skillOf } from '../../conformance/small.ts'
+import { Home } from '../../support/program.ts'
+import type { Ended } from '../../support/program.ts'
+
+let home: Home
+let skills: string
+let out: string
+
+beforeEach(async () => {
+  home = await Home.create()
+  skills = join(home.path, 'skills')
+  out = join(home.path, 'out')
+})
+
+async function write(files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [path, text] of Object.entries(files)) {
+    const file = join(skills, path)
+    await mkdir(dirname(file), { recursive: true })
+    await writeFile(file, text)
+  }
+}
+
+function project(...args: string[]): Promise<Ended> {
+  return home.run('project', skills, '--out', out, ...args)
+}
+
+/** The names of what was written, and nothing that the command keeps for itself. */
+async function written(): Promise<string[]> {
+  return (await readdir(out)).filter((name) => name !== RECORD).toSorted()
+}
+
+const RECORD = '.skillsyncd-projections.json'
+
+describe('a folder of skills', () => {
+  test('has each skill written by its name; those that cannot be are told with path and field', async () => {
+    await write({
+      'team/a/SKILL.md': skillOf('a'),
+      'b/SKILL.md': '---\nname: b\ndescription: d\nlicense: 2.0\nmetadata: { version: 1.10 }\n---\n',
+      'c/SKILL.md': '# No frontmatter\n',
+      'folder-of-d/SKILL.md': skillOf('d'),
+      'e/SKILL.md': skillOf('a'),
+      'readme.md': 'no skill',
+    })
+
+    const ended = await project()
+    const json = JSON.parse((await project('--json')).stdout)
+
+    expect(ended.status).toBe(1)
+    expect(await written()).toEqual(['a', 'd'])
+    expect(ended.stdout).toBe(`${skills}/e to ${out}/a\n${skills}/folder-of-d to ${out}/d\n`)
+    expect(ended.stderr).toContain(`! ${skills}/b/SKILL.md: license has to be a text`)
+    expect(ended.stderr).toContain(`! ${skills}/b/SKILL.md: metadata.version has to be a text`)
+    expect(ended.stderr).toContain(`! ${skills}/c/SKILL.md: frontmatter The file does not begin`)
+    expect(ended.stderr).toContain(`! ${skills}/team/a/SKILL.md: name is that of "${skills}/e" too`)
+    expect(json.skills).toMatchObject([
+      { path: join(skills, 'e'), name: 'a', to: join(out, 'a'), status: 'unchanged', dropped: [], nested: [] },
+      { name: 'd' },
+    ])
+    expect(json.failed).toMatchObject([
+      { path: join(skills, 'b/SKILL.md'), field: 'license' },
+      { path: join(skills, 'b/SKILL.md'), field: 'metadata.version' },
+      { path: join(skills, 'c/SKILL.md'), field: 'frontmatter' },
+      { path: join(skills, 'team/a/SKILL.md'), field: 'name' },
+    ])
+  })
+
+  test('is looked through without following links, and not into .git and node_modules', async () => {
+    await write({ 'a/SKILL.md': skillOf('a') })
+    for (const [index, name] of ['.git', 'node_modules', 'a/inner'].entries())
+      await write({ [`${name}/x/SKILL.md`]: skillOf(`n${index}`) })
+    await mkdir(join(home.path, 'elsewhere/b'), { recursive: true })
+    await writeFile(join(home.path, 'elsewhere/b/SKILL.md'), skillOf('b'))
+    await symlink(join(home.path, 'elsewhere'), join(skills, 'linked'))
+    await symlink('..', join(skills, 'up'))
+
+    const ended = await project()
+
+    expect(ended.status).toBe(0)
+    expect(await written()).toEqual(['a'])
+    expect(ended.stdout).toContain(`- ${skills}/a/inner/x/SKILL.md is copied as it is`)
+    expect(await readFile(join(out, 'a/inner/x/SKILL.md'), 'utf8')).toBe(skillOf('n2'))
+  })
+})
+
+describe('a copy', () => {
+  test('has every file, executable bits and the files that links inside of it lead to; .git stays behind', async () => {
+    await write({
+      'a/SKILL.md': skillOf('a'),
+      'a/scripts/run.sh': '#!/bin/sh\n',
+      'a/references/x.md': 'x\n',
+      'a/.hidden': '',
+      'a/.git/config': 'secret',
+    })
+    await chmod(join(skills, 'a/scripts/run.sh'), 0o755)
+    await symlink('../references/x.md', join(skills, 'a/scripts/x.md'))
+
+    const ended = await project()
+
+    expect(ended).toMatchObject({ status: 0, stderr: '' })
+    const files = await readdir(join(out, 'a'), { recursive: true, withFileTypes: true })
+    expect(
+      files
+        .filter((file) => file.isFile())
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual(['.hidden', 'SKILL.md', 'run.sh', 'x.md', 'x.md'])
+    expect((await stat(join(out, 'a/scripts/run.sh'))).mode & 0o111).toBe(0o111)
+    expect((await stat(join(out, 'a/references/x.md'))).mode & 0o111).toBe(0)
+    expect(await readFile(join(out, 'a/scripts/x.md'), 'utf8')).toBe('x\n')
+  })
+
+  test.each<[string, (folder: string) => Promise<unknown>, string]>([
+    ['a link out of it', (folder) => symlink('../../secret', join(folder, 'x')), 'x'],
+    ['an absolute link out of it', (folder) => symlink(join(home.path, 'secret'), join(folder, 'x')), 'x'],
+    ['a link through a folder that is a link', (folder) => throughALink(folder), 'up'],
+    ['a link to a folder', (folder) => symlink('references', join(folder, 'x')), 'x'],
+    ['a link into .git', (folder) => symlink('.git/config', join(folder, 'x')), 'x'],
+    ['a link to itself', (folder) => symlink('x', join(folder, 'x')), 'x'],
+    ['a link that leads nowhere', (folder) => symlink('none', join(folder, 'x')), 'x'],
+    ['a pipe', async (folder) => execFileSync('mkfifo', [join(folder, 'x')]), 'x'],
+    ['a link to a pipe', (folder) => linkToPipe(folder), ''],
+    ['a SKILL.md that is a link out of it', (folder) => documentOutside(folder), 'SKILL.md'],
+    ['a SKILL.md that is a pipe', (folder) => documentAsPipe(folder), 'SKILL.md'],
+    ['too many files', (folder) => manyFiles(folder), ''],
+    ['a file that is too large', (folder) => largeFile(folder), 'x'],
+  ])('is refused with %s, which is never opened; others are written', async (_, spoil, path) => {
+    await write({
+      'a/SKILL.md': skillOf('a'),
+      'a/references/x.md': 'x',
+      'a/.git/config': 'c',
+      'b/SKILL.md': skillOf('b'),
+    })
+    await writeFile(join(home.path, 'secret'), `${skillOf('secret')}CANARY`)
+    await spoil(join(skills, 'a'))
+
+    const ended = await project()
+
+    expect(ended.status).toBe(1)
+    expect(ended.stderr).toContain(`! ${join(skills, 'a', path)}`)
+    expect(await written()).toEqual(['b'])
+    expect(ended.stdout + ended.stderr).not.toContain('CANARY')
+  })
+
+  test('is refused inside of what it is made from, and where what it is made from lies', async () => {
+    await write({ 'a/SKILL.md': skillOf('a') })
+
+    const inside = await home.run('project', skills, '--out', join(skills, 'new/out'))
+    const same = await home.run('project', skills, '--out', skills)
+    await symlink(skills, join(home.path, 'alias'))
+    const aliased = await home.run('project', skills, '--out', join(home.path, 'alias/out'))
+    const over = await home.run('project', join(skills, 'a'), '--out', skills)
+
+    for (const ended of [inside, same, aliased]) expect(ended).toMatchObject({ status: 2, stdout: '' })
+    expect(over).toMatchObject({ status: 1, stderr: expect.stringContaining('lies where its copy would go') })
+    expect(await readdir(join(skills, 'a'))).toEqual(['SKILL.md'])
+    expect(await readFile(join(skills, 'a/SKILL.md'), 'utf8')).toBe(skillOf('a'))
+  })
+})
+
+describe('what is there already', () => {
+  beforeEach(() => write({ 'a/SKILL.md': skillOf('a', 'One'), 'a/x.md': 'x' }))
+
+  test('is replaced while it is as it was written, whole', async () => {
+    await project()
+    await rename(join(skills, 'a/x.md'), join(skills, 'a/y.md'))
+
+    const ended = await project()
+    const again = await project()
+
+    expect(ended).toMatchObject({ status: 0, stdout: `${skills}/a to ${out}/a\n` })
+    expect(again).toMatchObject({ status: 0, stdout: `${skills}/a is unchanged at ${out}/a\n` })
+    expect((await readdir(join(out, 'a'))).toSorted()).toEqual(['SKILL.md', 'y.md'])
+    expect(await written()).toEqual(['a'])
+  })
+
+  test.each<[string, (target: string) => Promise<unknown>]>([
+    ['a file that was changed', (target) => writeFile(join(target, 'x.md'), 'mine')],
+    ['a file that was added', (target) => writeFile(join(target, 'mine.md'), 'mine')],
+    ['a link that was added', (target) => symlink('none', join(target, 'mine'))],
+    ['a repository', (target) => mkdir(join(target, '.git')).then(() => writeFile(join(target, '.git/mine'), 'mine'))],
+    ['an executable bit', (target) => chmod(join(target, 'x.md'), 0o755)],
+  ])('is left alone with %s', async (_, change) => {
+    await project()
+    await change(join(out, 'a'))
+    const before = await readdir(join(out, 'a'), { recursive: true })
+    await write({ 'a/SKILL.md': skillOf('a', 'Two') })
+
+    const ended = await project()
+
+    expect(ended).toMatchObject({ status: 1, stderr: expect.stringContaining('is not as this command wrote it') })
+    expect(await readdir(join(out, 'a'), { recursive: true })).toEqual(before)
+    expect(await readFile(join(out, 'a/SKILL.md'), 'utf8')).toContain('One')
+    expect(await written()).toEqual(['a'])
+  })
+
+  test.each<[string, (target: string) => Promise<unknown>]>([
+    ['a folder of somebody', (target) => mkdir(target).then(() => writeFile(join(target, 'mine'), 'mine'))],
+    ['a file', (target) => writeFile(target, 'mine')],
+    ['a link', (target) => symlink(skills, target)],
+  ])('is left alone where it is %s', async (_, put) => {
+    await mkdir(out)
+    await put(join(out, 'a'))
+
+    const ended = await project()
+
+    expect(ended).toMatchObject({ status: 1, stderr: expect.stringContaining('is not as this command wrote it') })
+    expect(await readdir(out)).toEqual(['a'])
+  })
+
+  test('is written to where it is an empty folder', async () => {
+    await mkdir(join(out, 'a'), { recursive: true })
+
+    const ended = await project()
+
+    expect(ended.status).toBe(0)
+    expect((await readdir(join(out, 'a'))).toSorted()).toEqual(['SKILL.md', 'x.md'])
+  })
+
+  test.each(['{', '[]', '{"a":"b"}'])('stops the command where the record of it is damaged: %s', async (text) => {
+    await project()
+    await writeFile(join(out, RECORD), text)
+
+    const ended = await project()
+
+    expect(ended).toMatchObject({ status: 2, stderr: expect.stringContaining(RECORD) })
+  })
+})
+
+describe('on stdout', () => {
+  const text =
+    '---\nname: a\ndescription: d\nwhen_to_use: often\nx-other: 1\n---\nA token: ghp_0123456789abcdefghijABCDEFGHIJ012345\n'
+  const projected = text.replace(
+    'name: a\ndescription: d\nwhen_to_use: often\nx-other: 1',
+    'name: "a"\ndescription: "d"',
+  )
+
+  test('there is the one SKILL.md to the byte; what was left out is said on stderr', async () => {
+    await write({ 'a/SKILL.md': text })
+
+    const ended = await home.run('project', join(skills, 'a'))
+    const quiet = await home.run('project', skills, '--quiet')
+    const json = await home.run('project', join(skills, 'a/SKILL.md'), '--json')
+
+    expect(ended).toEqual({
+      status: 0,
+      signal: null,
+      stdout: projected,
+      stderr: `${skills}/a; 2 fields left out: when_to_use, x-other\n`,
+    })
+    expect(quiet).toMatchObject({ status: 0, stdout: projected, stderr: '' })
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      skills: [{ name: 'a', dropped: ['when_to_use', 'x-other'], document: projected }],
+      failed: [],
+    })
+  })
+
+  test('there is nothing of a skill at fault', async () => {
+    await write({ 'a/SKILL.md': text.replace('name: a', 'name: A B') })
+
+    const ended = await home.run('project', skills)
+    const json = await home.run('project', skills, '--json')
+
+    expect(ended).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringContaining('a/SKILL.md: name has to be'),
+    })
+    expect(json.status).toBe(1)
+    expect(JSON.parse(json.stdout)).toMatchObject({ skills: [], failed: [{ field: 'name' }] })
+  })
+
+  test('a command line that makes no sense is told so', async () => {
+    await write({ 'a/SKILL.md': text, 'b/SKILL.md': skillOf('b'), 'none/readme.md': 'x' })
+
+    const all = await Promise.all([
+      home.run('project'),
+      home.run('project', skills),
+      home.run('project', join(skills, 'none')),
+      home.run('project', join(skills, 'nowhere')),
+      home.run('project', join(skills, 'none/readme.md')),
+      home.run('project', join(skills, 'a'), '--profile', 'loose'),
+      home.run('project', join(skills, 'a'), '--profile', 'strict', '--reverse'),
+      home.run('project', join(skills, 'a'), '--out', ''),
+      home.run('project', join(skills, 'a'), '--out', join(skills, 'none/readme.md')),
+      home.run('project', join(skills, 'a'), '--out', join(skills, 'none/readme.md/out')),
+      home.run('project', join(skills, 'a'), join(skills, 'b')),
+    ])
+
+    for (const ended of all) expect(ended).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/./) })
+  })
+})
+
+test('--reverse gives back a folder of skills, and refuses what is no projection', async () => {
+  const block = 'x-personal-mcp:\n  id: a\n  version: "1.0.0"\n  capabilities:\n    - "resource://skills/a/document"\n'
+  await write({ 'a/SKILL.md': `---\nname: "a"\ndescription: "d"\n${block}---\nbody`, 'a/x.md': 'x' })
+  await project()
+  const copy = join(home.path, 'copy')
+  await cp(out, copy, { recursive: true })
+
+  const undone = await home.run('project', copy, '--reverse', '--out', join(home.path, 'undone'))
+  const again = await home.run('project', copy)
+  const refused = await home.run('project', skills, '--reverse')
+
+  expect(undone).toMatchObject({ status: 0, stderr: '' })
+  expect(await readFile(join(home.path, 'undone/a/SKILL.md'), 'utf8')).toContain('x-personal-mcp:\n  id: "a"')
+  expect(await readFile(join(home.path, 'undone/a/x.md'), 'utf8')).toBe('x')
+  expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining('--reverse') })
+  expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining('x-personal-mcp') })
+})
+
+async function throughALink(folder: string): Promise<void> {
+  await symlink('../..', join(folder, 'up'))
+  await symlink('up/secret', join(folder, 'x'))
+}
+
+async function linkToPipe(folder: string): Promise<void> {
+  execFileSync('mkfifo', [join(folder, 'pipe')])
+  await symlink('pipe', join(folder, 'a-link'))
+}
+
+async function documentOutside(folder: string): Promise<void> {
+  await rename(join(folder, 'SKILL.md'), join(folder, 'other.md'))
+  await symlink('../../secret', join(folder, 'SKILL.md'))
+}
+
+async function documentAsPipe(folder: string): Promise<void> {
+  await rename(join(folder, 'SKILL.md'), join(folder, 'other.md'))
+  execFileSync('mkfifo', [join(folder, 'SKILL.md')])
+}
+
+async function manyFiles(folder: string): Promise<void> {
+  for (let index = 0; index < 512; index += 1) await writeFile(join(folder, `${index}.md`), '')
+}
+
+async function largeFile(folder: string): Promise<void> {
+  await writeFile(join(folder, 'x'), '')
+  await truncate(join(folder, 'x'), 2 ** 24)
+}
