@@ -24,11 +24,11 @@ export const FRONTMATTER_LIMITS: FrontmatterLimits = { bytes: 65_536, depth: 32 
  * disk: whoever reads it, and whenever, has the same bytes. Never throws, whatever the bytes are.
  */
 export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): FrontmatterReading {
-  const block = findBlock(bytes, limits.bytes)
+  const block = frontmatterBlock(bytes, limits.bytes)
   if (!block.ok) return block
   const text = utf8(block.yaml)
   if (text === undefined) return refused('encoding-invalid', 'The file is not valid UTF-8')
-  const document = parseDocument(text, YAML_RULES)
+  const document = parseYaml(text)
   const problem = document.errors[0] ?? document.warnings[0]
   if (problem !== undefined)
     return refused('frontmatter-invalid', `The frontmatter is not valid YAML: ${problem.message}`)
@@ -53,6 +53,11 @@ export const YAML_RULES = {
   prettyErrors: false,
 } as const
 
+/** The YAML of a frontmatter as a document that knows where everything stands in it, with all that its reader said of it. */
+export function parseYaml(text: string): ReturnType<typeof parseDocument> {
+  return parseDocument(text, YAML_RULES)
+}
+
 /** The text of bytes that are valid UTF-8, its byte order mark kept; undefined for all others. */
 export function utf8(bytes: Uint8Array): string | undefined {
   try {
@@ -65,7 +70,8 @@ export function utf8(bytes: Uint8Array): string | undefined {
 
 const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-type Block =
+/** Where the YAML lies in a SKILL.md. */
+export type Block =
   | { readonly ok: true; readonly yaml: Uint8Array; readonly bodyStart: number }
   | { readonly ok: false; readonly rule: FindingRule; readonly message: string }
 
@@ -76,7 +82,7 @@ export function bodyOf(bytes: Uint8Array): Uint8Array | undefined {
 }
 
 /** Only a line that is exactly `---` opens or closes the block; one inside a value, indented or longer, does not. */
-function findBlock(bytes: Uint8Array, maxBytes: number): Block {
+export function frontmatterBlock(bytes: Uint8Array, maxBytes: number): Block {
   const start = hasByteOrderMark(bytes) ? 3 : 0
   const opening = lineAt(bytes, start)
   if (!isFence(bytes, start, opening.end)) {

@@ -1,0 +1,62 @@
+import { baseName, joinPath } from '../model/paths.ts'
+import type { Authored } from './authored.ts'
+import { START } from './place.ts'
+import type { Flaw, Rule } from './rule.ts'
+
+/** Folders that are used against what they are for: scripts are run, references are read, assets are put into what is made. */
+export function folderFlaws(skill: Authored): Flaw[] {
+  const flaw = (rule: Rule, path: string, message: string): Flaw => {
+    return { rule, path: joinPath(skill.path, path), place: START, message }
+  }
+  const flaws: Flaw[] = []
+  const misnamed = new Set<string>()
+  for (const { path, executable } of skill.ownFiles) {
+    const [top = ''] = path.split('/')
+    const meant = path.includes('/') ? MEANT.get(top.toLowerCase()) : undefined
+    if (meant !== undefined && top !== meant && !misnamed.has(top)) {
+      misnamed.add(top)
+      flaws.push(flaw('folder-name', path, `The folder "${top}" is called otherwise than "${meant}"`))
+    }
+    const rule = ruleOf(path, executable)
+    if (rule !== undefined) flaws.push(flaw(rule, path, MESSAGES[rule]))
+  }
+  return flaws
+}
+
+type Misplaced = 'script-outside-scripts' | 'script-in-references' | 'text-in-scripts'
+
+const MESSAGES: Readonly<Record<Misplaced, string>> = {
+  'script-outside-scripts': 'The file is executable and lies outside of scripts/',
+  'script-in-references': 'The file is executable and lies in references/',
+  'text-in-scripts': 'The file is a document and lies in scripts/',
+}
+
+/** By what they are called in other collections, or with a letter more or less. */
+const MEANT: ReadonlyMap<string, string> = new Map([
+  ['script', 'scripts'],
+  ['scripts', 'scripts'],
+  ['reference', 'references'],
+  ['references', 'references'],
+  ['ref', 'references'],
+  ['refs', 'references'],
+  ['doc', 'references'],
+  ['docs', 'references'],
+  ['asset', 'assets'],
+  ['assets', 'assets'],
+])
+
+function ruleOf(path: string, executable: boolean): Misplaced | undefined {
+  const folders = path.split('/').slice(0, -1)
+  const [top] = folders
+  if (top === 'scripts') return isDocument(path) ? 'text-in-scripts' : undefined
+  if (!executable || isDocument(path)) return undefined
+  if (top === 'references') return 'script-in-references'
+  // Programs that are put into what is made, and those of a skill that lies in this one.
+  if (top === 'assets' || folders.includes('scripts') || folders.includes('bin')) return undefined
+  return 'script-outside-scripts'
+}
+
+/** A README says what the folder is, and belongs where it is. */
+function isDocument(path: string): boolean {
+  return /\.(?:md|markdown)$/i.test(path) && !/^readme\b/i.test(baseName(path))
+}

@@ -1,0 +1,50 @@
+import type { Finding } from '../model/finding.ts'
+import type { Authored } from './authored.ts'
+import { bodyFlaws } from './body.ts'
+import { contractFlaws, hasBlock } from './contract-flaws.ts'
+import { descriptionFlaws } from './description.ts'
+import { fieldFlaws } from './fields.ts'
+import { folderFlaws } from './folders.ts'
+import { linkFlaws } from './links-out.ts'
+import { topFolderFlaws } from './top-folder.ts'
+import { referenceValidatorFlaws } from './reference-validator.ts'
+import type { Flaw } from './rule.ts'
+import { surveyFlaws } from './survey-flaws.ts'
+import { yamlValueFlaws } from './yaml-values.ts'
+
+/** How strictly the specification is taken: by its text, or as its reference validator takes it. */
+export type Level = 'spec' | 'skills-ref'
+
+/** What is asked of a skill. */
+export interface Standard {
+  readonly level: Level
+  /** Whether every skill has to keep the frontmatter contract. */
+  readonly contract: boolean
+}
+
+/** All that is to be said of a skill to its author, file by file, from top to bottom. Never throws, whatever the skill holds. */
+export function judge(skill: Authored, findings: readonly Finding[], { level, contract }: Standard): Flaw[] {
+  const flaws = [
+    ...surveyFlaws(skill, hasBlock(skill) ? findings.filter(({ rule }) => !rule.startsWith('contract-')) : findings),
+    ...contractFlaws(skill, contract),
+    ...topFolderFlaws(skill),
+    ...fieldFlaws(skill),
+    ...yamlValueFlaws(skill),
+    ...descriptionFlaws(skill),
+    ...bodyFlaws(skill),
+    ...linkFlaws(skill),
+    ...folderFlaws(skill),
+    ...(level === 'skills-ref' ? referenceValidatorFlaws(skill) : []),
+  ]
+  return inOrder(flaws)
+}
+
+/** By path and place. */
+export function inOrder(flaws: readonly Flaw[]): Flaw[] {
+  return flaws.toSorted(
+    (a, b) =>
+      (a.path < b.path ? -1 : Number(a.path > b.path)) ||
+      a.place.line - b.place.line ||
+      a.place.column - b.place.column,
+  )
+}

@@ -1,0 +1,112 @@
+import { folderOf, foldedPath, foldersAbove, joinPath } from '../model/paths.ts'
+import type { Authored } from './authored.ts'
+import { linksIn } from './markdown-links.ts'
+import { Lines } from './place.ts'
+import type { Flaw } from './rule.ts'
+
+/** Links of the skill's documents that lead nowhere once the skill is taken out of the folder it was written in. */
+export function linkFlaws(skill: Authored): Flaw[] {
+  if (skill.texts.size === 0) return []
+  const there = new Files(skill.files.map(({ path }) => path))
+  // What lies in assets is put into what the skill makes: its links are meant for there.
+  const documents = [...skill.texts].filter(([path]) => !path.startsWith('assets/'))
+  return documents.flatMap(([path, text]) => flawsOf(skill, path, text, there))
+}
+
+function flawsOf(skill: Authored, path: string, text: string, there: Files): Flaw[] {
+  const own = path === skill.documentName ? skill.document : undefined
+  const flaws: Flaw[] = []
+  let lines = own?.lines
+  for (const { target, offset } of linksIn(text, own?.bodyStart ?? 0)) {
+    const fault = faultOf(target, path, there)
+    if (fault === undefined) continue
+    lines ??= new Lines(text)
+    flaws.push({ ...fault, path: joinPath(skill.path, path), place: lines.at(offset) })
+    // What is over the most that is shown of one file need not be found.
+    if (flaws.length > MOST) break
+  }
+  return flaws
+}
+
+const MOST = 1_000
+
+function faultOf(target: string, from: string, there: Files): Pick<Flaw, 'rule' | 'message'> | undefined {
+  if (isElsewhere(target) || isExample(target)) return undefined
+  const shown = JSON.stringify(target.length <= 200 ? target : `${target.slice(0, 200).toWellFormed()}…`)
+  const path = pathOf(target)
+  if (path === '') return undefined
+  const inside = isAbsolute(path) ? undefined : resolved(folderOf(from), path)
+  if (inside === undefined) return { rule: 'link-leaves-skill', message: `The link to ${shown} leads out of the skill` }
+  if (there.has(inside)) return undefined
+  const twin = there.twinOf(inside)
+  const hint = twin === undefined ? '' : `; "${twin}" is there`
+  return { rule: 'link-target-missing', message: `The link to ${shown} leads to no file of the skill${hint}` }
+}
+
+/** An address of another kind, or a place in the same file. */
+function isElsewhere(target: string): boolean {
+  if (target === '' || target.startsWith('#') || target.startsWith('?') || target.startsWith('//')) return true
+  return /^[A-Za-z][A-Za-z0-9+.-]+:/.test(target) && !/^file:/i.test(target)
+}
+
+/** What shows how a link is written, and is none: a word in the place of a path, or a hole to be filled. */
+function isExample(target: string): boolean {
+  return HOLES.test(target) || EXAMPLES.has(target.toLowerCase())
+}
+
+const HOLES = /[{}<>*$|`[\]…]|\.{3}/
+
+const EXAMPLES: ReadonlySet<string> = new Set(['url', 'link', 'path', 'href', 'src', 'target', 'uri', 'image', 'file'])
+
+function pathOf(target: string): string {
+  const end = target.search(/[?#]/)
+  const path = end === -1 ? target : target.slice(0, end)
+  try {
+    return decodeURIComponent(path)
+  } catch (error) {
+    // A percent sign that begins no escape stands for itself.
+    if (error instanceof URIError) return path
+    throw error
+  }
+}
+
+function isAbsolute(path: string): boolean {
+  return (
+    path.startsWith('/') || path.startsWith('\\') || path.startsWith('~/') || /^(?:[A-Za-z]:[\\/]|file:)/i.test(path)
+  )
+}
+
+/** The path in the skill; undefined where it climbs out. A backslash is a slash to those who write one. */
+function resolved(folder: string, path: string): string | undefined {
+  const segments = folder === '' ? [] : folder.split('/')
+  for (const segment of path.replaceAll('\\', '/').split('/')) {
+    if (segment === '' || segment === '.') continue
+    if (segment !== '..') segments.push(segment)
+    else if (segments.pop() === undefined) return undefined
+  }
+  return segments.join('/')
+}
+
+/** The files of a skill and the folders that they make. */
+class Files {
+  readonly #paths = new Set<string>([''])
+  readonly #folded = new Map<string, string>()
+
+  constructor(paths: readonly string[]) {
+    for (const path of paths) {
+      for (const at of [path, ...foldersAbove(path)]) {
+        this.#paths.add(at)
+        this.#folded.set(foldedPath(at), at)
+      }
+    }
+  }
+
+  has(path: string): boolean {
+    return this.#paths.has(path)
+  }
+
+  /** The path that is meant, where only case or Unicode form differ. */
+  twinOf(path: string): string | undefined {
+    return this.#folded.get(foldedPath(path))
+  }
+}

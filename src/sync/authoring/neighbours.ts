@@ -1,0 +1,32 @@
+import { problemsAmong } from '../model/contract-problems.ts'
+import type { ContractProblem } from '../model/contract-problems.ts'
+import { inOrder } from './judge.ts'
+import type { Flaw } from './rule.ts'
+import type { Judged, Validation } from './validate.ts'
+
+/** A folder that was validated, by the name that messages give it. */
+interface Named {
+  readonly source: string
+  readonly validation: Validation
+}
+
+/** The validations, with what is wrong between the skills of all of them that keep the contract. */
+export function withNeighbours(all: readonly Named[]): Validation[] {
+  const declared = all.flatMap(({ source, validation }) =>
+    validation.skills.flatMap(({ path, declared: own }) => (own === undefined ? [] : [{ ...own, source, path }])),
+  )
+  const problems = problemsAmong(declared)
+  return all.map(({ source, validation }) => {
+    const skills = validation.skills.map((skill) => {
+      const more = problems.flatMap((problem) => flawsOf(problem, source, skill))
+      return more.length === 0 ? skill : { ...skill, flaws: inOrder([...skill.flaws, ...more]) }
+    })
+    return { ...validation, skills }
+  })
+}
+
+function flawsOf({ kind, message, skills }: ContractProblem, source: string, { path, declared }: Judged): Flaw[] {
+  if (declared === undefined || !skills.some((skill) => skill.source === source && skill.path === path)) return []
+  const place = kind === 'id-clash' ? declared.idPlace : declared.dependsOnPlace
+  return [{ rule: kind, path: declared.file, place, message }]
+}

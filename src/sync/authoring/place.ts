@@ -1,0 +1,42 @@
+/** Where something stands in a file. Counted from 1; columns in UTF-16 units, as editors count them. */
+export interface Place {
+  readonly line: number
+  readonly column: number
+}
+
+/** The place of what stands nowhere in particular. */
+export const START: Place = { line: 1, column: 1 }
+
+/** Turns offsets in a text into places. */
+export class Lines {
+  readonly #starts: readonly number[]
+  readonly #length: number
+
+  constructor(text: string) {
+    const starts = [0]
+    for (let feed = text.indexOf('\n'); feed !== -1; feed = text.indexOf('\n', feed + 1)) starts.push(feed + 1)
+    this.#starts = starts
+    this.#length = text.length
+  }
+
+  /** How many lines the text has; what follows the last newline is one only where there is something. */
+  get count(): number {
+    return this.#starts.at(-1) === this.#length ? this.#starts.length - 1 : this.#starts.length
+  }
+
+  /** Where a line, counted from 1, begins in the text. */
+  startOf(line: number): number {
+    return this.#starts[Math.min(line, this.#starts.length) - 1] ?? 0
+  }
+
+  at(offset: number): Place {
+    const wanted = Math.min(Math.max(offset, 0), this.#length)
+    let [low, high] = [0, this.#starts.length - 1]
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      if ((this.#starts[middle] ?? 0) <= wanted) low = middle
+      else high = middle - 1
+    }
+    return { line: low + 1, column: wanted - (this.#starts[low] ?? 0) + 1 }
+  }
+}

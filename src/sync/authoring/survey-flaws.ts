@@ -1,0 +1,142 @@
+import { isMap, isScalar, isSeq } from 'yaml'
+import type { Finding } from '../model/finding.ts'
+import { describeHidden } from '../model/hidden-unicode.ts'
+import type { HiddenText } from '../model/hidden-unicode.ts'
+import { joinPath, relativeTo } from '../model/paths.ts'
+import { unrenderedIn } from '../model/unrendered.ts'
+import type { Authored } from './authored.ts'
+import { contractKeyOf } from './contract-key.ts'
+import { codeLinesIn } from './markdown-blocks.ts'
+import { Lines, START } from './place.ts'
+import type { Place } from './place.ts'
+import type { Flaw } from './rule.ts'
+import { placeOf } from './written.ts'
+import type { KeyPath, Written } from './written.ts'
+
+/** What a survey found in the skill, each finding at the place that it is about. */
+export function surveyFlaws(skill: Authored, findings: readonly Finding[]): Flaw[] {
+  const isUnrendered = ({ rule }: Finding): boolean => rule === 'unrendered-text'
+  const rest = findings.filter((finding) => !isUnrendered(finding))
+  return [
+    ...rest.flatMap((finding) => hiddenFlaws(skill, finding) ?? [flawOf(skill, finding)]),
+    ...(findings.some(isUnrendered) ? unrenderedFlaws(skill) : []),
+  ]
+}
+
+function flawOf(skill: Authored, { rule, path, message }: Finding): Flaw {
+  const document = joinPath(skill.path, skill.documentName)
+  if (path !== skill.path && path !== document) return { rule, path, place: START, message }
+  const place = skill.document === undefined ? START : placeIn(skill.document, { rule, path, message })
+  return { rule, path: document, place, message }
+}
+
+function placeIn(document: Written, finding: Finding): Place {
+  switch (finding.rule) {
+    case 'name-invalid':
+    case 'name-unlike-folder':
+    case 'name-clash':
+    case 'name-missing':
+      return placeOf(document, ['name'], 'value')
+    case 'description-missing':
+    case 'description-too-long':
+      return placeOf(document, ['description'], 'value')
+    case 'metadata-not-text':
+      return placeOf(document, notText(document), 'value')
+    case 'frontmatter-invalid':
+      return invalidPlace(document)
+    case 'contract-violated':
+    case 'contract-noted':
+      return placeOf(document, contractKeyOf(finding), 'value')
+    default:
+      return START
+  }
+}
+
+/** The first value in metadata that is no text. */
+function notText({ yaml }: Written): KeyPath {
+  const metadata: unknown = yaml?.document.get('metadata', true)
+  const wrong = isMap(metadata)
+    ? metadata.items.find(({ value }) => !(isScalar(value) && typeof value.value === 'string'))
+    : undefined
+  return wrong !== undefined && isScalar(wrong.key) ? ['metadata', String(wrong.key.value)] : ['metadata']
+}
+
+/** Where the reader stopped; else the key that is there twice, or the value that JSON has no form for. */
+function invalidPlace({ yaml, lines }: Written): Place {
+  if (yaml === undefined) return START
+  const { document, start } = yaml
+  const [problem] = [...document.errors, ...document.warnings]
+  return lines.at(start + (problem?.pos[0] ?? oddOffset(document.contents, 0) ?? 0))
+}
+
+function oddOffset(node: unknown, depth: number): number | undefined {
+  if (depth > DEEPEST) return undefined
+  if (isScalar(node)) return isOdd(node.value) ? node.range?.[0] : undefined
+  if (isSeq(node)) return firstOf(node.items, (item) => oddOffset(item, depth + 1))
+  if (!isMap(node)) return undefined
+  const met = new Set<unknown>()
+  return firstOf(node.items, ({ key, value }) => {
+    const name: unknown = isScalar(key) ? key.value : key
+    if (met.has(name)) return isScalar(key) ? key.range?.[0] : undefined
+    met.add(name)
+    return oddOffset(value, depth + 1)
+  })
+}
+
+const DEEPEST = 64
+
+function firstOf<Item>(items: readonly Item[], offsetOf: (item: Item) => number | undefined): number | undefined {
+  for (const item of items) {
+    const offset = offsetOf(item)
+    if (offset !== undefined) return offset
+  }
+  return undefined
+}
+
+function isOdd(value: unknown): boolean {
+  return typeof value === 'number' && !(Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value))
+}
+
+/** One flaw for each run of hidden characters, where the finding is about the text of a file. */
+function hiddenFlaws(skill: Authored, { rule, path }: Finding): Flaw[] | undefined {
+  if (rule !== 'hidden-unicode') return undefined
+  const inside = relativeTo(skill.path, path)
+  const hidden = skill.files.find((file) => file.path === inside)?.hidden
+  if (hidden === undefined) return undefined
+  const text = inside === skill.documentName ? skill.document?.text : skill.texts.get(inside)
+  return hiddenPlaces(hidden, text).map((place, index) => {
+    const message = `Characters stand here that nobody sees and a model reads: ${describeHidden(runAlone(hidden, index))}`
+    return { rule, path, place, message }
+  })
+}
+
+function runAlone({ runs }: HiddenText, index: number): HiddenText {
+  const run = runs[index]
+  return { count: run?.length ?? 0, runs: run === undefined ? [] : [run] }
+}
+
+/** The columns of a survey count characters; where the text is at hand they are turned into what editors count. */
+function hiddenPlaces({ runs }: HiddenText, text: string | undefined): Place[] {
+  if (text === undefined) return runs.map(({ line, column }) => ({ line, column }))
+  const lines = new Lines(text)
+  return runs.map(({ line, column }) => {
+    let at = lines.startOf(line)
+    for (let character = 1; character < column; character += 1) at += (text.codePointAt(at) ?? 0) > 0xff_ff ? 2 : 1
+    return lines.at(at)
+  })
+}
+
+function unrenderedFlaws(skill: Authored): Flaw[] {
+  const { document } = skill
+  if (document === undefined) return []
+  const { text, lines, bodyStart } = document
+  const path = joinPath(skill.path, skill.documentName)
+  const code = codeLinesIn(text, bodyStart)
+  const first = lines.at(bodyStart).line
+  // A page shows code as it is. A source says it all the same: it reads no Markdown.
+  const unshown = unrenderedIn(Buffer.from(text)).filter(({ line }) => !code.has(line - first))
+  return unshown.map(({ what, line, characters }) => {
+    const message = `The ${what} of ${characters} characters is shown on no rendered page, and a model reads it`
+    return { rule: 'unrendered-text', path, place: { line, column: 1 }, message }
+  })
+}

@@ -1,0 +1,58 @@
+import type { Tree } from '../model/tree.ts'
+import { survey } from '../survey.ts'
+import type { Rules } from '../survey.ts'
+import { AuthoredReader } from './authored-reader.ts'
+import { declarationOf } from './contract-flaws.ts'
+import type { Declaration } from './contract-flaws.ts'
+import { judge, inOrder } from './judge.ts'
+import type { Level } from './judge.ts'
+import { START } from './place.ts'
+import type { Flaw } from './rule.ts'
+
+/** A skill that was looked at, and what there is to say of it. */
+export interface Judged {
+  /** Its folder, from the top of the tree. */
+  readonly path: string
+  /** Undefined where it says none. */
+  readonly name: string | undefined
+  readonly flaws: readonly Flaw[]
+  /** Undefined for a skill that does not keep the contract. */
+  readonly declared: Declaration | undefined
+}
+
+/** What there is to say of the skills of one folder. */
+export interface Validation {
+  readonly skills: readonly Judged[]
+  /** What belongs to no skill. */
+  readonly flaws: readonly Flaw[]
+}
+
+/** How a tree is validated. */
+export interface Validating {
+  readonly rules: Rules
+  readonly level: Level
+  /** What the folder at the top is called; undefined where its name is nobody's choice. */
+  readonly folder: string | undefined
+}
+
+/** Surveys the tree as a source would be, and says of each skill what a survey says, and what only its author can mend. */
+export async function validate(tree: Tree, validating: Validating, signal: AbortSignal): Promise<Validation> {
+  const { skills, findings, taken } = await survey(tree, validating.rules, undefined, signal)
+  const reader = new AuthoredReader(tree, taken, { skills, ...validating })
+  const standard = { level: validating.level, contract: validating.rules.selection.contract }
+  const judged: Judged[] = []
+  for (const skill of skills) {
+    signal.throwIfAborted()
+    const authored = await reader.read(skill)
+    judged.push({
+      path: skill.path,
+      name: skill.name,
+      flaws: judge(authored, skill.findings, standard),
+      declared: declarationOf(authored),
+    })
+  }
+  return {
+    skills: judged,
+    flaws: inOrder(findings.map(({ rule, path, message }) => ({ rule, path, place: START, message }))),
+  }
+}

@@ -1,0 +1,107 @@
+import { isMap, isScalar, isSeq } from 'yaml'
+import type { Scalar } from 'yaml'
+import { joinPath } from '../model/paths.ts'
+import type { Authored } from './authored.ts'
+import type { AuthorRule, Flaw } from './rule.ts'
+import type { KeyPath } from './written.ts'
+
+/**
+ * Plain values and keys of the frontmatter that readers disagree about. Clients read it with parsers of YAML 1.1 (PyYAML,
+ * older Ruby and Go) and of 1.2; what is quoted is the same for all.
+ */
+export function yamlValueFlaws(skill: Authored): Flaw[] {
+  const { document } = skill
+  const yaml = document?.yaml
+  if (document === undefined || yaml === undefined || yaml.document.errors.length > 0) return []
+  const path = joinPath(skill.path, skill.documentName)
+  const flaws: Flaw[] = []
+  for (const { scalar, role, key } of scalarsIn(yaml.document.contents, [])) {
+    const fault = faultOf(scalar, role, key)
+    if (fault === undefined || !scalar.range) continue
+    flaws.push({ ...fault, path, place: document.lines.at(yaml.start + scalar.range[0]) })
+  }
+  return flaws
+}
+
+interface Met {
+  readonly scalar: Scalar
+  readonly role: 'key' | 'value'
+  readonly key: KeyPath
+}
+
+function* scalarsIn(node: unknown, key: KeyPath): Generator<Met> {
+  // The reader gives up long before; what it gave up on is judged elsewhere.
+  if (key.length > DEEPEST) return
+  if (isScalar(node)) yield { scalar: node, role: 'value', key }
+  if (isSeq(node)) for (const [index, item] of node.items.entries()) yield* scalarsIn(item, [...key, index])
+  if (!isMap(node)) return
+  for (const pair of node.items) {
+    if (isScalar(pair.key)) yield { scalar: pair.key, role: 'key', key }
+    yield* scalarsIn(pair.value, [...key, isScalar(pair.key) ? String(pair.key.value) : '?'])
+  }
+}
+
+const DEEPEST = 64
+
+type Fault = Pick<Flaw, 'message'> & { readonly rule: AuthorRule }
+
+function faultOf(scalar: Scalar, role: 'key' | 'value', key: KeyPath): Fault | undefined {
+  const { source, type } = scalar
+  if (type !== 'PLAIN' || source === undefined) return undefined
+  if (role === 'key' && source === '<<')
+    return { rule: 'yaml-merge-key', message: 'The key "<<" is one to some readers and a merge to others' }
+  const reading = ambiguous(source)
+  if (reading !== undefined)
+    return { rule: 'yaml-ambiguous', message: `${source} is ${reading}; write ${JSON.stringify(source)}` }
+  if (role === 'key') return undefined
+  const { value } = scalar
+  if (typeof value === 'number' && Number.isFinite(value) && String(value) !== source)
+    return { rule: 'yaml-number', message: `${source} is read as the number ${value}; write ${JSON.stringify(source)}` }
+  const [field] = key
+  if (typeof field !== 'string' || !PROSE.has(field) || key.length > 1 || typeof scalar.comment !== 'string')
+    return undefined
+  return {
+    rule: 'yaml-comment',
+    message: `The ${field} ends before "#${shortened(scalar.comment)}", which is read as a comment`,
+  }
+}
+
+/** Fields of prose, where nobody means a comment. */
+const PROSE: ReadonlySet<string> = new Set(['description', 'when_to_use', 'compatibility'])
+
+function shortened(text: string): string {
+  return text.length <= 40 ? text : `${text.slice(0, 40).toWellFormed()}…`
+}
+
+/** What two kinds of reader take a plain scalar for; undefined where they agree. */
+function ambiguous(source: string): string | undefined {
+  if (source.length > LONGEST) return undefined
+  return READINGS.find(({ form }) => form.test(source))?.reading
+}
+
+const LONGEST = 64
+
+/** Forms of the YAML 1.1 types whose value differs in the 1.2 core schema, as PyYAML and the 1.1 type repository have them. */
+const READINGS: readonly { readonly form: RegExp; readonly reading: string }[] = [
+  { form: /^(?:y|Y|yes|Yes|YES|on|On|ON)$/, reading: 'text to YAML 1.2 and true to YAML 1.1' },
+  { form: /^(?:n|N|no|No|NO|off|Off|OFF)$/, reading: 'text to YAML 1.2 and false to YAML 1.1' },
+  {
+    form: /^\d{4}-\d\d?-\d\d?(?:(?:[Tt]|[ \t]+)\d\d?:\d\d:\d\d(?:\.\d*)?(?:[ \t]*(?:Z|[-+]\d\d?(?::\d\d)?))?)?$/,
+    reading: 'text to YAML 1.2 and a date to YAML 1.1',
+  },
+  { form: /^[-+]?0[0-7_]+$/, reading: 'a decimal number to YAML 1.2 and an octal one to YAML 1.1' },
+  { form: /^[-+]?0\d+$/, reading: 'a number to YAML 1.2 and text to YAML 1.1' },
+  { form: /^0o[0-7]+$/, reading: 'an octal number to YAML 1.2 and text to YAML 1.1' },
+  { form: /^[-+]?0b[01_]+$/, reading: 'text to YAML 1.2 and a binary number to YAML 1.1' },
+  {
+    form: /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/,
+    reading: 'text to YAML 1.2 and a number of base 60 to YAML 1.1',
+  },
+  {
+    form: /^[-+]?(?:0x[0-9a-fA-F]*_[0-9a-fA-F_]*|[0-9]+_[0-9_]*(?:\.[0-9_]*)?)$/,
+    reading: 'text to YAML 1.2 and a number to YAML 1.1',
+  },
+  { form: /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)[eE]\d+$/, reading: 'a number to YAML 1.2 and text to YAML 1.1' },
+  { form: /^[-+]?\d+[eE][-+]\d+$/, reading: 'a number to YAML 1.2 and text to YAML 1.1' },
+  { form: /^=$/, reading: 'text to YAML 1.2 and a default value to YAML 1.1' },
+]
