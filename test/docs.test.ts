@@ -3,11 +3,19 @@ import { access, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { allRules, sheetOf } from '../src/sync/authoring/rule-sheets.ts'
+import { validate } from '../src/sync/authoring/validate.ts'
 import { FRONTMATTER_LIMITS, readFrontmatter } from '../src/sync/model/frontmatter.ts'
 import { isSkillName } from '../src/sync/model/skill-name.ts'
+import { readFolder } from '../src/sync/upstream/folder-tree.ts'
+import { FETCH_LIMITS } from '../src/sync/upstream/upstream.ts'
+import { temporaryFolder } from './support/temporary.ts'
+import { never } from './sync/store/samples.ts'
+import { rulesWith } from './sync/surveyed.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const skills = join(root, 'examples/skills')
+const names = await readdir(skills)
 
 describe('docs/troubleshooting.md', () => {
   test('has a heading for each error code and for no other', async () => {
@@ -40,9 +48,32 @@ describe('docs/troubleshooting.md', () => {
   })
 })
 
-describe('examples/skills', async () => {
-  const names = await readdir(skills)
+describe('docs/validate.md', () => {
+  test('has each rule that authors are told of, with its severity, who objects and the mend, and no other', async () => {
+    const text = (await textOf('docs/validate.md')).replaceAll(String.raw`\<`, '<')
 
+    const rows = [...text.matchAll(/^\| `[a-z][a-z-]+` \| .+ \|$/gm)].map(([row]) => row.replaceAll(/ {2,}/g, ' '))
+
+    const told = allRules().map((rule) => {
+      const { severity, by, says, mend } = sheetOf(rule)
+      return `| \`${rule}\` | ${severity} | ${by} | ${says} | ${mend} |`
+    })
+    expect(rows.toSorted()).toEqual(told.toSorted())
+  })
+
+  test.each(names)('%s, an example of ours, keeps them all', async (name) => {
+    const skill = join(skills, name)
+    const reading = { root: '', docs: undefined, limits: FETCH_LIMITS }
+    await using scratch = await temporaryFolder()
+    await using tree = await readFolder(skill, { ...reading, scratch: scratch.path }, never())
+
+    const found = await validate(tree, { rules: rulesWith(), level: 'skills-ref', folder: name }, never())
+
+    expect(found.skills.flatMap(({ flaws }) => flaws)).toEqual([])
+  })
+})
+
+describe('examples/skills', () => {
   test('holds nothing but folders of skills, six at least', () => {
     const unnamed = names.filter((name) => !isSkillName(name))
 

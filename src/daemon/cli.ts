@@ -21,6 +21,7 @@ import { status } from './commands/status.ts'
 import { sync } from './commands/sync.ts'
 import { token } from './commands/token.ts'
 import { update } from './commands/update.ts'
+import { validate } from './commands/validate.ts'
 import { verify } from './commands/verify.ts'
 import { why } from './commands/why.ts'
 import { isAbortError } from './abort-error.ts'
@@ -56,6 +57,7 @@ const COMMANDS: readonly Command[] = [
   reject,
   disable,
   enable,
+  validate,
   token,
   project,
   instructions,

@@ -1,0 +1,165 @@
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { fillFolder } from '../support/folder.ts'
+import { Home } from '../support/program.ts'
+import type { Files } from '../support/scripted-upstream.ts'
+import { skillMd, sound } from '../sync/authoring/validated.ts'
+
+/** One skill that is broken, one that is only warned of, one that is sound. */
+const SKILLS: Files = {
+  'broken one/SKILL.md': skillMd(['name: Broken', 'description: Use when it is broken, and then mend it']),
+  'warned/SKILL.md': sound('warned', [], '# Do it\n\nSee [that](../sound/SKILL.md).\n'),
+  'sound/SKILL.md': sound('sound'),
+}
+
+async function homeWith(files: Files): Promise<Home> {
+  const home = await Home.create()
+  await fillFolder(join(home.path, 'skills'), files)
+  return home
+}
+
+describe('skillsyncd validate', () => {
+  test('says each finding with its place and its mend, and a summary, and exits with 3 for an error', async () => {
+    await using home = await homeWith(SKILLS)
+
+    const { status, stdout, stderr } = await home.run('validate', 'skills')
+
+    expect(stderr).toBe('')
+    expect(stdout.split('\n')).toEqual([
+      'skills/broken one/SKILL.md:2:7  error  name-invalid  The name "Broken" fits no URI: 1 to 64 of a-z, 0-9 and single hyphens between them',
+      '    use 1 to 64 of a-z, 0-9 and single hyphens between them',
+      'skills/warned/SKILL.md:7:12  warning  link-leaves-skill  The link to "../sound/SKILL.md" leads out of the skill',
+      '    copy the file into the skill, or link to its address on the web',
+      '3 skills, 2 pass, 1 errors, 1 warnings',
+      '',
+    ])
+    expect(status).toBe(3)
+  })
+
+  test.each([
+    ['a sound skill', ['skills/sound'], 0],
+    ['a warning', ['skills/warned'], 0],
+    ['a warning, strictly', ['skills/warned', '--strict'], 3],
+    ['a SKILL.md', ['skills/sound/SKILL.md'], 0],
+    ['several paths, of which one is broken', ['skills/sound', 'skills/broken one'], 3],
+    ['a skill without the block that is asked for', ['skills/sound', '--contract'], 3],
+    ['no such path', ['skills/gone'], 2],
+    ['a folder without a skill', ['tmp'], 2],
+    ['a file of no skill', ['stray.txt'], 2],
+    ['an unknown level', ['skills', '--level', 'high'], 2],
+    ['two forms at once', ['skills', '--json', '--sarif'], 2],
+  ])('ends for %s (%j) with %d', async (_, args, expected) => {
+    await using home = await homeWith(SKILLS)
+    await writeFile(join(home.path, 'stray.txt'), '')
+
+    const { status } = await home.run('validate', ...args)
+
+    expect(status).toBe(expected)
+  })
+
+  test('looks at the folder it is run in, and at each skill once', async () => {
+    await using home = await homeWith(SKILLS)
+
+    const [here, twice] = [await home.run('validate'), await home.run('validate', 'skills/sound', '.', 'skills')]
+
+    expect(here.stdout).toContain('3 skills, 2 pass')
+    expect(twice.stdout).toBe(here.stdout)
+  })
+
+  test('leaves nothing behind, and nothing of the terminal’s steering in what it prints', async () => {
+    await using home = await homeWith({
+      'a\u001B[31m/SKILL.md': skillMd(['name: "\\e[31m"', 'description: Use it when red']),
+    })
+
+    const { stdout } = await home.run('validate', 'skills')
+
+    expect(stdout).not.toContain('\u001B')
+    expect(await readdir(join(home.path, 'tmp'))).toEqual([])
+    expect(stdout).toContain('name-invalid')
+  })
+
+  test('--json has the summary, the skills and the findings', async () => {
+    await using home = await homeWith(SKILLS)
+
+    const { stdout, status } = await home.run('validate', 'skills', '--json')
+
+    expect(status).toBe(3)
+    expect(JSON.parse(stdout)).toEqual({
+      level: 'spec',
+      contract: false,
+      summary: { skills: 3, pass: 2, errors: 1, warnings: 1 },
+      skills: [
+        { path: 'skills/broken one', name: 'Broken', errors: 1, warnings: 0, pass: false },
+        { path: 'skills/sound', name: 'sound', errors: 0, warnings: 0, pass: true },
+        { path: 'skills/warned', name: 'warned', errors: 0, warnings: 1, pass: true },
+      ],
+      findings: [
+        expect.objectContaining({
+          path: 'skills/broken one/SKILL.md',
+          line: 2,
+          column: 7,
+          severity: 'error',
+          by: 'spec',
+          rule: 'name-invalid',
+        }),
+        expect.objectContaining({
+          path: 'skills/warned/SKILL.md',
+          line: 7,
+          column: 12,
+          severity: 'warning',
+          by: 'skillsyncd',
+          rule: 'link-leaves-skill',
+        }),
+      ],
+    })
+  })
+
+  test('--sarif has what code hosts ask for', async () => {
+    await using home = await homeWith(SKILLS)
+
+    const { stdout, status } = await home.run('validate', 'skills', '--sarif')
+
+    const log = JSON.parse(stdout)
+    expect(status).toBe(3)
+    expect(log).toMatchObject({ $schema: expect.stringMatching(/sarif.*2\.1\.0.*json$/), version: '2.1.0' })
+    const [run] = log.runs
+    const { driver } = run.tool
+    expect(driver.name).toBe('skillsyncd')
+    expect(run.columnKind).toBe('utf16CodeUnits')
+    expect(new Set(driver.rules.map(({ id }: { id: string }) => id)).size).toBe(driver.rules.length)
+    for (const rule of driver.rules) {
+      expect(rule).toMatchObject({ shortDescription: { text: expect.any(String) }, help: { text: expect.any(String) } })
+      expect(['error', 'warning']).toContain(rule.defaultConfiguration.level)
+    }
+    for (const result of run.results) {
+      expect(driver.rules[result.ruleIndex].id).toBe(result.ruleId)
+      expect(['error', 'warning']).toContain(result.level)
+      expect(result.message.text).not.toBe('')
+      const [{ physicalLocation }] = result.locations
+      expect(physicalLocation.region.startLine).toBeGreaterThanOrEqual(1)
+      expect(physicalLocation.region.startColumn).toBeGreaterThanOrEqual(1)
+    }
+    expect(run.results.map(({ locations }: any) => locations[0].physicalLocation.artifactLocation.uri)).toEqual([
+      'skills/broken%20one/SKILL.md',
+      'skills/warned/SKILL.md',
+    ])
+  })
+
+  test('needs neither a configuration nor a state folder, and makes none', async () => {
+    await using home = await homeWith(SKILLS)
+
+    const { status } = await home.run('validate', 'skills/sound', '--config', '/nonexistent.yaml')
+
+    expect(status).toBe(0)
+  })
+
+  test('a file of sixteen megabytes of brackets is judged', async () => {
+    await using home = await homeWith({ 'a/SKILL.md': sound('a', [], '[a]('.repeat(2 ** 22 - 1_000)) })
+
+    const { status, stdout } = await home.run('validate', 'skills')
+
+    expect(stdout).toContain('body-tokens')
+    expect(status).toBe(0)
+  }, 120_000)
+})
