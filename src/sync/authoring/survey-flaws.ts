@@ -27,7 +27,20 @@ function flawOf(skill: Authored, { rule, path, message }: Finding): Flaw {
   const document = joinPath(skill.path, skill.documentName)
   if (path !== skill.path && path !== document) return { rule, path, place: START, message }
   const place = skill.document === undefined ? START : placeIn(skill.document, { rule, path, message })
-  return { rule, path: document, place, message }
+  const said = rule === 'frontmatter-invalid' ? plainly(skill.document, message) : message
+  return { rule, path: document, place, message: said }
+}
+
+/** The commonest faults in words that need no knowledge of the reader's insides. */
+function plainly(document: Written | undefined, message: string): string {
+  switch (document?.yaml?.document.errors[0]?.code) {
+    case 'BLOCK_AS_IMPLICIT_KEY':
+      return 'The frontmatter is not valid YAML: a value here holds ": " and is not quoted, so it is taken for a mapping'
+    case 'TAB_AS_INDENT':
+      return 'The frontmatter is not valid YAML: a tab stands where spaces must'
+    default:
+      return message
+  }
 }
 
 function placeIn(document: Written, finding: Finding): Place {

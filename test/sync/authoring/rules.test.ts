@@ -403,6 +403,12 @@ test('a key that stands twice, a tab and a number beyond all are told where they
   expect(await at(['metadata:', '  a: .inf'])).toEqual(['frontmatter-invalid a/SKILL.md:5:6'])
 })
 
+test('a colon in a value without quotes is told in words that need no knowledge of YAML', async () => {
+  const [flaw] = await flawsOf({ 'a/SKILL.md': skillMd(['name: a', 'description: Use when: it fails']) })
+
+  expect(flaw?.message).toContain('a value here holds ": " and is not quoted')
+})
+
 function filesOf(example: Files | string): Files {
   return typeof example === 'string' ? { 'a/SKILL.md': example } : example
 }
