@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import type { SharedDisk } from '../serve/mcp/tool-document.ts'
 import type { DirectorySource, Source } from '../sync/model/source.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
+import { authoredDocument } from '../sync/upstream/authored-document.ts'
 import type { Store } from '../sync/store/store.ts'
 import { storedSkill } from '../sync/take.ts'
 import type { Config } from './config.ts'
-import { readInside } from './folder-file.ts'
 import { followsLock } from './lock-rules.ts'
 
 /** What clients that share this disk are told about where skills lie; undefined where they are not to be told. */
@@ -13,10 +13,10 @@ export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefin
   if (config.serve.tools?.paths === 'omit') return undefined
   return {
     pathOf: (skill) => join(store.skills.folderOf(storedSkill(skill)), 'SKILL.md'),
-    async present(id, skill, size) {
+    async present(id, skill) {
       const source = config.sources.find((configured) => configured.source.id === id)?.source
       if (source === undefined || !isFollowedFreely(source, config, store)) return undefined
-      return readInside(source.path, join(source.root, skill.path, 'SKILL.md'), size)
+      return authoredDocument(source, skill, config.limits.skill.bytes).catch(undefinedIfUnreadable)
     },
   }
 }
@@ -29,6 +29,12 @@ function isFollowedFreely(source: Source, config: Config, store: Store): source 
   if (source.kind !== 'directory' || source.update !== 'auto') return false
   if (followsLock(config, source) || config.gate !== undefined) return false
   return isUndecided(source, store)
+}
+
+/** What is served is there all the same. */
+function undefinedIfUnreadable(error: unknown): undefined {
+  if (error instanceof SyncError) return undefined
+  throw error
 }
 
 function isUndecided({ id }: Source, { decisions }: Store): boolean {

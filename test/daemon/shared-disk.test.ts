@@ -16,7 +16,7 @@ const { skill } = numbered(1)
 test('of a folder the path in it is told, with what lies there now', async () => {
   await using desk = await Desk.open()
 
-  const present = await desk.disk()?.present(LOCAL, skill, 4)
+  const present = await desk.disk()?.present(LOCAL, skill)
 
   expect(present).toEqual({ path: join(desk.skills, skill.path, 'SKILL.md'), bytes: Buffer.from('live') })
 })
@@ -24,7 +24,7 @@ test('of a folder the path in it is told, with what lies there now', async () =>
 test('of a repository there is no such path, and the stored version is told', async () => {
   await using desk = await Desk.open()
 
-  expect(await desk.disk()?.present(sourceId('team'), skill, 4)).toBeUndefined()
+  expect(await desk.disk()?.present(sourceId('team'), skill)).toBeUndefined()
   expect(desk.disk()?.pathOf(skill)).toBe(
     join(desk.store.folder.path, 'skills', skill.digest ?? '', 'skill-1', 'SKILL.md'),
   )
@@ -33,7 +33,7 @@ test('of a repository there is no such path, and the stored version is told', as
 test('a path into a folder is told nobody where a lock, a gate or a person has a say', async () => {
   await using desk = await Desk.open()
   const isPresent = async (disk: SharedDisk | undefined): Promise<boolean> =>
-    (await disk?.present(LOCAL, skill, 4)) !== undefined
+    (await disk?.present(LOCAL, skill)) !== undefined
 
   expect(await isPresent(desk.disk())).toBe(true)
   expect(await isPresent(desk.disk(['update: review']))).toBe(false)
@@ -52,7 +52,7 @@ test('where decisions cannot be read, nobody knows, and nobody is told', async (
   await writeFile(desk.store.decisions.file, '{')
   await desk.store.decisions.read().catch(() => {})
 
-  expect(await desk.disk()?.present(LOCAL, skill, 4)).toBeUndefined()
+  expect(await desk.disk()?.present(LOCAL, skill)).toBeUndefined()
 })
 
 test('where the operator wants no path told, there is no shared disk', async () => {

@@ -44,7 +44,7 @@ test('a folder that has moved on is looked at once more, and what it has then is
 })
 
 test('P1: what a folder has and nobody has looked into is not given: what is stored is', async () => {
-  for (const bytes of [NEW.bytes.get('SKILL.md'), undefined]) {
+  for (const bytes of [NEW.bytes.get('SKILL.md') ?? Buffer.from(''), Buffer.from('')]) {
     const scene = new Scene(OLD)
     scene.present = { path: '/srv/skills/alpha/SKILL.md', bytes }
 
@@ -97,7 +97,7 @@ function withBody(body: string): Sample {
 }
 
 function present({ bytes }: Sample): Present {
-  return { path: '/srv/skills/alpha/SKILL.md', bytes: bytes.get('SKILL.md') }
+  return { path: '/srv/skills/alpha/SKILL.md', bytes: bytes.get('SKILL.md') ?? Buffer.from('') }
 }
 
 /** The tools of one source with one skill, over a host that is played. */

@@ -1,6 +1,10 @@
 import { basename } from 'node:path'
+import type { ContractFault } from '../../sync/model/contract-fault.ts'
+import { CONTRACT_KEY } from '../../sync/model/contract.ts'
+import { FRONTMATTER_LIMITS, readFrontmatter } from '../../sync/model/frontmatter.ts'
 import { project } from '../../sync/model/projection.ts'
 import type { Profile, ProjectionFault } from '../../sync/model/projection.ts'
+import { readContract } from '../../sync/model/read-contract.ts'
 import { reconstruct } from '../../sync/model/reconstruction.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isDiskError } from '../../sync/store/disk-error.ts'
@@ -35,7 +39,7 @@ export interface Document {
 
 /** The SKILL.md of one skill; nothing else of its folder is looked at. */
 export async function documentOf(folder: string, making: Making): Promise<Made<Document>> {
-  return unlessFaulty(async () => made((await fileOf(folder, DOCUMENT)).bytes, folder, making))
+  return unlessFaulty(async () => made({ bytes: (await fileOf(folder, DOCUMENT)).bytes, folder }, making))
 }
 
 export interface Copy extends Omit<Document, 'bytes'> {
@@ -56,7 +60,7 @@ export async function copyTo(
     const files = await filesOf(folder)
     const document = files.find(({ path }) => path === DOCUMENT)
     if (document === undefined) throw new FolderFault(DOCUMENT, 'is not there any more')
-    const result = made(document.bytes, folder, making)
+    const result = made({ bytes: document.bytes, folder, files: files.map(({ path }) => path) }, making)
     if (result.kind === 'failed') return result
     const { name, bytes, dropped } = result
     const other = taken.get(name)
@@ -73,15 +77,33 @@ export async function copyTo(
   })
 }
 
-function made(bytes: Uint8Array, folder: string, making: Making): Made<Document> {
+/** A SKILL.md, where it lies, and what lies there with it where that was looked at. */
+interface Authored {
+  readonly bytes: Uint8Array
+  readonly folder: string
+  readonly files?: readonly string[]
+}
+
+function made(authored: Authored, making: Making): Made<Document> {
+  const { bytes, folder } = authored
   if (making.kind === 'reverse') {
     const result = reconstruct(bytes)
     return result.ok ? { kind: 'made', name: result.name, bytes: result.bytes, dropped: [] } : inDocument(result.faults)
   }
+  const violations = violationsOf(authored)
+  if (violations.length > 0) return inDocument(violations.map(({ path, message }) => ({ field: path, message })))
   const result = project(bytes, making.profile, basename(folder))
   if (!result.ok) return inDocument(result.faults)
   const { name, bytes: written, dropped } = result
   return { kind: 'made', name, bytes: written, dropped }
+}
+
+/** A block that is there has to keep the contract: what is broken would be handed on as it is. */
+function violationsOf({ bytes, folder, files }: Authored): readonly ContractFault[] {
+  const read = readFrontmatter(bytes, FRONTMATTER_LIMITS)
+  if (!read.ok || read.frontmatter[CONTRACT_KEY] === undefined) return []
+  const contract = readContract(read.frontmatter, basename(folder), files)
+  return contract.ok ? [] : contract.violations
 }
 
 function inDocument(faults: readonly ProjectionFault[]): Failed {

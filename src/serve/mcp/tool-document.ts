@@ -21,14 +21,14 @@ export interface SharedDisk {
   pathOf(skill: Skill): string
   /**
    * What the folder that is the source has at the moment: the SKILL.md as it lies there. Undefined where the source is no
-   * folder, is not followed freely, or has no such file to read; without bytes where the file has another size.
+   * folder, is not followed freely, or has no such file to read.
    */
-  present(source: SourceId, skill: Skill, size: number): Promise<Present | undefined>
+  present(source: SourceId, skill: Skill): Promise<Present | undefined>
 }
 
 export interface Present {
   readonly path: string
-  readonly bytes: Uint8Array | undefined
+  readonly bytes: Uint8Array
 }
 
 /** The SKILL.md of a skill, checked against its digest. */
@@ -48,8 +48,8 @@ export async function readDocument(
 ): Promise<Document | undefined> {
   const file = skill.files.find(({ path }) => path === 'SKILL.md')
   if (file === undefined) return undefined
-  const present = await disk?.present(source, skill, file.size)
-  if (present?.bytes !== undefined && isAsListed(present.bytes, file)) {
+  const present = await disk?.present(source, skill)
+  if (present !== undefined && isAsListed(present.bytes, file)) {
     return { bytes: present.bytes, path: present.path, isBehind: false }
   }
   const bytes = await read(skill, file)

@@ -105,6 +105,11 @@ const SERVED: Sheets<Exclude<FindingRule, keyof typeof FRONTMATTER | ContractRul
     'A symbolic link that is not served',
     'put the file in its place, or let the link lead to a file of the same skill',
   ),
+  'docs-missing': warning(
+    'skillsyncd',
+    'The docs folder of the source is not there',
+    'add the folder, or correct `docs`',
+  ),
   submodule: warning('skillsyncd', 'A submodule, whose content is not served', 'copy the files into the skill'),
   'lfs-pointer': error(
     'skillsyncd',

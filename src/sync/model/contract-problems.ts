@@ -28,12 +28,6 @@ export function contractProblems(catalog: Catalog): ContractProblem[] {
   return problemsAmong(declaredIn(catalog))
 }
 
-/** Ids that more than one skill of the catalog has. */
-export function clashingIds(catalog: Catalog): ReadonlySet<string> {
-  const clashing = [...byId(declaredIn(catalog))].filter(([, owners]) => owners.length > 1)
-  return new Set(clashing.map(([id]) => id))
-}
-
 /** Clashes, then what is missing, then cycles; each kind in the order of its ids. */
 export function problemsAmong(declared: readonly Declared[]): ContractProblem[] {
   const owners = byId(declared)

@@ -1,3 +1,4 @@
+import { isContractId } from './contract.ts'
 import { decodedSegment, holdsForbidden } from './skill-uri.ts'
 
 /**
@@ -73,7 +74,6 @@ function readDocsUri(segments: readonly string[]): ContractUri {
   return MARKDOWN.test(path) ? read({ kind: 'doc', path }) : malformed(`"${path}" does not end in ".md"`)
 }
 
-const ID = /^[a-z][a-z0-9-]*$/
 const ID_RULE = 'it begins with a letter, and holds a-z, 0-9 and hyphens'
 
 /** The contract says `.md`, and allows the paths of references to say it in any case. */
@@ -84,7 +84,7 @@ const CONTROL = /\p{Cc}/u
 
 function decodedId(segment: string): string | undefined {
   const plain = decodedSegment(segment)
-  return plain !== undefined && ID.test(plain) ? plain : undefined
+  return plain !== undefined && isContractId(plain) ? plain : undefined
 }
 
 /** The URI that is published. */

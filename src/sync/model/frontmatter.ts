@@ -77,7 +77,7 @@ export type Block =
 
 /** What follows the line that closes the frontmatter, to the byte; undefined where there is no such line. */
 export function bodyOf(bytes: Uint8Array): Uint8Array | undefined {
-  const block = findBlock(bytes, bytes.length)
+  const block = frontmatterBlock(bytes, bytes.length)
   return block.ok ? bytes.subarray(block.bodyStart) : undefined
 }
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isMap, isScalar, parseDocument } from 'yaml'
+import { CONTRACT_KEY } from './contract.ts'
 import { FRONTMATTER_LIMITS, YAML_RULES, readFrontmatter, utf8 } from './frontmatter.ts'
 import type { JsonObject, JsonValue } from './frontmatter.ts'
 import { frontmatterText } from './frontmatter-text.ts'
@@ -36,7 +37,7 @@ export function project(bytes: Uint8Array, profile: Profile, folder?: string): P
   const reading = readFrontmatter(bytes, FRONTMATTER_LIMITS)
   if (!reading.ok) return refused([{ field: 'frontmatter', message: reading.message }])
   const { frontmatter, bodyStart } = reading
-  const block = frontmatter[BLOCK]
+  const block = frontmatter[CONTRACT_KEY]
   const faults = [
     ...standardFaults(frontmatter),
     ...metadataFaults(frontmatter['metadata'], block !== undefined),
@@ -49,15 +50,12 @@ export function project(bytes: Uint8Array, profile: Profile, folder?: string): P
   ])
   const written = documentOf(fields, bytes.subarray(bodyStart))
   if (!written.ok) return written
-  const dropped = Object.keys(frontmatter).filter((name) => name !== BLOCK && !fields.has(name))
+  const dropped = Object.keys(frontmatter).filter((name) => name !== CONTRACT_KEY && !fields.has(name))
   return { ok: true, name: textAt(frontmatter, 'name'), bytes: written.bytes, dropped }
 }
 
-/** Where a skill says of itself what the catalog is made from. */
-export const BLOCK = 'x-personal-mcp'
-
 /** What the keys begin with that hold the members of the block in a projection. */
-export const PROJECTED = `${BLOCK}.`
+export const PROJECTED = `${CONTRACT_KEY}.`
 
 /** The members of the block that are texts; all others are written as JSON. */
 export const TEXTS: ReadonlySet<string> = new Set(['id', 'version'])
@@ -117,7 +115,7 @@ function metadataFaults(metadata: JsonValue | undefined, hasBlock: boolean): Pro
     if (key.startsWith(RESERVED)) return [{ field, message: `is reserved: nobody but the protocol names ${RESERVED}` }]
     if (key.startsWith(PROJECTED)) {
       const mend = hasBlock ? 'give it another name' : 'this is a projection already; --reverse undoes it'
-      return [{ field, message: `is where the projection puts what stands in ${BLOCK}; ${mend}` }]
+      return [{ field, message: `is where the projection puts what stands in ${CONTRACT_KEY}; ${mend}` }]
     }
     // What YAML made of `1.10` is no longer what the author wrote, so it cannot be turned into the text that was meant.
     return typeof value === 'string' ? [] : [{ field, message: 'has to be a text; put it in quotes' }]
@@ -131,7 +129,7 @@ function blockFaults(
   folder: string | undefined,
 ): ProjectionFault[] {
   if (block === undefined) return []
-  if (!isMapping(block)) return [{ field: BLOCK, message: 'has to be a mapping' }]
+  if (!isMapping(block)) return [{ field: CONTRACT_KEY, message: 'has to be a mapping' }]
   const faults: ProjectionFault[] = []
   const expect = (member: string, holds: boolean, message: string): void => {
     if (!holds) faults.push({ field: `${PROJECTED}${member}`, message })
@@ -172,7 +170,7 @@ function toolText(tools: JsonValue): string {
 }
 
 function metadataOf(frontmatter: JsonObject, order: readonly string[]): ReadonlyMap<string, string> {
-  const { metadata, [BLOCK]: block } = frontmatter
+  const { metadata, [CONTRACT_KEY]: block } = frontmatter
   const projected = new Map<string, string>()
   if (isMapping(metadata)) for (const key of order) projected.set(key, textAt(metadata, key))
   if (isMapping(block)) {

@@ -1,7 +1,8 @@
+import { CONTRACT_KEY } from './contract.ts'
 import { FRONTMATTER_LIMITS, readFrontmatter } from './frontmatter.ts'
 import type { JsonObject, JsonValue } from './frontmatter.ts'
 import type { Written } from './frontmatter-text.ts'
-import { BLOCK, PROJECTED, TEXTS, documentOf, isMapping, orderOfMetadata, refused } from './projection.ts'
+import { PROJECTED, TEXTS, documentOf, isMapping, orderOfMetadata, refused } from './projection.ts'
 import type { ProjectionFault } from './projection.ts'
 import { isSkillName } from './skill-name.ts'
 
@@ -18,8 +19,8 @@ export function reconstruct(bytes: Uint8Array): Reconstruction {
   const { name, metadata } = frontmatter
   if (typeof name !== 'string' || !isSkillName(name))
     return refused([{ field: 'name', message: 'has to be 1 to 64 of a-z, 0-9 and single inner hyphens' }])
-  if (frontmatter[BLOCK] !== undefined)
-    return refused([{ field: BLOCK, message: 'is there already: this is no projection' }])
+  if (frontmatter[CONTRACT_KEY] !== undefined)
+    return refused([{ field: CONTRACT_KEY, message: 'is there already: this is no projection' }])
   const parts = isMapping(metadata) ? partsOf(metadata, orderOfMetadata(bytes, bodyStart)) : undefined
   if (parts !== undefined && parts.faults.length > 0) return refused(parts.faults)
   const written = documentOf(fieldsOf(frontmatter, parts), bytes.subarray(bodyStart))
@@ -81,6 +82,6 @@ function fieldsOf(frontmatter: JsonObject, parts: Parts | undefined): Map<string
     return fields
   }
   if (parts.metadata.size > 0) fields.set('metadata', parts.metadata)
-  if (parts.block.size > 0) fields.set(BLOCK, parts.block)
+  if (parts.block.size > 0) fields.set(CONTRACT_KEY, parts.block)
   return fields
 }

@@ -1,11 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  clashingIds,
-  contractProblems,
-  problemsAmong,
-  type Declared,
-} from '../../../src/sync/model/contract-problems.ts'
+import { contractProblems, problemsAmong, type Declared } from '../../../src/sync/model/contract-problems.ts'
 import { cyclesIn } from '../../../src/sync/model/dependencies.ts'
 import { contractFrontmatter, documentOf } from '../../support/contract-fixture.ts'
 import { catalogOf } from '../catalogs.ts'
@@ -104,7 +99,6 @@ describe('the problems between skills', () => {
       },
       { kind: 'dependency-missing', skills: [{ source: 'team', path: 'a' }] },
     ])
-    expect([...clashingIds(catalog)]).toEqual(['b'])
   })
 })
 
