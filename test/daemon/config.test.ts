@@ -81,10 +81,10 @@ test('a source needs an id and an address; all else has the defaults of the desi
 test('the example to copy is a configuration, and so it is with all that is commented out', async () => {
   const text = await readFile(EXAMPLE, 'utf8')
   const opened = text
-    .replaceAll(/^# (?=(?:state|lock|retention|programs|limits|gate|defaults):)/gm, '')
+    .replaceAll(/^# (?=(?:state|lock|retention|programs|limits|gate|defaults|audit):)/gm, '')
     .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
-      /^( +)# (?=(?:unlisted|update|names|nested|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
+      /^( +)# (?=(?:docs|unlisted|update|names|nested|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
       '$1',
     )
     .replaceAll(
@@ -99,6 +99,8 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.sources[0]?.source.unlisted).toEqual(['internal/**'])
   expect(config.sources[0]?.signed?.require).toBe('commit')
   expect(config.limits).toEqual(parse(text).limits)
+  expect(config.audit).toEqual(parse(text).audit)
+  expect(config.sources[0]?.source.docs).toBe('docs')
   expect(config.retention).toEqual(parse(text).retention)
   expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
   expect(config.programs).toEqual(parse(text).programs)
