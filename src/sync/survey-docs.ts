@@ -48,7 +48,7 @@ export async function surveyDocs(reading: DocsReading, signal: AbortSignal): Pro
   const id = docsTree(reading.tree, reading.folder)
   if (typeof id !== 'string') return { docsFolder: { findings: [id] } }
   const { docs, docsFolder } = reading.earlier ?? {}
-  if (docsFolder?.tree === id) return { docsFolder, ...(docs !== undefined && { docs }) }
+  if (docsFolder?.tree === id) return { ...(docs !== undefined && { docs }), docsFolder }
   const survey = new DocsSurvey(reading)
   const files = await survey.filesOf(findDocs(reading.tree, reading.folder, id), signal)
   return { ...docsOf(files), docsFolder: { tree: id, findings: bounded(survey.findings, reading.folder) } }

@@ -104,15 +104,10 @@ export const rules: fc.Arbitrary<Rules> = fc
     unlisted: fc.constantFrom([], [], ['**/b'], ['c/**']),
     names: fc.constantFrom('remap', 'remap', 'exact'),
     nested: fc.constantFrom('as-skills', 'as-skills', 'as-files'),
+    docs: fc.constantFrom(undefined, '', 'r', 'r/b'),
     limits: fc.constantFrom({}, {}, { skill: { files: 3, bytes: 1000 } }),
   })
-  // Other docs come with other rules: one source has one docs folder as long as its rules stand.
-  .map((edit) => rulesWith({ ...edit, docs: docsUnder(edit) }))
-
-function docsUnder({ root, names, nested }: Pick<Selection, 'root' | 'names' | 'nested'>): string | undefined {
-  if (nested === 'as-files') return undefined
-  return names === 'exact' ? 'r/b' : root === '' ? 'r' : ''
-}
+  .map((edit) => rulesWith(edit))
 
 /** A skill by its true path. */
 export function skillAt({ skills }: Pick<Snapshot, 'skills'>, path: string): Skill {
