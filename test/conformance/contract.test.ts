@@ -120,13 +120,17 @@ const REFUSED: readonly Variant[] = [
   },
 ]
 
-test('C163: every skill of CFX is served, and there is nothing to note', async () => {
+test('C163: every skill of CFX is served, and there is nothing to note but what its docs folder holds', async () => {
   await using fixture = await buildContractFixture()
   await using served = await serve(fixture.repository, { source: CONTRACT_SOURCE })
   await using peer = await modernHttp(served.url)
 
   expect(await namesSeenBy(peer)).toEqual(fixture.ids)
-  expect(served.daemon.status().sources.map(({ findings }) => findings)).toEqual([[]])
+  const findings = served.daemon.status().sources.flatMap((source) => source.findings)
+  expect(findings.map(({ rule, path, standing }) => ({ rule, path, standing }))).toEqual([
+    { rule: 'link-refused', path: 'docs/escape.md', standing: 'source' },
+    { rule: 'file-name-case', path: 'docs/skills/code-review/references/nested/DEEP.MD', standing: 'source' },
+  ])
 })
 
 describe('a lenient source', () => {

@@ -65,7 +65,7 @@ test(
         }
         for (const uri of moved) expect(updated.has(uri)).toBe(true)
         expect(updated.size > 0).toBe(moved.length > 0)
-        expect(isEmpty(changes)).toBe(updated.size === 0 && !changes.list)
+        expect(isEmpty(changes)).toBe(updated.size === 0 && !changes.list && !changes.contract)
       }
     })
   },
