@@ -4,26 +4,6 @@ import { VERSION } from '../serve/version.ts'
 import { SyncError, mendOf } from '../sync/model/sync-error.ts'
 import { UsageError } from './commands/command.ts'
 import type { Command, Context, ExitStatus, Streams } from './commands/command.ts'
-import { diff } from './commands/diff.ts'
-import { approve, pause, pin, reject, release, resume, unpin } from './commands/decisions.ts'
-import { disable, enable } from './commands/disabling.ts'
-import { instructions } from './commands/instructions.ts'
-import { list } from './commands/list.ts'
-import { lock } from './commands/lock.ts'
-import { log } from './commands/log.ts'
-import { mcp } from './commands/mcp.ts'
-import { outdated } from './commands/outdated.ts'
-import { project } from './commands/project.ts'
-import { rollback } from './commands/rollback.ts'
-import { show } from './commands/show.ts'
-import { start } from './commands/start.ts'
-import { status } from './commands/status.ts'
-import { sync } from './commands/sync.ts'
-import { token } from './commands/token.ts'
-import { update } from './commands/update.ts'
-import { validate } from './commands/validate.ts'
-import { verify } from './commands/verify.ts'
-import { why } from './commands/why.ts'
 import { isAbortError } from './abort-error.ts'
 import { ConfigError } from './config/problem.ts'
 import { processEnvironment } from './config.ts'
@@ -32,36 +12,36 @@ import { isLogLevel } from './log.ts'
 import { printable } from './log-line.ts'
 import { Redactor } from './redactor.ts'
 
-/** Every command, in the order of the help. */
-const COMMANDS: readonly Command[] = [
-  start,
-  mcp,
-  sync,
-  status,
-  list,
-  show,
-  why,
-  lock,
-  update,
-  outdated,
-  diff,
-  verify,
-  log,
-  rollback,
-  release,
-  pin,
-  unpin,
-  pause,
-  resume,
-  approve,
-  reject,
-  disable,
-  enable,
-  validate,
-  token,
-  project,
-  instructions,
-]
+/** Every command, in the order of the help. Each is loaded when it is asked for: what it needs is most of a short run. */
+const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
+  ['start', async () => (await import('./commands/start.ts')).start],
+  ['mcp', async () => (await import('./commands/mcp.ts')).mcp],
+  ['sync', async () => (await import('./commands/sync.ts')).sync],
+  ['status', async () => (await import('./commands/status.ts')).status],
+  ['list', async () => (await import('./commands/list.ts')).list],
+  ['show', async () => (await import('./commands/show.ts')).show],
+  ['why', async () => (await import('./commands/why.ts')).why],
+  ['lock', async () => (await import('./commands/lock.ts')).lock],
+  ['update', async () => (await import('./commands/update.ts')).update],
+  ['outdated', async () => (await import('./commands/outdated.ts')).outdated],
+  ['diff', async () => (await import('./commands/diff.ts')).diff],
+  ['verify', async () => (await import('./commands/verify.ts')).verify],
+  ['log', async () => (await import('./commands/log.ts')).log],
+  ['rollback', async () => (await import('./commands/rollback.ts')).rollback],
+  ['release', async () => (await import('./commands/decisions.ts')).release],
+  ['pin', async () => (await import('./commands/decisions.ts')).pin],
+  ['unpin', async () => (await import('./commands/decisions.ts')).unpin],
+  ['pause', async () => (await import('./commands/decisions.ts')).pause],
+  ['resume', async () => (await import('./commands/decisions.ts')).resume],
+  ['approve', async () => (await import('./commands/decisions.ts')).approve],
+  ['reject', async () => (await import('./commands/decisions.ts')).reject],
+  ['disable', async () => (await import('./commands/disabling.ts')).disable],
+  ['enable', async () => (await import('./commands/disabling.ts')).enable],
+  ['validate', async () => (await import('./commands/validate.ts')).validate],
+  ['token', async () => (await import('./commands/token.ts')).token],
+  ['project', async () => (await import('./commands/project.ts')).project],
+  ['instructions', async () => (await import('./commands/instructions.ts')).instructions],
+])
 
 /** Runs one command line. Results go to stdout, everything else to stderr. */
 export async function run(args: readonly string[], process: Streams & Signals): Promise<ExitStatus> {
@@ -73,11 +53,12 @@ export async function run(args: readonly string[], process: Streams & Signals): 
   })
   try {
     const [name, ...rest] = args
-    if (name === undefined || name === 'help' || name === '--help' || name === '-h') return print(process, helpText())
+    if (name === undefined || name === 'help' || name === '--help' || name === '-h')
+      return print(process, await helpText())
     if (name === '--version' || name === '-V') return print(process, `${VERSION}\n`)
-    const command = COMMANDS.find((candidate) => candidate.name === name)
-    if (command === undefined) throw new UsageError(`There is no command "${name}"; skillsyncd --help lists them`)
-    return await runCommand(command, rest, process, redactor)
+    const load = COMMANDS.get(name)
+    if (load === undefined) throw new UsageError(`There is no command "${name}"; skillsyncd --help lists them`)
+    return await runCommand(await load(), rest, process, redactor)
   } catch (error) {
     const failure = failureOf(error)
     if (failure === undefined) throw error
@@ -176,8 +157,9 @@ function print(process: Streams, text: string): ExitStatus {
   return 0
 }
 
-function helpText(): string {
-  const rows = COMMANDS.map(
+async function helpText(): Promise<string> {
+  const commands = await Promise.all([...COMMANDS.values()].map((load) => load()))
+  const rows = commands.map(
     ({ name, operands, summary }) => `  ${`${name} ${operands?.text ?? ''}`.padEnd(24)} ${summary}`,
   )
   return `skillsyncd ${VERSION}: agent skills from git to every agent, pinned

@@ -22,7 +22,7 @@ import type { Command } from './command.ts'
 
 export const validate: Command = {
   name: 'validate',
-  summary: 'For authors and their CI: what is wrong with skills, with line, column and mend; exits with 3 for an error',
+  summary: 'What is wrong with skills, with line, column and mend; exits with 3 for an error',
   operands: { text: '[PATH…]', most: Number.POSITIVE_INFINITY },
   details: `
   PATH is a skill's folder, a file of a skill, or a folder of skills; without one, the folder you are in.
