@@ -63,6 +63,13 @@ export function idsOf({ sources }: Config): SourceId[] {
   return sources.map(({ source }) => source.id)
 }
 
+/** The source of this id. Whoever asks has checked that there is one. */
+export function configuredIn({ sources }: Config, id: SourceId): ConfiguredSource {
+  const found = sources.find(({ source }) => source.id === id)
+  if (found === undefined) throw new TypeError(`No source is called "${id}"`)
+  return found
+}
+
 export interface ConfiguredSource {
   readonly source: Source
   readonly access: Access

@@ -1,42 +1,33 @@
 import { hostname } from 'node:os'
-import type { Stored } from '../serve/content.ts'
 import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import type { Webhooks } from '../serve/http/webhook.ts'
 import { Registry } from '../serve/registry.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
-import type { Decision } from '../sync/model/decisions.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
 import type { ObjectId, Revision } from '../sync/model/revision.ts'
-import type { SkillFile } from '../sync/model/skill.ts'
-import type { Snapshot } from '../sync/model/snapshot.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
-import { Damaged, SyncError } from '../sync/model/sync-error.ts'
+import { SyncError } from '../sync/model/sync-error.ts'
 import { Publisher } from '../sync/publisher.ts'
-import type { Store } from '../sync/store/store.ts'
-import { storedOf, type Current, type Pulling } from '../sync/take.ts'
-import { ignoreAbort } from './abort-error.ts'
-import { admissionOf, refusalOf } from './admission.ts'
+import type { Current } from '../sync/take.ts'
+import { admissionOf } from './admission.ts'
 import { Candidates, type Comparison } from './candidates.ts'
-import type { Clock } from './clock.ts'
 import { Freshness } from './freshness.ts'
-import type { Environment } from './config/environment.ts'
-import { idsOf } from './config.ts'
+import { configuredIn, idsOf } from './config.ts'
 import type { Config, ConfiguredSource } from './config.ts'
-import { ControlError } from './control-client.ts'
-import { decisionAfter, decisionAfterRollback, isWaiting, type Verb } from './decide.ts'
+import { decisionAfter, isWaiting, type Verb } from './decide.ts'
 import { Keyring } from './keyring.ts'
+import { Contents } from './contents.ts'
 import { expectLock } from './lock-rules.ts'
 import { FolderWatch } from './folder-watch.ts'
-import type { Log } from './log.ts'
 import { Nudges } from './nudges.ts'
 import { hostOf } from './hosts.ts'
 import { oauthOf } from './oauth.ts'
+import type { Parts } from './parts.ts'
 import { Puller, repositoryOf } from './puller.ts'
 import { Report } from './report.ts'
-import type { Redactor } from './redactor.ts'
-import { fullCommit, heldAtCommit, heldInGeneration } from './rollback.ts'
 import type { RollbackTarget, RolledBack } from './rollback.ts'
+import { Rollbacks } from './rollbacks.ts'
 import { Poller } from './schedule.ts'
 import { servingOf } from './serving.ts'
 import { SessionJournal } from './session-journal.ts'
@@ -44,18 +35,6 @@ import { statusOf } from './status.ts'
 import { Tokens } from './tokens.ts'
 import type { HttpStatus, Status } from './status.ts'
 import { webhooksOf } from './webhooks.ts'
-
-/** What the daemon is given to work with. */
-export interface Parts {
-  readonly store: Store
-  readonly clock: Clock
-  readonly log: Log
-  readonly environment: Environment
-  /** Is told of every secret that is read. */
-  readonly redactor: Redactor
-  /** How sources are reached; tests hand in their own. */
-  readonly open?: Pulling['open']
-}
 
 /**
  * The one writer of a state folder, at work: it pulls each source on its schedule and swaps the catalog. It serves what the
@@ -72,6 +51,8 @@ export class Daemon implements AsyncDisposable {
   readonly #report: Report
   readonly #puller: Puller
   readonly #candidates: Candidates
+  readonly #rollbacks: Rollbacks
+  readonly #contents: Contents
   readonly #startedAt: Date
   readonly #nudges: Nudges
   readonly #freshness: Freshness
@@ -90,6 +71,11 @@ export class Daemon implements AsyncDisposable {
     const keyring = new Keyring({ environment, redactor, clock, fetchMs: config.limits.fetch.totalMs })
     this.#puller = new Puller({ ...parts, config, registry: this.registry, publisher, report, keyring })
     this.#candidates = new Candidates(config, parts, this.#puller.hosts)
+    this.#rollbacks = new Rollbacks(config, parts, this.#puller, this.#candidates)
+    this.#contents = new Contents(parts, this.registry, {
+      isDamagedNow: (id) => this.#puller.isDamagedNow(id),
+      pull: (id) => this.#puller.request(this.#configured(id), 'schedule'),
+    })
     this.#nudges = new Nudges({
       clock: parts.clock,
       closedMs: (id) => this.#puller.hosts.closedMs(hostOf(this.#configured(id).source)),
@@ -125,7 +111,7 @@ export class Daemon implements AsyncDisposable {
 
   get serving(): Serving {
     const look = (): Promise<void> => this.look()
-    return servingOf(this.#config, this.registry, (kept, file) => this.#read(kept, file), { look })
+    return servingOf(this.#config, this.registry, (kept, file) => this.#contents.read(kept, file), { look })
   }
 
   /** What hosts may tell of their sources. */
@@ -228,26 +214,7 @@ export class Daemon implements AsyncDisposable {
    * after it is taken.
    */
   async rollback(target: RollbackTarget, hold: boolean, signal: AbortSignal): Promise<readonly RolledBack[]> {
-    const back = await this.#backAt(target, signal)
-    if (back.size === 0)
-      throw new ControlError('nothing-to-decide', 'There is nothing to go back to: that is what is served')
-    for (const { snapshot } of back.values()) {
-      const refusal = await refusalOf(this.#config, snapshot)
-      if (refusal !== undefined) throw refusal
-    }
-    signal.throwIfAborted()
-    const done: RolledBack[] = []
-    for (const [id, { snapshot }] of back) {
-      // A pull that is under way would publish what is being left.
-      await this.#puller.stop(id)
-      const from = this.#puller.currentOf(id)?.snapshot.revision
-      const to = snapshot.revision
-      const after = (before: Decision): Decision => decisionAfterRollback(before, from, to, hold)
-      done.push({ source: id, from, to, decision: await this.#parts.store.decisions.change(id, after) })
-    }
-    const source = target.kind === 'commit' ? { source: target.source } : {}
-    await this.#puller.publish(back, { action: 'rollback', trigger: 'command', ...source }, NEVER)
-    return done
+    return this.#rollbacks.to(target, hold, signal)
   }
 
   status(): Status {
@@ -278,36 +245,7 @@ export class Daemon implements AsyncDisposable {
   }
 
   #configured(id: SourceId): ConfiguredSource {
-    const found = this.#config.sources.find(({ source }) => source.id === id)
-    if (found === undefined) throw new TypeError(`No source is called "${id}"`)
-    return found
-  }
-
-  async #backAt(target: RollbackTarget, signal: AbortSignal): Promise<ReadonlyMap<SourceId, Current>> {
-    const { store } = this.#parts
-    const currentOf = (id: SourceId): Current | undefined => this.#puller.currentOf(id)
-    if (target.kind === 'generation') {
-      const sources = this.#config.sources.map(({ source }) => source)
-      return heldInGeneration(store, target.number, currentOf, sources)
-    }
-    const { source, commit } = target
-    if (currentOf(source)?.snapshot.revision.commit === commit) return new Map()
-    const held = (await heldAtCommit(store, source, commit)) ?? (await this.#vetted(source, commit, signal))
-    return held.held.snapshot === currentOf(source)?.held.snapshot ? new Map() : new Map([[source, held]])
-  }
-
-  /** What was never served is shown to the gate first, whoever asks for it. */
-  async #vetted(source: SourceId, commit: string, signal: AbortSignal): Promise<Current> {
-    const candidate = await this.candidate(source, fullCommit(source, commit), signal)
-    const veto = await this.#candidates.vetoOf(
-      this.#configured(source),
-      candidate,
-      this.#puller.currentOf(source),
-      signal,
-    )
-    // What the gate would have a person decide, a person is deciding.
-    if (veto !== undefined && veto.code !== 'awaiting-approval') throw veto
-    return candidate
+    return configuredIn(this.#config, id)
   }
 
   /** That a webhook works again is told here and not at each request: this comes no oftener than pulls do. */
@@ -317,34 +255,6 @@ export class Daemon implements AsyncDisposable {
     const configured = this.#configured(id)
     await this.#puller.request(configured, configured.source.kind === 'directory' ? 'change' : 'webhook')
   }
-
-  async #read(kept: Stored, file: SkillFile): Promise<Uint8Array | undefined> {
-    try {
-      return await this.#parts.store.skills.read(storedOf(kept), file)
-    } catch (error) {
-      if (!(error instanceof SyncError)) throw error
-      // A disk that says no for the moment says nothing about the file.
-      if (error instanceof Damaged) this.#mend(kept, error)
-      else this.#parts.log.failure('warn', 'content-not-read', { source: '', code: error.code, message: error.message })
-      return undefined
-    }
-  }
-
-  /** A stored file is not what it was: its sources are pulled as if nothing were known of them. */
-  #mend(kept: Stored, error: SyncError): void {
-    const what = 'kind' in kept ? {} : { skill: kept.path }
-    for (const snapshot of this.registry.catalog.snapshots) {
-      const { source } = snapshot
-      if (!holds(snapshot, kept) || !this.#puller.isDamagedNow(source)) continue
-      this.#parts.log.warn('content-damaged', { source, ...what, message: error.message })
-      // Who asked for the file is not kept waiting; the outcome is reported like any other.
-      void this.#puller.request(this.#configured(source), 'schedule').catch(ignoreAbort)
-    }
-  }
-}
-
-function holds({ skills, docs }: Snapshot, kept: Stored): boolean {
-  return ('kind' in kept ? [docs] : skills).some((found) => found?.digest === kept.digest)
 }
 
 /** Where they cannot be read, what is stored is served on, and nothing moves: each pull says why. */

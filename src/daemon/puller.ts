@@ -15,7 +15,7 @@ import { SharedListings, type RequestedListing } from '../sync/upstream/shared-l
 import { refusalOf } from './admission.ts'
 import { Approach } from './approach.ts'
 import type { Config, ConfiguredSource } from './config.ts'
-import type { Parts } from './daemon.ts'
+import type { Parts } from './parts.ts'
 import { Hosts, hostOf, leftAlone } from './hosts.ts'
 import { keptByLock } from './kept.ts'
 import type { Keyring } from './keyring.ts'

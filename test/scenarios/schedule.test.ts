@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Parts } from '../../src/daemon/daemon.ts'
+import type { Parts } from '../../src/daemon/parts.ts'
 import type { Changes } from '../../src/sync/model/changes.ts'
 import { openUpstream } from '../../src/sync/upstream/open.ts'
 import { GitServer, type RequestKind } from '../support/git-server.ts'

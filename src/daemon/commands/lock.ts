@@ -5,6 +5,7 @@ import type { Source } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { changeLock, readLock } from '../../sync/store/lock-file.ts'
 import { systemClock } from '../clock.ts'
+import { configuredIn } from '../config.ts'
 import type { Config } from '../config.ts'
 import { lockFileOf } from '../lock-rules.ts'
 import { printable } from '../log-line.ts'
@@ -13,7 +14,7 @@ import { SYNC_END } from '../sync-end.ts'
 import type { SyncEnd } from '../sync-end.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
-import { candidateOf, configuredSource, failureIn, withLooking } from './looking.ts'
+import { candidateOf, failureIn, withLooking } from './looking.ts'
 import type { Looking } from './looking.ts'
 
 export const lock: Command = {
@@ -52,7 +53,7 @@ interface End {
 /** What is served is locked, once it was looked at: what waits for a decision is not agreed on by locking. */
 async function entriesFor(ids: readonly SourceId[], context: Context, config: Config): Promise<End[]> {
   return withLooking(context, config, (looking) =>
-    Promise.all(ids.map((id) => entryFor(configuredSource(id, config), looking))),
+    Promise.all(ids.map((id) => entryFor(configuredIn(config, id).source, looking))),
   )
 }
 

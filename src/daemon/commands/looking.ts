@@ -60,10 +60,3 @@ export function failureIn(error: unknown): Failure {
   if (error instanceof ControlError || error instanceof SyncError) return { code: error.code, message: error.message }
   throw error
 }
-
-/** What the configuration says of a source that is in it. */
-export function configuredSource(id: SourceId, config: Config): Source {
-  const found = config.sources.find(({ source }) => source.id === id)
-  if (found === undefined) throw new TypeError(`No source is called "${id}"`)
-  return found.source
-}

@@ -3,7 +3,7 @@ import type { LockEntry } from '../../sync/model/lock.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { readLock } from '../../sync/store/lock-file.ts'
-import { idsOf } from '../config.ts'
+import { configuredIn, idsOf } from '../config.ts'
 import { lockFileOf } from '../lock-rules.ts'
 import { printable } from '../log-line.ts'
 import { sourcesOf } from '../requests.ts'
@@ -11,7 +11,7 @@ import { withWriter } from './asking.ts'
 import type { AskWriter } from './asking.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, ExitStatus } from './command.ts'
-import { configuredSource, failureIn, revisionOf } from './looking.ts'
+import { failureIn, revisionOf } from './looking.ts'
 import type { Failure } from './looking.ts'
 
 export const outdated: Command = {
@@ -24,7 +24,7 @@ export const outdated: Command = {
   async run(context) {
     const config = await configOf(context)
     const file = lockFileOf(config)
-    const sources = [...new Set(sourcesOf(context.operands, config))].map((id) => configuredSource(id, config))
+    const sources = [...new Set(sourcesOf(context.operands, config))].map((id) => configuredIn(config, id).source)
     const entries = (await readLock(file))?.sources ?? new Map<string, LockEntry>()
     const standings: Standing[] = await withWriter(context, config, (ask) =>
       Promise.all(sources.map((source) => standingOf(source, entries.get(source.id), ask))),

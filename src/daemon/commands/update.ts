@@ -7,6 +7,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
 import { changeLock, readLock } from '../../sync/store/lock-file.ts'
 import { systemClock } from '../clock.ts'
+import { configuredIn } from '../config.ts'
 import type { Config } from '../config.ts'
 import { ControlError } from '../control-client.ts'
 import { isWaiting } from '../decide.ts'
@@ -19,7 +20,7 @@ import type { SyncEnd } from '../sync-end.ts'
 import type { AskWriter } from './asking.ts'
 import { UsageError, configOf, printJson, printLines } from './command.ts'
 import type { Command, Context, ExitStatus } from './command.ts'
-import { candidateOf, configuredSource, failureIn, withLooking } from './looking.ts'
+import { candidateOf, failureIn, withLooking } from './looking.ts'
 import type { Failure, Looking } from './looking.ts'
 import { exitOfPulls, linesOfPull } from './pulled.ts'
 
@@ -74,7 +75,7 @@ async function updated(
   precise: ObjectId | undefined,
 ): Promise<Done> {
   return withLooking(context, config, async (looking) => {
-    const sources = ids.map((id) => configuredSource(id, config))
+    const sources = ids.map((id) => configuredIn(config, id).source)
     const looks = await Promise.all(sources.map((source) => lookAt(source, looking, precise)))
     const { isWritten, moves } = await written(file, looks)
     const ends = looks.map(async (look): Promise<End> => {

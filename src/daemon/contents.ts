@@ -1,0 +1,58 @@
+import type { Stored } from '../serve/content.ts'
+import type { Registry } from '../serve/registry.ts'
+import type { SkillFile } from '../sync/model/skill.ts'
+import type { Snapshot } from '../sync/model/snapshot.ts'
+import type { SourceId } from '../sync/model/source-id.ts'
+import { Damaged, SyncError } from '../sync/model/sync-error.ts'
+import { storedOf } from '../sync/take.ts'
+import { ignoreAbort } from './abort-error.ts'
+import type { Parts } from './parts.ts'
+
+/** How a source comes to have what it lost. */
+export interface Mending {
+  /** Whether it was not known to be damaged, and is now. */
+  isDamagedNow(source: SourceId): boolean
+  pull(source: SourceId): Promise<unknown>
+}
+
+/** The files of the store, as clients ask for them. */
+export class Contents {
+  readonly #parts: Pick<Parts, 'store' | 'log'>
+  readonly #registry: Registry
+  readonly #mending: Mending
+
+  constructor(parts: Pick<Parts, 'store' | 'log'>, registry: Registry, mending: Mending) {
+    this.#parts = parts
+    this.#registry = registry
+    this.#mending = mending
+  }
+
+  /** The bytes, checked; undefined if they cannot be had now. A file that is damaged is fetched again. */
+  async read(kept: Stored, file: SkillFile): Promise<Uint8Array | undefined> {
+    try {
+      return await this.#parts.store.skills.read(storedOf(kept), file)
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error
+      // A disk that says no for the moment says nothing about the file.
+      if (error instanceof Damaged) this.#mend(kept, error)
+      else this.#parts.log.failure('warn', 'content-not-read', { source: '', code: error.code, message: error.message })
+      return undefined
+    }
+  }
+
+  /** A stored file is not what it was: its sources are pulled as if nothing were known of them. */
+  #mend(kept: Stored, error: SyncError): void {
+    const what = 'kind' in kept ? {} : { skill: kept.path }
+    for (const snapshot of this.#registry.catalog.snapshots) {
+      const { source } = snapshot
+      if (!holds(snapshot, kept) || !this.#mending.isDamagedNow(source)) continue
+      this.#parts.log.warn('content-damaged', { source, ...what, message: error.message })
+      // Who asked for the file is not kept waiting; the outcome is reported like any other.
+      void this.#mending.pull(source).catch(ignoreAbort)
+    }
+  }
+}
+
+function holds({ skills, docs }: Snapshot, kept: Stored): boolean {
+  return ('kind' in kept ? [docs] : skills).some((found) => found?.digest === kept.digest)
+}

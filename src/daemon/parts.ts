@@ -1,0 +1,18 @@
+import type { Store } from '../sync/store/store.ts'
+import type { Pulling } from '../sync/take.ts'
+import type { Clock } from './clock.ts'
+import type { Environment } from './config/environment.ts'
+import type { Log } from './log.ts'
+import type { Redactor } from './redactor.ts'
+
+/** What the daemon is given to work with. */
+export interface Parts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+  readonly environment: Environment
+  /** Is told of every secret that is read. */
+  readonly redactor: Redactor
+  /** How sources are reached; tests hand in their own. */
+  readonly open?: Pulling['open']
+}
