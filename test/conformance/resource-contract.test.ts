@@ -132,10 +132,15 @@ describe('the resource:// family', () => {
     const { item, bytes } = contentOf(await peer.call(READ, { uri: uriOf('checklist') }))
     expect(item).toMatchObject({ uri: uriOf('checklist'), mimeType: 'text/plain' })
     expect(bytes).toEqual(Buffer.from('# Checklist: ünï\r\n'))
-    expect(contentOf(await peer.call(READ, { uri: uriOf('deep-dive') })).item.mimeType).toBe('text/markdown')
     for (const ref of ['undeclared', 'unknown']) {
       expectNotFound(peer, await peer.call(READ, { uri: uriOf(ref) }), uriOf(ref))
     }
+  })
+
+  test.each(KINDS)('C169: a reference that declares no type is text/markdown (%s)', async (kind) => {
+    const uri = 'resource://skills/code-review/references/deep-dive'
+
+    expect(contentOf(await scene.of(kind).call(READ, { uri })).item.mimeType).toBe('text/markdown')
   })
 
   test.each(KINDS)('C147: what can be no id is refused, and nothing is looked up (%s)', async (kind) => {
