@@ -6,7 +6,7 @@ import { CONFIG } from './schema.ts'
 
 /** The JSON Schema of skillsyncd.yaml, for editors: the content of `config/skillsyncd.schema.json`. */
 export function schemaJson(): Readonly<Record<string, unknown>> {
-  const schema = plainSchema()
+  const schema = structuredClone(plainSchema())
   for (const later of LATER.filter(({ values }) => values === undefined)) {
     for (const node of nodesAt(schema, later.key.replaceAll('[]', '.[]').split('.'))) {
       node.description = `${node.description ?? ''} (Not in this version yet.)`.trim()
@@ -19,10 +19,14 @@ export function schemaJson(): Readonly<Record<string, unknown>> {
 /** A JSON Schema, or a part of one. */
 export type SchemaNode = z.core.JSONSchema.BaseSchema
 
-/** The schema as plain data that can be walked. Made anew by each call, in some milliseconds. */
+/** The schema as plain data that can be walked, the same for all who ask. */
 export function plainSchema(): SchemaNode {
-  return z.toJSONSchema(CONFIG, { io: 'input' })
+  plain ??= z.toJSONSchema(CONFIG, { io: 'input' })
+  return plain
 }
+
+/** Made when it is first needed: it takes as long as reading ten configurations. */
+let plain: SchemaNode | undefined
 
 /** The keys that a mapping at this place may have. */
 export function keysAt(schema: SchemaNode, path: KeyPath): string[] {
