@@ -8,8 +8,8 @@ import { isAway, type Source } from './model/source.ts'
 import { NotSigned, SyncError } from './model/sync-error.ts'
 import { isApproved, offered, resigned } from './offer.ts'
 import { pullLocked } from './pull-locked.ts'
-import { rulesOf } from './survey.ts'
-import { openUpstream, proofOf, taken } from './take.ts'
+import { isByRules } from './survey.ts'
+import { openUpstream, proofOf, rulesFor, taken } from './take.ts'
 import type { Current, Orders, Pull, Pulling } from './take.ts'
 import { parentsOf } from './upstream/git-object.ts'
 import type { Relation, Upstream } from './upstream/upstream.ts'
@@ -95,12 +95,11 @@ function followedBefore({ source, current, orders }: Pull): Followed | undefined
  * edited, since leaving a skill out is what an operator does first.
  */
 async function mendedIn(one: Pull, hold: SyncError | undefined, upstream: Upstream): Promise<Outcome | undefined> {
-  const { source, current, orders, io } = one
+  const { source, current, orders } = one
   if (hold === undefined) return undefined
   const stands = current?.snapshot.url === source.url ? current.snapshot.revision : followedBefore(one)?.revision
   const isWhole = current !== undefined && orders.isDamaged !== true
-  const isUpToRules = current?.snapshot.rules === rulesOf({ selection: source, limits: io.limits })
-  if (stands === undefined || (isWhole && isUpToRules)) return undefined
+  if (stands === undefined || (isWhole && isByRules(rulesFor(one), current.snapshot))) return undefined
   try {
     return await takeAnew(one, stands, upstream)
   } catch (error) {
@@ -148,9 +147,9 @@ async function isRewritten(
 }
 
 /** A source whose rules were edited is looked at anew, although its ref did not move. */
-function isHeld({ source, current, orders, io }: Pull, revision: Revision): boolean {
+function isHeld(one: Pull, revision: Revision): boolean {
+  const { source, current, orders } = one
   if (orders.isDamaged === true) return false
-  if (current === undefined || current.snapshot.rules !== rulesOf({ selection: source, limits: io.limits }))
-    return false
+  if (current === undefined || !isByRules(rulesFor(one), current.snapshot)) return false
   return current.snapshot.url === source.url && isSameRevision(current.snapshot.revision, revision)
 }

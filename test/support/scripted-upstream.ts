@@ -39,8 +39,9 @@ export class ScriptedUpstream {
   /** Every tree that was listed and every blob that was taken, in order, as often as it was asked for. */
   readonly listed: ObjectId[] = []
   readonly taken: ObjectId[] = []
-  #commit: { readonly files: Files; readonly id: ObjectId } | undefined
-  #commits = 0
+  #commit: Commit | undefined
+  /** Whatever the ref pointed at: a commit stays when the ref moves on. */
+  readonly #commits = new Map<ObjectId, Commit>()
 
   constructor(files: Files = { 'pdf/SKILL.md': skillText('pdf') }) {
     this.files = files
@@ -66,21 +67,23 @@ export class ScriptedUpstream {
     }
   }
 
-  #moved(): { readonly files: Files; readonly id: ObjectId } {
+  #moved(): Commit {
     const stays = this.#commit !== undefined && (this.unchanged || this.#commit.files === this.files)
     if (stays && this.#commit !== undefined) return this.#commit
-    this.#commits += 1
-    this.#commit = { files: this.files, id: idOf('commit', Buffer.from(`commit ${this.#commits}`)) }
+    const raw = Buffer.from(`commit ${this.#commits.size + 1}`)
+    this.#commit = { files: this.files, id: idOf('commit', raw), raw }
+    this.#commits.set(this.#commit.id, this.#commit)
     return this.#commit
   }
 
   #tree(revision: Revision, known: KnownTrees, folder: string, limits: { readonly blobBytes: number }): Tree {
-    const objects = objectsOf(this.#moved().files)
+    const { files, raw } = this.#commits.get(revision.commit) ?? this.#moved()
+    const objects = objectsOf(files)
     const reachable = objects.reachable(known)
     return {
       revision,
       root: objects.root,
-      proof: { commit: Buffer.from(`commit ${this.#commits}`) },
+      proof: { commit: raw },
       list: (tree) => {
         this.listed.push(tree)
         const entries = reachable.get(tree)
@@ -106,6 +109,12 @@ export class ScriptedUpstream {
       [Symbol.asyncDispose]: async () => {},
     }
   }
+}
+
+interface Commit {
+  readonly files: Files
+  readonly id: ObjectId
+  readonly raw: Buffer
 }
 
 /** The text of a SKILL.md with this name; `more` are further lines of its frontmatter. */
