@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObjectId, type ObjectId, type Revision } from '../../src/sync/model/revision.ts'
-import type { SyncError } from '../../src/sync/model/sync-error.ts'
+import { SyncError } from '../../src/sync/model/sync-error.ts'
 import { TreeNotTaken, type Taken, type Tree, type TreeEntry } from '../../src/sync/model/tree.ts'
 import {
   FETCH_LIMITS,
@@ -31,6 +31,8 @@ export class ScriptedUpstream {
   pointer: Pick<Revision, 'ref' | 'tag'> = { ref: 'refs/heads/main' }
   /** While true, the ref stays at the commit that it last pointed at. */
   unchanged = false
+  /** While true, nobody is given a commit that the ref does not point at. */
+  isCollected = false
   /** Blobs that the repository names and does not have. */
   absent: ReadonlySet<ObjectId> = new Set()
   /** How each commit stands to the one before. */
@@ -76,8 +78,14 @@ export class ScriptedUpstream {
     return this.#commit
   }
 
+  #given({ commit }: Revision): Commit {
+    const newest = this.#moved()
+    if (!this.isCollected || commit === newest.id) return this.#commits.get(commit) ?? newest
+    throw new SyncError('ref-not-found', `Cannot take commit ${commit}: it was collected`)
+  }
+
   #tree(revision: Revision, known: KnownTrees, folder: string, limits: { readonly blobBytes: number }): Tree {
-    const { files, raw } = this.#commits.get(revision.commit) ?? this.#moved()
+    const { files, raw } = this.#given(revision)
     const objects = objectsOf(files)
     const reachable = objects.reachable(known)
     return {

@@ -349,6 +349,65 @@ describe('a stored skill that was damaged', () => {
   })
 })
 
+describe('what is served and has to be taken anew', () => {
+  const NEWEST = { ...PDF, 'pdf/ref.md': 'changed', 'bad/SKILL.md': '# none' }
+  const MANY = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`s${at}/SKILL.md`, skillText(`s${at}`)]))
+
+  test('is so where it is damaged and a strict source refuses the newest commit, which is told', async () => {
+    await using scene = await Scene.open()
+    const { revision } = await scene.updated({ strict: true })
+    await scene.damage('pdf', 'ref.md')
+    scene.upstream.files = NEWEST
+    scene.orders = { ...scene.orders, isDamaged: true }
+
+    const outcome = await scene.updated({ strict: true })
+
+    expect(outcome).toMatchObject({ revision, from: revision, drift: { code: 'content-refused' } })
+    expect(await scene.textOf('pdf', 'ref.md')).toBe('ref')
+    scene.orders = { ...scene.orders, isDamaged: false }
+    expect(await scene.pull({ strict: true })).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
+  })
+
+  test('is so where it is damaged and the newest commit is held for what it lost', async () => {
+    await using scene = await Scene.open()
+    scene.upstream.files = { ...PDF, ...MANY }
+    const { revision } = await scene.updated()
+    await scene.damage('pdf', 'ref.md')
+    scene.upstream.files = PDF
+    scene.orders = { ...scene.orders, isDamaged: true }
+
+    expect(await scene.updated()).toMatchObject({ revision, drift: { code: 'mass-deletion' } })
+    expect(await scene.textOf('pdf', 'ref.md')).toBe('ref')
+  })
+
+  test('is so where the rules were edited and the newest commit is refused', async () => {
+    await using scene = await Scene.open()
+    scene.upstream.files = { ...PDF, ...MANY }
+    const { revision } = await scene.updated({ strict: true })
+    scene.upstream.files = { ...NEWEST, ...MANY }
+
+    const { snapshot, drift } = await scene.updated({ strict: true, exclude: ['s1'] })
+
+    expect(snapshot.revision).toEqual(revision)
+    expect(snapshot.skills.map(({ path }) => path)).not.toContain('s1')
+    expect(drift?.code).toBe('content-refused')
+  })
+
+  test('stays as it is where nobody gives it any more', async () => {
+    await using scene = await Scene.open()
+    await scene.updated({ strict: true })
+    await scene.damage('pdf', 'ref.md')
+    scene.upstream.files = NEWEST
+    scene.upstream.isCollected = true
+    scene.orders = { ...scene.orders, isDamaged: true }
+
+    const outcome = await scene.pull({ strict: true })
+
+    expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
+    expect(outcome).not.toHaveProperty('withdraw')
+  })
+})
+
 describe('for any history', () => {
   test(
     'a snapshot is the same after JSON, and every byte of what it offers is in the store',
