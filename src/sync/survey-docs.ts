@@ -3,6 +3,7 @@ import type { FoundDocs } from './find-docs.ts'
 import type { FoundLink } from './find-skills.ts'
 import { Places, follow } from './links.ts'
 import { digestOf, inPathOrder } from './model/digest.ts'
+import { whyUnaddressed } from './model/doc-path.ts'
 import type { Docs, DocsFolder } from './model/docs.ts'
 import type { Finding, FindingRule } from './model/finding.ts'
 import { describeHidden, hiddenIn } from './model/hidden-unicode.ts'
@@ -152,7 +153,8 @@ class DocsSurvey {
       this.findings.push(contentRefusal(at, content.reason, `${this.#reading.fileBytes} bytes`))
       return true
     }
-    if (path.includes('\\')) return this.#note('path-refused', at, 'The path holds a backslash, which no URI may carry')
+    const why = whyUnaddressed(path)
+    if (why !== undefined) return this.#note('path-refused', at, `${why}; rename it`)
     if (content.isLfsPointer && this.#reading.policy.lfs === 'withhold') {
       this.findings.push(lfsFinding(at))
       return true
