@@ -146,7 +146,8 @@ function descriptionOf(path: string, frontmatter: JsonObject): Field {
     const message = 'The frontmatter has no description; an agent chooses a skill by it'
     return { standing: 'withheld', value: undefined, findings: [finding('description-missing', path, message)] }
   }
-  const characters = Array.from(description).length
+  // A block scalar ends with a line break that nobody wrote for its own sake.
+  const characters = Array.from(description.trim()).length
   if (characters <= DESCRIPTION_CHARACTERS) return { standing: 'served', value: description, findings: [] }
   const message = `The description has ${characters} characters, at most ${DESCRIPTION_CHARACTERS} are allowed`
   return { standing: 'tools', value: description, findings: [finding('description-too-long', path, message)] }

@@ -4,6 +4,7 @@ import { contractIcons } from './contract-icons.ts'
 import { contractNotes } from './contract-notes.ts'
 import { BLOCK, STANDARD_FIELDS } from './contract-schema.ts'
 import type { Block } from './contract-schema.ts'
+import { switchNotes } from './contract-switch.ts'
 import { CONTRACT_KEY, isContractId } from './contract.ts'
 import type { Contract, Reference } from './contract.ts'
 import { isMapping, shown, trimmed } from './contract-value.ts'
@@ -38,7 +39,7 @@ export function readContract(
   if (!block.success) return { ok: false, violations, notes: [] }
   const { icons, faults } = contractIcons(block.data.icons)
   const contract = contractOf(block.data, icons)
-  const notes = [...contractNotes(block.data, value, held), ...faults]
+  const notes = [...switchNotes(frontmatter), ...contractNotes(block.data, value, held), ...faults]
   return violations.length === 0 ? { ok: true, contract, notes } : { ok: false, violations, notes }
 }
 
