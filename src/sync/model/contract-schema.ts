@@ -2,9 +2,11 @@ import * as semver from 'semver'
 import { z } from 'zod'
 import { isContractId } from './contract.ts'
 import { isSwitch } from './contract-switch.ts'
-import { isMapping, shown, trimmed } from './contract-value.ts'
+import { shown, trimmed } from './contract-value.ts'
+import { isMapping } from './json-value.ts'
 import { isReferencePath, referencePathOf } from './reference-path.ts'
 import { isSkillName } from './skill-name.ts'
+import type { StandardField } from './standard-fields.ts'
 import { holdsXmlTag } from './xml-tag.ts'
 
 /** What else is wrong with a text, in words that follow the value. */
@@ -50,7 +52,7 @@ export const STANDARD_FIELDS = z.object({
   hooks: z.custom(isMapping, { error: unlike('a mapping') }).nullish(),
   paths: textOrList(),
   shell: text().nullish(),
-})
+} satisfies Record<StandardField, z.ZodType>)
 
 const ID: Rule = { holds: isContractId, message: 'must begin with a letter and hold a-z, 0-9 and hyphens alone' }
 

@@ -7,8 +7,9 @@ import type { Block } from './contract-schema.ts'
 import { switchNotes } from './contract-switch.ts'
 import { CONTRACT_KEY, isContractId } from './contract.ts'
 import type { Contract, Reference } from './contract.ts'
-import { isMapping, shown, trimmed } from './contract-value.ts'
+import { shown, trimmed } from './contract-value.ts'
 import type { JsonObject, JsonValue } from './frontmatter.ts'
+import { isMapping } from './json-value.ts'
 import { isReferencePath, referencePathOf } from './reference-path.ts'
 
 /** What the contract has to say of one frontmatter. Violations keep it from being kept; notes do not. */
