@@ -7,7 +7,7 @@ import { isMapping } from './json-value.ts'
 import { isReferencePath, referencePathOf } from './reference-path.ts'
 import { isSkillName } from './skill-name.ts'
 import type { StandardField } from './standard-fields.ts'
-import { holdsXmlTag } from './xml-tag.ts'
+import { xmlTagIn } from './xml-tag.ts'
 
 /** What else is wrong with a text, in words that follow the value. */
 interface Rule {
@@ -31,7 +31,7 @@ export const STANDARD_FIELDS = z.object({
   description: text([
     { holds: (said) => said !== '', message: 'is empty; say what the skill does and when to use it' },
     { holds: (said) => charactersOf(said) <= 1024, message: 'is over 1024 characters; move the how into the body' },
-    { holds: (said) => !holdsXmlTag(said), message: 'holds an XML tag; write it without the angle brackets' },
+    { holds: (said) => xmlTagIn(said) === undefined, message: 'holds an XML tag; write it without the angle brackets' },
   ]),
   license: text().nullish(),
   compatibility: text([
