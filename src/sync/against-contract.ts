@@ -25,12 +25,14 @@ export function againstContract(
   if (frontmatter === undefined) return isAsked ? UNREADABLE : NOTHING
   if (!isAsked && !Object.hasOwn(frontmatter, CONTRACT_KEY)) return NOTHING
   const reading = readContract(frontmatter, folder === '' ? undefined : baseName(folder), files)
-  const notes = reading.notes.map(messageOf)
-  if (isAsked && reading.ok) return { contract: reading.contract, violated: [], noted: few(notes) }
   const violations = reading.ok ? [] : reading.violations
-  if (isAsked) return { violated: few(violations.map(messageOf)), noted: few(notes) }
-  const ofBlock = violations.filter(({ path }) => path.startsWith(CONTRACT_KEY))
-  return { violated: [], noted: few([...ofBlock.map(messageOf), ...notes]) }
+  if (!isAsked) {
+    const ofBlock = [...violations, ...reading.notes].filter(({ path }) => path.startsWith(CONTRACT_KEY))
+    return { violated: [], noted: few(ofBlock.map(messageOf)) }
+  }
+  const noted = few(reading.notes.map(messageOf))
+  if (reading.ok) return { contract: reading.contract, violated: [], noted }
+  return { violated: few(violations.map(messageOf)), noted }
 }
 
 const NOTHING: Kept = { violated: [], noted: [] }

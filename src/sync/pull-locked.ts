@@ -7,8 +7,8 @@ import type { Snapshot } from './model/snapshot.ts'
 import { isAway, type Source } from './model/source.ts'
 import { SyncError } from './model/sync-error.ts'
 import { offered, resigned, withSigners } from './offer.ts'
-import type { Store } from './store/store.ts'
-import { openUpstream, proofOf, taken } from './take.ts'
+import { isByRules } from './survey.ts'
+import { openUpstream, proofOf, rulesFor, taken } from './take.ts'
 import type { Current, Pull } from './take.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
@@ -20,14 +20,19 @@ export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> 
   const { current, orders, io } = one
   const isDamaged = orders.isDamaged === true
   const isCutOff = orders.offline && isAway(one.source)
-  if (!isDamaged && current !== undefined && isLocked(entry, current.snapshot)) {
+  if (!isDamaged && current !== undefined && isMeant(one, entry, current.snapshot)) {
     const changed = await resigned(one)
     if (changed !== undefined) return changed
     return isCutOff ? { kind: 'unchanged', revision: undefined } : unchangedBut(one, entry)
   }
-  const stored = isDamaged ? undefined : await findLocked(io.store, one.source, entry)
+  const stored = isDamaged ? undefined : await findLocked(one, entry)
   if (stored !== undefined) return fromStore(one, stored)
-  if (isCutOff) throw notHere(one.source, entry, '--offline lets nobody be asked')
+  if (isCutOff)
+    throw notHere(
+      one.source,
+      entry,
+      'the store does not have it as it is configured now, and --offline lets nobody be asked',
+    )
   await using scratch = await io.store.scratch()
   const upstream = openUpstream(one, scratch.path)
   io.onResolved?.(entry.revision)
@@ -54,12 +59,19 @@ async function fromStore(one: Pull, { snapshot }: Current): Promise<Outcome> {
   return offered(one, withSigners(snapshot, await one.io.prove?.(proofOf(snapshot), snapshot.revision)), false)
 }
 
+/** What is locked, as the rules that are configured now have it served: which skills are listed is not in their digests. */
+function isMeant(one: Pull, entry: LockEntry, snapshot: Snapshot): boolean {
+  return isByRules(rulesFor(one), snapshot) && isLocked(entry, snapshot)
+}
+
 /** The snapshot that the lock means, whichever generation brought it. Undefined where the store does not have it. */
-async function findLocked(store: Store, source: Source, entry: LockEntry): Promise<Current | undefined> {
+async function findLocked(one: Pull, entry: LockEntry): Promise<Current | undefined> {
+  const { source, io } = one
+  const { store } = io
   let found: Current | undefined
   for (const digest of await store.snapshots.digests()) {
     const snapshot = await store.snapshots.readWhole(digest)
-    if (snapshot?.source !== source.id || !isLocked(entry, snapshot)) continue
+    if (snapshot?.source !== source.id || !isMeant(one, entry, snapshot)) continue
     found = { held: { source: source.id, snapshot: digest }, snapshot }
     // The same commit may have come by a branch too; the tag may be what has to be signed.
     if (isSameRevision(snapshot.revision, entry.revision)) return found

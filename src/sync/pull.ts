@@ -5,11 +5,11 @@ import type { Outcome } from './model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import { isAway, type Source } from './model/source.ts'
-import { NotSigned, SyncError } from './model/sync-error.ts'
+import { NotSigned, SyncError, type SyncErrorCode } from './model/sync-error.ts'
 import { isApproved, offered, resigned } from './offer.ts'
 import { pullLocked } from './pull-locked.ts'
-import { rulesOf } from './survey.ts'
-import { openUpstream, proofOf, taken } from './take.ts'
+import { isByRules } from './survey.ts'
+import { openUpstream, proofOf, rulesFor, taken } from './take.ts'
 import type { Current, Orders, Pull, Pulling } from './take.ts'
 import { parentsOf } from './upstream/git-object.ts'
 import type { Relation, Upstream } from './upstream/upstream.ts'
@@ -74,14 +74,45 @@ async function follow(one: Pull): Promise<Outcome> {
     upstream.relation(from.commit, to.commit, signal)
   const before = { served: one.current?.snapshot.revision, followed: followedBefore(one)?.revision }
   const hold = await holdOnMove(source, before, revision, orders.decision, relationOf)
-  const mended = await mendedIn(one, hold ?? orders.waiting?.reason, upstream)
+  const reason = hold ?? orders.waiting?.reason
+  const mended = reason && (await mendedIn(one, upstream))
   if (mended !== undefined) return mended
   if (hold !== undefined) return { kind: 'held', revision, reason: hold }
   const { waiting } = orders
   const isSeen = waiting?.revision !== undefined && isSameRevision(waiting.revision, revision)
   if (isSeen && !isApproved(one, revision)) return waiting
-  return await takeAnew(one, revision, upstream)
+  return await takenOrMended(one, revision, upstream)
 }
+
+/** Where the newest commit may not be served, what is served is mended: it may stay for weeks, damaged or by old rules. */
+async function takenOrMended(one: Pull, revision: Revision, upstream: Upstream): Promise<Outcome> {
+  try {
+    const outcome = await takeAnew(one, revision, upstream)
+    if (outcome.kind !== 'held') return outcome
+    return (await servedAnew(one, revision, outcome.reason, upstream)) ?? outcome
+  } catch (error) {
+    // What keeps a commit out is in it, or in who signed it; any other failure would meet the one served as well.
+    const isOfCommit = error instanceof SyncError && OF_THE_COMMIT.has(error.code)
+    const mended = isOfCommit ? await servedAnew(one, revision, error, upstream) : undefined
+    if (mended === undefined) throw error
+    return mended
+  }
+}
+
+/** What is served, taken anew where it has to be, with the reason why it is not the newest. */
+async function servedAnew(
+  one: Pull,
+  newest: Revision,
+  drift: SyncError,
+  upstream: Upstream,
+): Promise<Outcome | undefined> {
+  const served = one.current?.snapshot.revision
+  if (served === undefined || isSameRevision(served, newest)) return undefined
+  const mended = await mendedIn(one, upstream)
+  return mended?.kind === 'updated' ? { ...mended, drift } : undefined
+}
+
+const OF_THE_COMMIT: ReadonlySet<SyncErrorCode> = new Set(['content-refused', 'limit-exceeded', 'revision-unverified'])
 
 /** What the ref can have moved from. Of another repository, which the operator named before, nothing moves. */
 function followedBefore({ source, current, orders }: Pull): Followed | undefined {
@@ -94,13 +125,11 @@ function followedBefore({ source, current, orders }: Pull): Followed | undefined
  * A source that may not move is taken anew where it stands: where something of it is damaged or gone, and where the rules were
  * edited, since leaving a skill out is what an operator does first.
  */
-async function mendedIn(one: Pull, hold: SyncError | undefined, upstream: Upstream): Promise<Outcome | undefined> {
-  const { source, current, orders, io } = one
-  if (hold === undefined) return undefined
+async function mendedIn(one: Pull, upstream: Upstream): Promise<Outcome | undefined> {
+  const { source, current, orders } = one
   const stands = current?.snapshot.url === source.url ? current.snapshot.revision : followedBefore(one)?.revision
   const isWhole = current !== undefined && orders.isDamaged !== true
-  const isUpToRules = current?.snapshot.rules === rulesOf({ selection: source, limits: io.limits })
-  if (stands === undefined || (isWhole && isUpToRules)) return undefined
+  if (stands === undefined || (isWhole && isByRules(rulesFor(one), current.snapshot))) return undefined
   try {
     return await takeAnew(one, stands, upstream)
   } catch (error) {
@@ -148,9 +177,9 @@ async function isRewritten(
 }
 
 /** A source whose rules were edited is looked at anew, although its ref did not move. */
-function isHeld({ source, current, orders, io }: Pull, revision: Revision): boolean {
+function isHeld(one: Pull, revision: Revision): boolean {
+  const { source, current, orders } = one
   if (orders.isDamaged === true) return false
-  if (current === undefined || current.snapshot.rules !== rulesOf({ selection: source, limits: io.limits }))
-    return false
+  if (current === undefined || !isByRules(rulesFor(one), current.snapshot)) return false
   return current.snapshot.url === source.url && isSameRevision(current.snapshot.revision, revision)
 }

@@ -1,17 +1,18 @@
 import { againstContract } from './against-contract.ts'
+import { hiddenFindings, hiddenInValues } from './hidden-findings.ts'
 import { digestOf, inPathOrder } from './model/digest.ts'
 import type { Finding, FindingRule } from './model/finding.ts'
-import { readFrontmatter } from './model/frontmatter.ts'
-import type { FrontmatterLimits, JsonObject, JsonValue } from './model/frontmatter.ts'
-import { describeHidden, hiddenIn } from './model/hidden-unicode.ts'
+import type { FrontmatterLimits } from './model/frontmatter.ts'
+import { hiddenIn } from './model/hidden-unicode.ts'
 import type { HiddenText } from './model/hidden-unicode.ts'
 import { foldedPath, foldersAbove, joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Skill, SkillFile, SkillLimits, Standing } from './model/skill.ts'
-import { isSkillName } from './model/skill-name.ts'
 import type { Selection } from './model/source.ts'
 import type { Refused } from './model/tree.ts'
-import { unrenderedIn } from './model/unrendered.ts'
+import { worstStanding } from './model/worst-standing.ts'
+import { readDocument, UNSAID } from './read-document.ts'
+import type { Said } from './read-document.ts'
 
 /** A candidate whose links were followed: what its SKILL.md is, and every file it would be served with. */
 export interface ResolvedCandidate {
@@ -63,12 +64,12 @@ export interface SurveyLimits {
 
 /** Judges one candidate by itself. Where it is served, and whether a neighbour stands there, is not asked here. */
 export function readSkill(candidate: ResolvedCandidate, reading: Reading): Skill {
-  const said = readDocument(candidate.path, reading)
+  const said = readDocument(candidate.path, reading.document, reading.limits.frontmatter)
   const content = readFiles(candidate, reading)
-  const hidden = hiddenFindings(candidate, said.fields, reading)
-  const held = heldToContract(candidate.path, said, content, reading)
+  const hidden = hiddenInFiles(candidate, said.fields, reading)
+  const held = heldToContract(candidate.path, said.fields, content, reading)
   const findings = [candidate, documentCase(candidate), said, hidden, content, held].flatMap((part) => part.findings)
-  const standing = worst([said, hidden, content, held, documentCase(candidate)].map((part) => part.standing))
+  const standing = worstStanding([said, hidden, content, held, documentCase(candidate)].map((part) => part.standing))
   return {
     path: candidate.path,
     servedPath: undefined,
@@ -86,80 +87,12 @@ export function unreadableSkill(candidate: ResolvedCandidate, rule: FindingRule,
   return { path: candidate.path, servedPath: undefined, standing: 'withheld', ...UNSAID, ...NO_FILES, findings }
 }
 
-type Said = Pick<Skill, 'name' | 'description' | 'frontmatter'>
-const UNSAID: Said = { name: undefined, description: undefined, frontmatter: undefined }
 const NO_FILES: Pick<Skill, 'files' | 'size' | 'digest'> = { files: [], size: 0, digest: undefined }
 
 interface Part<Fields> {
   readonly standing: Standing
   readonly fields: Fields
   readonly findings: readonly Finding[]
-}
-
-function readDocument(path: string, { document, limits }: Reading): Part<Said> {
-  const unrendered = unrenderedFindings(path, document)
-  const read = readFrontmatter(document, limits.frontmatter)
-  if (!read.ok) {
-    const standing = read.rule === 'frontmatter-invalid' ? 'tools' : 'withheld'
-    return { standing, fields: UNSAID, findings: [finding(read.rule, path, read.message), ...unrendered] }
-  }
-  const { frontmatter } = read
-  const name = nameOf(path, frontmatter)
-  const description = descriptionOf(path, frontmatter)
-  return {
-    standing: worst([name.standing, description.standing]),
-    fields: { name: name.value, description: description.value, frontmatter },
-    findings: [...name.findings, ...description.findings, ...metadataFindings(path, frontmatter), ...unrendered],
-  }
-}
-
-interface Field {
-  readonly standing: Standing
-  readonly value: string | undefined
-  readonly findings: readonly Finding[]
-}
-
-function nameOf(path: string, frontmatter: JsonObject): Field {
-  const name = frontmatter['name']
-  if (name === undefined || name === null) {
-    return {
-      standing: 'tools',
-      value: undefined,
-      findings: [finding('name-missing', path, 'The frontmatter has no name')],
-    }
-  }
-  if (typeof name === 'string' && isSkillName(name)) return { standing: 'served', value: name, findings: [] }
-  const message = `The name ${JSON.stringify(name)} fits no URI: 1 to 64 of a-z, 0-9 and single hyphens between them`
-  return {
-    standing: 'tools',
-    value: typeof name === 'string' ? name : undefined,
-    findings: [finding('name-invalid', path, message)],
-  }
-}
-
-/** The Agent Skills specification: required, 1 to 1,024 characters. */
-const DESCRIPTION_CHARACTERS = 1024
-
-function descriptionOf(path: string, frontmatter: JsonObject): Field {
-  const description = frontmatter['description']
-  if (typeof description !== 'string' || description.trim() === '') {
-    const message = 'The frontmatter has no description; an agent chooses a skill by it'
-    return { standing: 'withheld', value: undefined, findings: [finding('description-missing', path, message)] }
-  }
-  const characters = Array.from(description).length
-  if (characters <= DESCRIPTION_CHARACTERS) return { standing: 'served', value: description, findings: [] }
-  const message = `The description has ${characters} characters, at most ${DESCRIPTION_CHARACTERS} are allowed`
-  return { standing: 'tools', value: description, findings: [finding('description-too-long', path, message)] }
-}
-
-function metadataFindings(path: string, frontmatter: JsonObject): Finding[] {
-  const metadata = frontmatter['metadata']
-  if (metadata === undefined || metadata === null) return []
-  const values = typeof metadata === 'object' && !Array.isArray(metadata) ? Object.values(metadata) : [metadata]
-  if (values.every((value) => typeof value === 'string')) return []
-  return [
-    finding('metadata-not-text', path, 'A value in metadata is not text; some clients refuse the skill, quote it'),
-  ]
 }
 
 interface Judgement {
@@ -174,15 +107,16 @@ function documentCase(candidate: ResolvedCandidate): Judgement {
 }
 
 /** Characters that nobody sees, in the text and the names of the files, and in what the frontmatter spells by escapes. */
-function hiddenFindings(candidate: ResolvedCandidate, said: Said, reading: Reading): Judgement {
+function hiddenInFiles(candidate: ResolvedCandidate, { frontmatter }: Said, reading: Reading): Judgement {
   const all = candidate.files.flatMap(({ path, id }) => {
     const content = reading.contentOf(id)
     const inText = content.kind === 'known' ? content.hidden : undefined
-    const inValues = path === candidate.documentName ? hiddenIn(textsOf(said.frontmatter).join('\n')) : undefined
+    const inValues = path === candidate.documentName && inText === undefined ? hiddenInValues(frontmatter) : undefined
+    const at = joinPath(candidate.path, path)
     return [
-      ...hiddenFinding(candidate, path, 'The file', inText),
-      ...(inText === undefined ? hiddenFinding(candidate, path, 'The frontmatter, by escapes,', inValues) : []),
-      ...hiddenFinding(candidate, path, 'The name of the file', hiddenIn(path)),
+      ...hiddenFindings(at, 'The file', inText),
+      ...hiddenFindings(at, 'The frontmatter, by escapes,', inValues),
+      ...hiddenFindings(at, 'The name of the file', hiddenIn(path)),
     ]
   })
   if (all.length === 0) return { standing: 'served', findings: [] }
@@ -194,41 +128,16 @@ function hiddenFindings(candidate: ResolvedCandidate, said: Said, reading: Readi
 /** A skill may have hundreds of files. */
 const MOST_HIDDEN = 16
 
-function hiddenFinding(
-  candidate: ResolvedCandidate,
-  path: string,
-  what: string,
-  hidden: HiddenText | undefined,
-): Finding[] {
-  if (hidden === undefined) return []
-  const message = `${what} holds characters that nobody sees and a model reads: ${describeHidden(hidden)}`
-  return [finding('hidden-unicode', joinPath(candidate.path, path), message)]
-}
-
-/** Every text in the value, keys too. */
-function textsOf(value: JsonValue | undefined): string[] {
-  if (typeof value === 'string') return [value]
-  if (typeof value !== 'object' || value === null) return []
-  return [...Object.keys(value), ...Object.values(value).flatMap(textsOf)]
-}
-
-function unrenderedFindings(path: string, document: Uint8Array): Finding[] {
-  return unrenderedIn(document).map(({ what, line, characters }) => {
-    const message = `The ${what} of ${characters} characters at line ${line} is shown on no rendered page, and a model reads it`
-    return finding('unrendered-text', path, message)
-  })
-}
-
 function heldToContract(
   path: string,
-  said: Part<Said>,
+  { frontmatter }: Said,
   content: Part<Pick<Skill, 'files' | 'digest'>>,
   { policy }: Reading,
 ): Part<Pick<Skill, 'contract'>> {
   // Of a skill whose files are refused nobody knows which it has.
   const files = content.fields.digest === undefined ? undefined : content.fields.files.map((file) => file.path)
   const { contract, violated, noted } = againstContract(
-    said.fields.frontmatter,
+    frontmatter,
     joinPath(policy.root, path),
     files,
     policy.contract,
@@ -325,12 +234,6 @@ export function contentRefusal(path: string, reason: Refused['reason'], most: st
     default:
       return reason satisfies never
   }
-}
-
-const SEVERITY: Readonly<Record<Standing, number>> = { served: 0, unlisted: 0, tools: 1, withheld: 2 }
-
-function worst(standings: readonly Standing[]): Standing {
-  return standings.reduce((worse, standing) => (SEVERITY[standing] > SEVERITY[worse] ? standing : worse), 'served')
 }
 
 function finding(rule: FindingRule, path: string, message: string): Finding {

@@ -1,11 +1,13 @@
 import { docsTree, findDocs } from './find-docs.ts'
 import type { FoundDocs } from './find-docs.ts'
 import type { FoundLink } from './find-skills.ts'
+import { hiddenFindings } from './hidden-findings.ts'
 import { Places, follow } from './links.ts'
 import { digestOf, inPathOrder } from './model/digest.ts'
+import { whyUnaddressed } from './model/doc-path.ts'
 import type { Docs, DocsFolder } from './model/docs.ts'
 import type { Finding, FindingRule } from './model/finding.ts'
-import { describeHidden, hiddenIn } from './model/hidden-unicode.ts'
+import { hiddenIn } from './model/hidden-unicode.ts'
 import type { HiddenText } from './model/hidden-unicode.ts'
 import { joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
@@ -152,7 +154,8 @@ class DocsSurvey {
       this.findings.push(contentRefusal(at, content.reason, `${this.#reading.fileBytes} bytes`))
       return true
     }
-    if (path.includes('\\')) return this.#note('path-refused', at, 'The path holds a backslash, which no URI may carry')
+    const why = whyUnaddressed(path)
+    if (why !== undefined) return this.#note('path-refused', at, `${why}; rename it`)
     if (content.isLfsPointer && this.#reading.policy.lfs === 'withhold') {
       this.findings.push(lfsFinding(at))
       return true
@@ -164,16 +167,13 @@ class DocsSurvey {
   }
 
   #hides(path: string, inText: HiddenText | undefined): boolean {
-    const hidden = [
-      ['The file', inText],
-      ['The name of the file', hiddenIn(path)],
-    ] as const
-    for (const [what, text] of hidden) {
-      if (text === undefined) continue
-      const message = `${what} holds characters that nobody sees and a model reads: ${describeHidden(text)}`
-      this.#note('hidden-unicode', joinPath(this.#reading.folder, path), message)
-    }
-    return hidden.some(([, text]) => text !== undefined)
+    const at = joinPath(this.#reading.folder, path)
+    const found = [
+      ...hiddenFindings(at, 'The file', inText),
+      ...hiddenFindings(at, 'The name of the file', hiddenIn(path)),
+    ]
+    this.findings.push(...found)
+    return found.length > 0
   }
 
   #note(rule: FindingRule, path: string, message: string): true {

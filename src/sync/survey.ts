@@ -37,7 +37,7 @@ export interface Earlier {
 }
 
 /** Raised when the same tree would be judged otherwise than before: an earlier survey then counts for nothing. */
-const SURVEY_VERSION = 3
+const SURVEY_VERSION = 4
 
 /** What of the configuration a survey depends on. */
 export interface Rules {
@@ -56,9 +56,14 @@ export function rulesOf({ selection, limits }: Rules): string {
   return createHash('sha256').update(rules).digest('hex')
 }
 
+/** Whether a snapshot says what these rules make of its tree. */
+export function isByRules(rules: Rules, snapshot: Pick<Snapshot, 'rules'>): boolean {
+  return snapshot.rules === rulesOf(rules)
+}
+
 /** The trees that need not be fetched again, given an earlier snapshot of the same source. */
 export function knownTrees(rules: Rules, earlier: Snapshot | undefined): KnownTrees {
-  if (earlier === undefined || earlier.rules !== rulesOf(rules)) return NOTHING_KNOWN
+  if (earlier === undefined || !isByRules(rules, earlier)) return NOTHING_KNOWN
   // The root is undecided where links lead from folder to folder: following them takes trees that did not change.
   if (earlier.folders[''] === undefined) return NOTHING_KNOWN
   const { root, docs } = rules.selection

@@ -70,20 +70,21 @@ export interface Pull {
 }
 
 /** The snapshot of a revision: fetched, proved, judged, its skills in the store. It is not in the store itself yet. */
-export async function taken(
-  { source, current, orders, io, signal }: Pull,
-  revision: Revision,
-  upstream: Upstream,
-): Promise<Snapshot> {
+export async function taken(one: Pull, revision: Revision, upstream: Upstream): Promise<Snapshot> {
+  const { source, current, orders, io, signal } = one
   expectRoom(io)
-  const rules = { selection: source, limits: io.limits }
   return take(revision, upstream, {
     source,
-    rules,
+    rules: rulesFor(one),
     earlier: orders.isDamaged === true ? undefined : current?.snapshot,
     io,
     signal,
   })
+}
+
+/** What a pull judges by: the configuration as it stands. */
+export function rulesFor({ source, io }: Pick<Pull, 'source' | 'io'>): Rules {
+  return { selection: source, limits: io.limits }
 }
 
 interface Taking {

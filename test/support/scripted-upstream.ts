@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObjectId, type ObjectId, type Revision } from '../../src/sync/model/revision.ts'
-import type { SyncError } from '../../src/sync/model/sync-error.ts'
+import { SyncError } from '../../src/sync/model/sync-error.ts'
 import { TreeNotTaken, type Taken, type Tree, type TreeEntry } from '../../src/sync/model/tree.ts'
 import {
   FETCH_LIMITS,
@@ -31,6 +31,8 @@ export class ScriptedUpstream {
   pointer: Pick<Revision, 'ref' | 'tag'> = { ref: 'refs/heads/main' }
   /** While true, the ref stays at the commit that it last pointed at. */
   unchanged = false
+  /** While true, nobody is given a commit that the ref does not point at. */
+  isCollected = false
   /** Blobs that the repository names and does not have. */
   absent: ReadonlySet<ObjectId> = new Set()
   /** How each commit stands to the one before. */
@@ -39,8 +41,9 @@ export class ScriptedUpstream {
   /** Every tree that was listed and every blob that was taken, in order, as often as it was asked for. */
   readonly listed: ObjectId[] = []
   readonly taken: ObjectId[] = []
-  #commit: { readonly files: Files; readonly id: ObjectId } | undefined
-  #commits = 0
+  #commit: Commit | undefined
+  /** Whatever the ref pointed at: a commit stays when the ref moves on. */
+  readonly #commits = new Map<ObjectId, Commit>()
 
   constructor(files: Files = { 'pdf/SKILL.md': skillText('pdf') }) {
     this.files = files
@@ -66,21 +69,29 @@ export class ScriptedUpstream {
     }
   }
 
-  #moved(): { readonly files: Files; readonly id: ObjectId } {
+  #moved(): Commit {
     const stays = this.#commit !== undefined && (this.unchanged || this.#commit.files === this.files)
     if (stays && this.#commit !== undefined) return this.#commit
-    this.#commits += 1
-    this.#commit = { files: this.files, id: idOf('commit', Buffer.from(`commit ${this.#commits}`)) }
+    const raw = Buffer.from(`commit ${this.#commits.size + 1}`)
+    this.#commit = { files: this.files, id: idOf('commit', raw), raw }
+    this.#commits.set(this.#commit.id, this.#commit)
     return this.#commit
   }
 
+  #given({ commit }: Revision): Commit {
+    const newest = this.#moved()
+    if (!this.isCollected || commit === newest.id) return this.#commits.get(commit) ?? newest
+    throw new SyncError('ref-not-found', `Cannot take commit ${commit}: it was collected`)
+  }
+
   #tree(revision: Revision, known: KnownTrees, folder: string, limits: { readonly blobBytes: number }): Tree {
-    const objects = objectsOf(this.#moved().files)
+    const { files, raw } = this.#given(revision)
+    const objects = objectsOf(files)
     const reachable = objects.reachable(known)
     return {
       revision,
       root: objects.root,
-      proof: { commit: Buffer.from(`commit ${this.#commits}`) },
+      proof: { commit: raw },
       list: (tree) => {
         this.listed.push(tree)
         const entries = reachable.get(tree)
@@ -106,6 +117,12 @@ export class ScriptedUpstream {
       [Symbol.asyncDispose]: async () => {},
     }
   }
+}
+
+interface Commit {
+  readonly files: Files
+  readonly id: ObjectId
+  readonly raw: Buffer
 }
 
 /** The text of a SKILL.md with this name; `more` are further lines of its frontmatter. */

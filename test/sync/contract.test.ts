@@ -136,8 +136,8 @@ describe('any other source', () => {
     ])
   })
 
-  test('has no contract of one whose block is right', async () => {
-    const found = await surveyed({ 'pdf/SKILL.md': document('pdf') })
+  test('has no contract of one whose block is right, and says nothing of the fields beside it', async () => {
+    const found = await surveyed({ 'pdf/SKILL.md': document('pdf', {}, { 'user-invocable': 'yes' }) })
 
     expect(skillAt(found, 'pdf')).toMatchObject({ standing: 'served', findings: [] })
     expect(skillAt(found, 'pdf')).not.toHaveProperty('contract')

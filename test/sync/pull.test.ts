@@ -1,126 +1,17 @@
 import { createHash } from 'node:crypto'
-import { chmod, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readdir, rm } from 'node:fs/promises'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Outcome } from '../../src/sync/model/outcome.ts'
-import type { GitSource } from '../../src/sync/model/source.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
-import { pull } from '../../src/sync/pull.ts'
-import { storedSkill, type Current, type Orders, type Pulling } from '../../src/sync/take.ts'
+import { storedSkill, type Pulling } from '../../src/sync/take.ts'
 import { RETENTION } from '../../src/sync/store/collect.ts'
-import { Store } from '../../src/sync/store/store.ts'
 import { FETCH_LIMITS } from '../../src/sync/upstream/upstream.ts'
-import { NO_PROGRAMS } from '../support/no-programs.ts'
-import { PLAIN_WAY } from '../../src/sync/upstream/way.ts'
 import { histories } from '../support/random-files.ts'
 import { contractFrontmatter, documentOf } from '../support/contract-fixture.ts'
-import { ScriptedUpstream, blobId, skillText, treeId, type Files } from '../support/scripted-upstream.ts'
-import { temporaryFolder } from '../support/temporary.ts'
+import { blobId, skillText, treeId } from '../support/scripted-upstream.ts'
+import { FOLLOW, PDF, Scene } from './pulled.ts'
 import { never, sourceId } from './store/samples.ts'
-import { noted, rulesWith, skillAt, surveyed, type Edited } from './surveyed.ts'
-
-const PDF: Files = { 'pdf/SKILL.md': skillText('pdf'), 'pdf/ref.md': 'ref', 'pdf/run.sh': { executable: 'run' } }
-
-/** A source, what it has and a store on the disk: pulls go one after another, each publishing what it brought. */
-class Scene implements AsyncDisposable {
-  readonly upstream = new ScriptedUpstream(PDF)
-  readonly store: Store
-  readonly resolved: string[] = []
-  current: Current | undefined
-  readonly #folder: AsyncDisposable
-
-  private constructor(store: Store, folder: AsyncDisposable) {
-    this.store = store
-    this.#folder = folder
-  }
-
-  static async open(): Promise<Scene> {
-    const folder = await temporaryFolder()
-    return new Scene(await Store.open(join(folder.path, 'state')), folder)
-  }
-
-  /** What decides, besides the ref. */
-  orders: Orders = { decision: {}, offline: false }
-
-  async pull(edit: Edited & Partial<GitSource> = {}, io: Partial<Pulling> = {}, signal = never()): Promise<Outcome> {
-    const { limits, ...source } = edit
-    const outcome = await pull(
-      sourceWith(source),
-      this.current,
-      this.orders,
-      {
-        store: this.store,
-        open: (_, reach) => this.upstream.open(reach),
-        limits: {
-          ...rulesWith({ limits: limits ?? {} }).limits,
-          fetch: FETCH_LIMITS,
-          disk: { bytes: 2 ** 33 },
-        },
-        way: async () => PLAIN_WAY,
-        programs: NO_PROGRAMS,
-        onResolved: ({ commit }) => void this.resolved.push(commit),
-        ...io,
-      },
-      signal,
-    )
-    // Through the disk: what the next pull is given was JSON in between.
-    if (outcome.kind === 'updated') {
-      this.current = { held: outcome.held, snapshot: await this.store.snapshots.read(outcome.held.snapshot) }
-    }
-    return outcome
-  }
-
-  /** Throws unless the pull brought something. */
-  async updated(...args: Parameters<Scene['pull']>): Promise<Extract<Outcome, { kind: 'updated' }>> {
-    const outcome = await this.pull(...args)
-    if (outcome.kind === 'failed') throw outcome.error
-    if (outcome.kind !== 'updated') throw new Error(`The pull ended ${outcome.kind}`)
-    return outcome
-  }
-
-  /** Every file of the state folder, with its bytes and the time it was written. */
-  async state(): Promise<Record<string, string>> {
-    const entries = await readdir(this.store.folder.path, { recursive: true, withFileTypes: true })
-    const files = entries.map(async (entry) => {
-      const path = join(entry.parentPath, entry.name)
-      if (entry.isDirectory()) return [path, 'a folder'] as const
-      return [path, `${(await stat(path)).mtimeMs} ${(await readFile(path)).toString('base64')}`] as const
-    })
-    return Object.fromEntries(await Promise.all(files))
-  }
-
-  /** The text that the store has for a file of a skill. */
-  async textOf(skill: string, path: string): Promise<string> {
-    const found = skillAt(this.current!.snapshot, skill)
-    return (
-      await this.store.skills.read(
-        storedSkill(found),
-        found.files.find((file) => file.path === path)!,
-      )
-    ).toString()
-  }
-
-  /** Writes over a stored file, as an agent that runs as the same user may. */
-  async damage(skill: string, path: string): Promise<void> {
-    const file = join(this.store.skills.folderOf(storedSkill(skillAt(this.current!.snapshot, skill))), path)
-    await chmod(file, 0o644)
-    await writeFile(file, 'damaged')
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#folder[Symbol.asyncDispose]()
-  }
-}
-
-const FOLLOW = { movedTag: 'follow', massDeletion: 'follow' } as const
-
-function sourceWith(edit: Partial<GitSource>): GitSource {
-  const place = { kind: 'git', id: sourceId('team'), url: 'https://git.example.com/skills.git', ref: 'main' } as const
-  const schedule = { kind: 'every', periodMs: 1000 } as const
-  const following = { schedule, update: 'auto', brakes: { movedTag: 'hold', massDeletion: 'hold' } } as const
-  return { ...place, ...following, ...rulesWith().selection, ...edit }
-}
+import { noted, rulesWith, skillAt, surveyed } from './surveyed.ts'
 
 describe('the first pull', () => {
   test('brings every skill to the disk, and says what it found and where', async () => {
@@ -455,6 +346,65 @@ describe('a stored skill that was damaged', () => {
     await scene.updated()
 
     expect(await scene.textOf('pdf', 'SKILL.md')).toBe(skillText('pdf'))
+  })
+})
+
+describe('what is served and has to be taken anew', () => {
+  const NEWEST = { ...PDF, 'pdf/ref.md': 'changed', 'bad/SKILL.md': '# none' }
+  const MANY = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`s${at}/SKILL.md`, skillText(`s${at}`)]))
+
+  test('is so where it is damaged and a strict source refuses the newest commit, which is told', async () => {
+    await using scene = await Scene.open()
+    const { revision } = await scene.updated({ strict: true })
+    await scene.damage('pdf', 'ref.md')
+    scene.upstream.files = NEWEST
+    scene.orders = { ...scene.orders, isDamaged: true }
+
+    const outcome = await scene.updated({ strict: true })
+
+    expect(outcome).toMatchObject({ revision, from: revision, drift: { code: 'content-refused' } })
+    expect(await scene.textOf('pdf', 'ref.md')).toBe('ref')
+    scene.orders = { ...scene.orders, isDamaged: false }
+    expect(await scene.pull({ strict: true })).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
+  })
+
+  test('is so where it is damaged and the newest commit is held for what it lost', async () => {
+    await using scene = await Scene.open()
+    scene.upstream.files = { ...PDF, ...MANY }
+    const { revision } = await scene.updated()
+    await scene.damage('pdf', 'ref.md')
+    scene.upstream.files = PDF
+    scene.orders = { ...scene.orders, isDamaged: true }
+
+    expect(await scene.updated()).toMatchObject({ revision, drift: { code: 'mass-deletion' } })
+    expect(await scene.textOf('pdf', 'ref.md')).toBe('ref')
+  })
+
+  test('is so where the rules were edited and the newest commit is refused', async () => {
+    await using scene = await Scene.open()
+    scene.upstream.files = { ...PDF, ...MANY }
+    const { revision } = await scene.updated({ strict: true })
+    scene.upstream.files = { ...NEWEST, ...MANY }
+
+    const { snapshot, drift } = await scene.updated({ strict: true, exclude: ['s1'] })
+
+    expect(snapshot.revision).toEqual(revision)
+    expect(snapshot.skills.map(({ path }) => path)).not.toContain('s1')
+    expect(drift?.code).toBe('content-refused')
+  })
+
+  test('stays as it is where nobody gives it any more', async () => {
+    await using scene = await Scene.open()
+    await scene.updated({ strict: true })
+    await scene.damage('pdf', 'ref.md')
+    scene.upstream.files = NEWEST
+    scene.upstream.isCollected = true
+    scene.orders = { ...scene.orders, isDamaged: true }
+
+    const outcome = await scene.pull({ strict: true })
+
+    expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
+    expect(outcome).not.toHaveProperty('withdraw')
   })
 })
 

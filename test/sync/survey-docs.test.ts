@@ -75,6 +75,12 @@ test('P8: what cannot be served is left out and named, and hides no neighbour', 
     'docs/sub': { submodule: '5ab0'.repeat(10) },
     'docs/Readme.MD': 'upper',
     'docs/back\\slash.md': 'x',
+    'docs/.md': 'x',
+    'docs/deep/.md': 'x',
+    'docs/two\nlines.md': 'x',
+    'docs/next\u0085line/a.md': 'x',
+    'docs/..md': 'x',
+    'docs/100% #?.md': 'x',
     'docs/lfs.md': 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n',
     'docs/hidden.md': hidden,
     'docs/Twin.md': 'one',
@@ -86,19 +92,32 @@ test('P8: what cannot be served is left out and named, and hides no neighbour', 
 
   const found = await surveyed(files, { ...RULES, hiddenUnicode: 'withhold' })
 
-  expect(pathsOf(found)).toEqual(['Fold/a.md', 'Twin.md', 'alias.md', 'deep/real.md', 'good.md', 'run.md'])
+  expect(pathsOf(found)).toEqual([
+    '..md',
+    '100% #?.md',
+    'Fold/a.md',
+    'Twin.md',
+    'alias.md',
+    'deep/real.md',
+    'good.md',
+    'run.md',
+  ])
   expect(noted(found.docsFolder?.findings ?? [])).toEqual([
+    'path-refused docs/.md',
     'file-name-case docs/Readme.MD',
     'link-refused docs/absolute.md',
     'path-refused docs/back\\slash.md',
+    'path-refused docs/deep/.md',
     'path-collision docs/fold/b.md',
     'link-refused docs/folder.md',
     'hidden-unicode docs/hidden.md',
     'lfs-pointer docs/lfs.md',
     'link-refused docs/loop.md',
+    'path-refused docs/next\u0085line/a.md',
     'link-refused docs/out.md',
     'submodule docs/sub',
     'path-collision docs/twin.md',
+    'path-refused docs/two\nlines.md',
   ])
   expect(found.docsFolder?.findings.find(({ path }) => path === 'docs/out.md')?.message).toContain(
     'it leads out of the docs folder',

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { tallyOf } from '../../src/sync/model/snapshot.ts'
+import { contractFrontmatter, documentOf } from '../support/contract-fixture.ts'
 import { skillText, treeId, blobId } from '../support/scripted-upstream.ts'
 import { Surveys, noted, rulesWith, skillAt, surveyed } from './surveyed.ts'
 
@@ -243,6 +244,20 @@ describe('one broken skill', () => {
       'pdf served ',
     ])
   })
+})
+
+test('a description of 1,024 characters may be written as a block, which ends with a line break', async () => {
+  const blockOf = (length: number): string => `---\nname: pdf\ndescription: |\n  ${'d'.repeat(length)}\n---\n`
+  const contract = documentOf(contractFrontmatter('pdf', {}, { description: `${'d'.repeat(1024)}\n` }))
+
+  const fits = await surveyed({ 'pdf/SKILL.md': blockOf(1024) })
+  const over = await surveyed({ 'pdf/SKILL.md': blockOf(1025) })
+  const held = await surveyed({ 'pdf/SKILL.md': contract }, { contract: true })
+
+  expect(skillAt(fits, 'pdf')).toMatchObject({ standing: 'served', findings: [] })
+  expect(skillAt(fits, 'pdf').description).toHaveLength(1025)
+  expect(noted(skillAt(over, 'pdf').findings)).toEqual(['description-too-long pdf'])
+  expect(skillAt(held, 'pdf')).toMatchObject({ standing: 'served', findings: [] })
 })
 
 describe('the files of a skill', () => {

@@ -1,5 +1,6 @@
 import { joinPath } from '../model/paths.ts'
 import type { JsonValue } from '../model/frontmatter.ts'
+import { xmlTagIn } from '../model/xml-tag.ts'
 import type { Authored } from './authored.ts'
 import type { Flaw, Rule } from './rule.ts'
 import { placeOf } from './written.ts'
@@ -54,7 +55,7 @@ function kindOf(value: JsonValue | undefined): string {
   return Array.isArray(value) ? 'a list' : 'a mapping'
 }
 
-/** A letter right after the bracket, and the bracket closed in the same text. */
+/** The beginning of one tells which it is. */
 function tagIn(value: JsonValue | undefined): string | undefined {
-  return typeof value === 'string' ? /<\/?[A-Za-z][^<>]{0,100}>/.exec(value)?.[0] : undefined
+  return typeof value === 'string' ? xmlTagIn(value)?.slice(0, 100) : undefined
 }

@@ -1,5 +1,6 @@
 import { isAlias, isCollection, isNode, visit } from 'yaml'
 import { joinPath } from '../model/paths.ts'
+import { AGENT_SKILLS_FIELDS } from '../model/standard-fields.ts'
 import type { Authored } from './authored.ts'
 import { START } from './place.ts'
 import type { Place } from './place.ts'
@@ -30,14 +31,7 @@ export function referenceValidatorFlaws(skill: Authored): Flaw[] {
   return flaws
 }
 
-const KNOWN: ReadonlySet<string> = new Set([
-  'name',
-  'description',
-  'license',
-  'compatibility',
-  'allowed-tools',
-  'metadata',
-])
+const KNOWN: ReadonlySet<string> = new Set(AGENT_SKILLS_FIELDS)
 
 /** The first. */
 function flowIn(contents: unknown): { readonly at: number; readonly what: string } | undefined {

@@ -1,7 +1,8 @@
 import { isMediaType } from './contract-schema.ts'
 import { faultAt, type ContractFault } from './contract-fault.ts'
 import { CONTRACT_KEY, type Icon } from './contract.ts'
-import { isMapping, shown } from './contract-value.ts'
+import { shown } from './contract-value.ts'
+import { isMapping } from './json-value.ts'
 
 /** The icons that are right, with what is right of them, and what is said of the rest. */
 export function contractIcons(value: unknown): { readonly icons: Icon[]; readonly faults: ContractFault[] } {

@@ -1,8 +1,9 @@
 import { isSemantic, type Block } from './contract-schema.ts'
 import { faultAt, type ContractFault } from './contract-fault.ts'
 import { CONTRACT_KEY, isContractId } from './contract.ts'
-import { isMapping, shown } from './contract-value.ts'
+import { shown } from './contract-value.ts'
 import type { JsonValue } from './frontmatter.ts'
+import { isMapping } from './json-value.ts'
 
 /** What is let through and said all the same. `written` is the block as it stands, with the fields that nobody knows. */
 export function contractNotes(

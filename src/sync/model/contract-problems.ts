@@ -1,6 +1,7 @@
 import type { Catalog } from './catalog.ts'
 import { comparePaths } from './digest.ts'
 import { cyclesIn } from './dependencies.ts'
+import { shown } from './contract-value.ts'
 import { joinPath } from './paths.ts'
 
 /** A skill that keeps the contract, as far as its neighbours are concerned. */
@@ -23,15 +24,28 @@ export interface ContractProblem {
   readonly skills: readonly Pick<Declared, 'id' | 'source' | 'path'>[]
 }
 
-/** The problems of what is served. */
+/** The problems of what is served: of each kind the first, and how many more there are. */
 export function contractProblems(catalog: Catalog): ContractProblem[] {
-  return problemsAmong(declaredIn(catalog))
+  return problemsAmong(declaredIn(catalog), MOST_OF_A_KIND)
 }
 
-/** Clashes, then what is missing, then cycles; each kind in the order of its ids. */
-export function problemsAmong(declared: readonly Declared[]): ContractProblem[] {
+/**
+ * Clashes, then dependencies that lead nowhere, then cycles; each kind in the order of its ids. Never more than one of a kind
+ * for an id. Of more than `most` of a kind the last one says how many are left out.
+ */
+export function problemsAmong(declared: readonly Declared[], most = Number.POSITIVE_INFINITY): ContractProblem[] {
   const owners = byId(declared)
-  return [...clashes(owners), ...missing(owners), ...cycles(owners)]
+  return [...few(clashes(owners), most), ...few(unmet(owners), most), ...cycles(owners)]
+}
+
+/** More than anybody reads at once, and little enough to be sent about. */
+const MOST_OF_A_KIND = 100
+
+function few(problems: readonly ContractProblem[], most: number): readonly ContractProblem[] {
+  const [next] = problems.slice(most)
+  if (next === undefined) return problems
+  const left = problem(next.kind, `${problems.length - most} more of these are left out; mend those named first`, [])
+  return [...problems.slice(0, most), left]
 }
 
 function declaredIn(catalog: Catalog): Declared[] {
@@ -56,28 +70,29 @@ function clashes(owners: Owners): ContractProblem[] {
   })
 }
 
-function missing(owners: Owners): ContractProblem[] {
+/** One for an id, however much it wants: a frontmatter has room for ten thousand ids. */
+function unmet(owners: Owners): ContractProblem[] {
   return [...owners].flatMap(([id, all]) => {
-    const wanted = all.flatMap((skill) => skill.dependsOn.map((target) => ({ target, skill })))
-    const lacking = Map.groupBy(wanted, ({ target }) => target)
-    return [...lacking]
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .flatMap(([target, edges]) => {
-        if (owners.has(target)) return []
-        const wanting = [...new Set(edges.map(({ skill }) => skill))]
-        const message = `"${id}" depends on "${target}", and no skill that is served has that id: ${places(wanting)}`
-        return [problem('dependency-missing', message, wanting)]
-      })
+    const isUnmet = (target: string): boolean => !owners.has(target)
+    const targets = [...new Set(all.flatMap(({ dependsOn }) => dependsOn.filter(isUnmet)))]
+    if (targets.length === 0) return []
+    const wanting = all.filter(({ dependsOn }) => dependsOn.some(isUnmet))
+    const which = targets.length === 1 ? 'that id' : 'those ids'
+    const message = `"${id}" depends on ${named(targets, shown)}, and no skill that is served has ${which}: ${places(wanting)}`
+    return [problem('dependency-missing', message, wanting)]
   })
 }
 
 function cycles(owners: Owners): ContractProblem[] {
-  const dependencies = new Map([...owners].map(([id, all]) => [id, all.flatMap(({ dependsOn }) => dependsOn)]))
+  const isMet = (target: string): boolean => owners.has(target)
+  const dependencies = new Map(
+    [...owners].map(([id, all]) => [id, all.flatMap(({ dependsOn }) => dependsOn.filter(isMet))]),
+  )
   return cyclesIn(dependencies, MOST_CYCLES).map((cycle) => {
     const members = cycle.flatMap((id) => owners.get(id) ?? [])
     const way = [...cycle, cycle[0]].map((id) => `"${id}"`)
-    const shown = way.length > MOST_NAMED ? [...way.slice(0, MOST_NAMED), '…', way.at(-1)] : way
-    return problem('dependency-cycle', `A cycle of dependencies: ${shown.join(' → ')}: ${places(members)}`, members)
+    const steps = way.length > MOST_NAMED ? [...way.slice(0, MOST_NAMED), '…', way.at(-1)] : way
+    return problem('dependency-cycle', `A cycle of dependencies: ${steps.join(' → ')}: ${places(members)}`, members)
   })
 }
 
@@ -88,9 +103,16 @@ const MOST_CYCLES = 20
 const MOST_NAMED = 12
 
 function places(skills: readonly Declared[]): string {
-  const named = skills.slice(0, MOST_NAMED).map(placeOf)
-  const left = skills.length - named.length
-  return left > 0 ? `${named.join(', ')} and ${left} more` : named.join(', ')
+  return named(skills, placeOf)
+}
+
+function named<Item>(items: readonly Item[], textOf: (item: Item) => string): string {
+  const texts = items
+    .slice(0, MOST_NAMED)
+    .map((item) => textOf(item))
+    .join(', ')
+  const left = items.length - MOST_NAMED
+  return left > 0 ? `${texts} and ${left} more` : texts
 }
 
 /** As the commands take it: source and path. */

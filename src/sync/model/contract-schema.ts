@@ -1,9 +1,13 @@
 import * as semver from 'semver'
 import { z } from 'zod'
 import { isContractId } from './contract.ts'
-import { isMapping, shown, trimmed } from './contract-value.ts'
+import { isSwitch } from './contract-switch.ts'
+import { shown, trimmed } from './contract-value.ts'
+import { isMapping } from './json-value.ts'
 import { isReferencePath, referencePathOf } from './reference-path.ts'
 import { isSkillName } from './skill-name.ts'
+import type { StandardField } from './standard-fields.ts'
+import { xmlTagIn } from './xml-tag.ts'
 
 /** What else is wrong with a text, in words that follow the value. */
 interface Rule {
@@ -27,7 +31,7 @@ export const STANDARD_FIELDS = z.object({
   description: text([
     { holds: (said) => said !== '', message: 'is empty; say what the skill does and when to use it' },
     { holds: (said) => charactersOf(said) <= 1024, message: 'is over 1024 characters; move the how into the body' },
-    { holds: (said) => !XML_TAG.test(said), message: 'holds an XML tag; write it without the angle brackets' },
+    { holds: (said) => xmlTagIn(said) === undefined, message: 'holds an XML tag; write it without the angle brackets' },
   ]),
   license: text().nullish(),
   compatibility: text([
@@ -48,7 +52,7 @@ export const STANDARD_FIELDS = z.object({
   hooks: z.custom(isMapping, { error: unlike('a mapping') }).nullish(),
   paths: textOrList(),
   shell: text().nullish(),
-})
+} satisfies Record<StandardField, z.ZodType>)
 
 const ID: Rule = { holds: isContractId, message: 'must begin with a letter and hold a-z, 0-9 and hyphens alone' }
 
@@ -101,9 +105,6 @@ export function isMediaType(text: string): boolean {
   return MEDIA_TYPE.test(text)
 }
 
-/** An opening or closing tag, a comment, a declaration or an instruction; `a < b` is none. */
-const XML_TAG = /<(?:[/?]?[a-z_:]|!)[^<>]*>/iu
-
 function charactersOf(text: string): number {
   return Array.from(text).length
 }
@@ -121,8 +122,8 @@ function checked(schema: z.ZodString, rules: readonly Rule[]): z.ZodString {
   )
 }
 
-function flag(): z.ZodType<boolean | null | undefined> {
-  return z.boolean({ error: unlike('true or false') }).nullish()
+function flag(): z.ZodType {
+  return z.custom(isSwitch, { error: unlike('true or false') }).nullish()
 }
 
 function textOrList(): z.ZodType<string | string[] | null | undefined> {

@@ -1,10 +1,3 @@
-import type { JsonObject } from './frontmatter.ts'
-
-/** Whether it is a mapping of YAML. */
-export function isMapping(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Map)
-}
-
 /** The text without white space around it, by Unicode's word for that: what readers in other languages strip. */
 export function trimmed(text: string): string {
   let [start, end] = [0, text.length]

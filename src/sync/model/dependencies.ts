@@ -9,11 +9,14 @@ export function cyclesIn(dependencies: Dependencies, most: number): readonly str
   const named = new Set<string>()
   const cycles: string[][] = []
   const knotOf = knotsIn(dependencies)
-  const inOrder = new Map([...dependencies].map(([id, others]) => [id, others.toSorted()]))
+  const isOfKnot = (id: string, other: string): boolean => knotOf.get(id) === knotOf.get(other)
+  // No way that leaves a knot comes back. What leads to none is not worth sorting.
+  const knotted = new Map(
+    [...dependencies].map(([id, others]) => [id, others.filter((other) => isOfKnot(id, other)).toSorted()]),
+  )
   for (const id of [...dependencies.keys()].toSorted()) {
     if (cycles.length === most) break
-    const within = (next: string): boolean => knotOf.get(next) === knotOf.get(id)
-    const cycle = named.has(id) ? undefined : shortestFrom(id, inOrder, within)
+    const cycle = named.has(id) ? undefined : shortestFrom(id, knotted)
     if (cycle === undefined) continue
     for (const member of cycle) named.add(member)
     cycles.push(rotated(cycle))
@@ -22,18 +25,14 @@ export function cyclesIn(dependencies: Dependencies, most: number): readonly str
 }
 
 /** The shortest way from an id back to itself; the first such by order of the ids. */
-function shortestFrom(
-  start: string,
-  dependencies: Dependencies,
-  within: (id: string) => boolean,
-): string[] | undefined {
+function shortestFrom(start: string, dependencies: Dependencies): string[] | undefined {
   const cameFrom = new Map<string, string>()
   const queue = [start]
   // Grows while it is walked.
   for (const at of queue) {
     for (const next of dependencies.get(at) ?? []) {
       if (next === start) return wayTo(at, start, cameFrom)
-      if (cameFrom.has(next) || !within(next)) continue
+      if (cameFrom.has(next)) continue
       cameFrom.set(next, at)
       queue.push(next)
     }

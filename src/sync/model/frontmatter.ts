@@ -1,4 +1,4 @@
-import { isScalar, parseDocument, visit } from 'yaml'
+import { isScalar, Lexer, parseDocument, visit } from 'yaml'
 import type { FindingRule } from './finding.ts'
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
@@ -28,6 +28,9 @@ export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): F
   if (!block.ok) return block
   const text = utf8(block.yaml)
   if (text === undefined) return refused('encoding-invalid', 'The file is not valid UTF-8')
+  const mostMarks = Math.max(MOST_MARKS, limits.bytes / 4)
+  if (hasMoreMarks(text, mostMarks))
+    return refused('frontmatter-too-large', `The frontmatter has over ${mostMarks} marks and values of YAML`)
   const document = parseYaml(text)
   const problem = document.errors[0] ?? document.warnings[0]
   if (problem !== undefined)
@@ -42,6 +45,21 @@ export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): F
 
 /** Six bytes of JSON stand for one control character. Listings hold the JSON, so it is bounded like the text. */
 const MOST_GROWTH = 2
+
+/**
+ * What reading YAML takes goes by what stands in it, and not by its length: 64 KiB of commas take a thousand times as long as
+ * 64 KiB of prose, and whoever waits for the process waits for it. Of two thousand public skills none came to three hundred.
+ */
+const MOST_MARKS = 16_384
+
+function hasMoreMarks(text: string, most: number): boolean {
+  let marks = 0
+  for (const _ of new Lexer().lex(text)) {
+    marks += 1
+    if (marks > most) return true
+  }
+  return false
+}
 
 /** A schema that is named holds against a `%YAML 1.1` in the text. Keys that are there twice are looked for below: the reader compares each with each. */
 export const YAML_RULES = {

@@ -10,7 +10,7 @@ export interface Unchanged {
   readonly kind: 'unchanged'
   /** What was seen. Undefined where nobody was asked, since the network is off. */
   readonly revision: Revision | undefined
-  /** What a person should know although nothing failed: where upstream departs from the lock. */
+  /** What a person should know although nothing failed: where upstream departs from the lock, or why its newest is not served. */
   readonly drift?: SyncError
 }
 

@@ -7,6 +7,8 @@ import { frontmatterText } from './frontmatter-text.ts'
 import type { Written } from './frontmatter-text.ts'
 import { isSkillName } from './skill-name.ts'
 import { isOneTool, toolsIn } from './tool-list.ts'
+import { isTexts } from './json-value.ts'
+import { CLAUDE_CODE_FIELDS } from './standard-fields.ts'
 
 /** For whom a projection is: readers that take the standard fields alone, or Claude Code, which has some of its own. */
 export type Profile = 'strict' | 'claude-code'
@@ -46,7 +48,7 @@ export function project(bytes: Uint8Array, profile: Profile, folder?: string): P
   if (faults.length > 0) return refused(faults)
   const fields = new Map<string, Written>([
     ...standardFields(frontmatter, metadataOf(frontmatter, orderOfMetadata(bytes, bodyStart))),
-    ...(profile === 'claude-code' ? fieldsOf(frontmatter, CLAUDE_CODE) : []),
+    ...(profile === 'claude-code' ? fieldsOf(frontmatter, CLAUDE_CODE_FIELDS) : []),
   ])
   const written = documentOf(fields, bytes.subarray(bodyStart))
   if (!written.ok) return written
@@ -65,22 +67,6 @@ const MEMBERS = ['id', 'version', 'tags', 'capabilities', 'depends_on', 'referen
 
 /** Keys of the protocol itself (SEP-2640): nobody's to write. */
 const RESERVED = 'io.modelcontextprotocol/'
-
-const CLAUDE_CODE = [
-  'when_to_use',
-  'argument-hint',
-  'arguments',
-  'disable-model-invocation',
-  'user-invocable',
-  'disallowed-tools',
-  'model',
-  'effort',
-  'context',
-  'agent',
-  'hooks',
-  'paths',
-  'shell',
-]
 
 function standardFaults(frontmatter: JsonObject): ProjectionFault[] {
   const { name, description, 'allowed-tools': tools } = frontmatter
@@ -227,10 +213,6 @@ function textsIn(values: readonly JsonValue[]): string[] {
 /** A field without a value is as good as none. */
 function isGiven(value: JsonValue | undefined): value is Exclude<JsonValue, null> {
   return value !== undefined && value !== null
-}
-
-function isTexts(value: JsonValue): boolean {
-  return isList(value) && value.every((item) => typeof item === 'string')
 }
 
 function isList(value: JsonValue): value is readonly JsonValue[] {

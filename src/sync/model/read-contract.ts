@@ -4,10 +4,12 @@ import { contractIcons } from './contract-icons.ts'
 import { contractNotes } from './contract-notes.ts'
 import { BLOCK, STANDARD_FIELDS } from './contract-schema.ts'
 import type { Block } from './contract-schema.ts'
+import { switchNotes } from './contract-switch.ts'
 import { CONTRACT_KEY, isContractId } from './contract.ts'
 import type { Contract, Reference } from './contract.ts'
-import { isMapping, shown, trimmed } from './contract-value.ts'
+import { shown, trimmed } from './contract-value.ts'
 import type { JsonObject, JsonValue } from './frontmatter.ts'
+import { isMapping } from './json-value.ts'
 import { isReferencePath, referencePathOf } from './reference-path.ts'
 
 /** What the contract has to say of one frontmatter. Violations keep it from being kept; notes do not. */
@@ -38,7 +40,7 @@ export function readContract(
   if (!block.success) return { ok: false, violations, notes: [] }
   const { icons, faults } = contractIcons(block.data.icons)
   const contract = contractOf(block.data, icons)
-  const notes = [...contractNotes(block.data, value, held), ...faults]
+  const notes = [...switchNotes(frontmatter), ...contractNotes(block.data, value, held), ...faults]
   return violations.length === 0 ? { ok: true, contract, notes } : { ok: false, violations, notes }
 }
 

@@ -1,5 +1,6 @@
 import { LineCounter, parseDocument } from 'yaml'
 import type { JsonObject, JsonValue } from '../model/frontmatter.ts'
+import { isTexts } from '../model/json-value.ts'
 import { setDigestOf } from '../model/lock.ts'
 import type { Lock, LockedSelection, LockedSkill, LockEntry } from '../model/lock.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../model/revision.ts'
@@ -198,10 +199,6 @@ function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSele
   if (typeof contract !== 'boolean') return refuse('selection', '"contract" is neither true nor false')
   if (docs !== undefined && typeof docs !== 'string') return refuse('selection', '"docs" is no text')
   return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, contract, docs }
-}
-
-function isTexts(value: JsonValue | undefined): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
 function signersFrom(value: JsonValue, refuse: Refuse): Signers {

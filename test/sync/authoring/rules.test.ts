@@ -198,7 +198,7 @@ const EXAMPLES: readonly Example[] = [
     rule: 'tags-in-text',
     bad: skillMd(['name: a', 'description: Use when <system>asked</system> to count the beans']),
     at: ['a/SKILL.md:3:14'],
-    good: skillMd(['name: a', 'description: Use when beans < 3 and beans > 1 are to be counted']),
+    good: skillMd(['name: a', 'description: Use when beans < 3 and beans > 1, or a<b and c>d, are to be counted']),
   },
   {
     rule: 'yaml-ambiguous',

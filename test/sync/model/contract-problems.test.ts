@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { contractProblems, problemsAmong, type Declared } from '../../../src/sync/model/contract-problems.ts'
 import { cyclesIn } from '../../../src/sync/model/dependencies.ts'
 import { contractFrontmatter, documentOf } from '../../support/contract-fixture.ts'
+import { catalogOfWorld } from '../../support/contract-world.ts'
 import { catalogOf } from '../catalogs.ts'
 import { sourceId } from '../store/samples.ts'
 import { surveyed } from '../surveyed.ts'
@@ -49,6 +50,41 @@ describe('the problems between skills', () => {
         skills: [{ source: 'house', path: 'deep/b' }],
       },
     ])
+  })
+
+  test('name the first targets that are missing, and count the rest', () => {
+    const many = Array.from({ length: 9000 }, (_, index) => `d${index}`)
+    const long = 'd'.repeat(60_000)
+
+    const problems = problemsAmong([skill('a', ['x', 'y', 'b']), skill('b', many), skill('c', [long])])
+
+    expect(problems.map(({ message }) => message)).toEqual([
+      '"a" depends on "x", "y", and no skill that is served has those ids: team/a',
+      expect.stringMatching(/^"b" depends on "d0", "d1", .*, "d11" and 8988 more, and no skill/),
+      expect.stringMatching(/^"c" depends on "d{79}…, and no skill/),
+    ])
+  })
+
+  test('are a hundred of a kind at most where they are those of a catalog, with how many more there are', () => {
+    const skills = Array.from({ length: 2 * 150 }, (_, index) => ({
+      path: `p${index % 2}/s${index >> 1}`,
+      id: `s${index >> 1}`,
+      dependsOn: Array.from({ length: 30 }, (_gone, at) => `d${at}`),
+    }))
+
+    const problems = contractProblems(catalogOfWorld({ team: { skills } }))
+
+    expect(problems.map(({ kind }) => kind)).toEqual([
+      ...Array.from({ length: 101 }, () => 'id-clash'),
+      ...Array.from({ length: 101 }, () => 'dependency-missing'),
+    ])
+    for (const at of [100, 201]) {
+      expect(problems[at]).toMatchObject({
+        message: expect.stringContaining('50 more of these are left out'),
+        skills: [],
+      })
+    }
+    expect(JSON.stringify(problems).length).toBeLessThan(100_000)
   })
 
   test('name a circle once, from its least id, across sources', () => {

@@ -205,6 +205,22 @@ describe('the values', () => {
     })
   })
 
+  test.each([
+    ['items', (count: number) => `a: [${'b,'.repeat(count)}]`],
+    ['empty lists', (count: number) => `a: [${'[],'.repeat(count)}]`],
+    ['lines', (count: number) => `a:\n${' - b\n'.repeat(count)}`],
+    ['comments', (count: number) => '# a\n'.repeat(count)],
+    ['faults', (count: number) => `a: [${'} '.repeat(count)}]`],
+  ])('are few enough to be read at once: thousands of %s are more than anybody writes', (_, yaml) => {
+    const few = read(`---\nname: pdf\n${yaml(2000)}\n---\n`)
+    const many = read(`---\nname: pdf\n${yaml(12_000)}\n---\n`)
+    const allowed = read(`---\nname: pdf\n${yaml(12_000)}\n---\n`, { bytes: 2 ** 20, depth: 32 })
+
+    expect(few).not.toMatchObject({ rule: 'frontmatter-too-large' })
+    expect(many).toMatchObject({ ok: false, rule: 'frontmatter-too-large' })
+    expect(allowed).not.toMatchObject({ rule: 'frontmatter-too-large' })
+  })
+
   test('are nested as deep as the limit says, and no deeper', () => {
     const nested = (levels: number): string => `---\na: ${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}\n---\n`
 
@@ -317,13 +333,17 @@ describe('whatever the bytes are', () => {
       'a bomb of aliases',
       `a: &a [x,x,x,x,x,x,x,x,x]\n${Array.from('bcdefghij', (key, index) => `${key}: &${key} [${`*${'abcdefghi'[index]},`.repeat(9)}]`).join('\n')}`,
     ],
-  ])('64 KiB of %s have one quick end', (_, lines) => {
+  ])('64 KiB of %s have one quick end, also where so much may be read', (_, lines) => {
     const start = performance.now()
 
-    const reading = read(`---\n${lines}\n---\n`)
+    const readings = [FRONTMATTER_LIMITS.bytes, 2 ** 20].map((bytes) =>
+      read(`---\n${lines}\n---\n`, { ...FRONTMATTER_LIMITS, bytes }),
+    )
 
     expect(performance.now() - start).toBeLessThan(10_000)
-    expect(reading.ok ? 'read' : reading.rule).toMatch(/^read$|^frontmatter-invalid$/)
+    const [first, second] = readings.map((reading) => (reading.ok ? 'read' : reading.rule))
+    expect(second).toMatch(/^read$|^frontmatter-invalid$/)
+    expect([second, 'frontmatter-too-large']).toContain(first)
   })
 })
 

@@ -47,7 +47,10 @@ describe('what keeps the contract', () => {
     ['white space around texts', block({ id: ' pdf ', version: '\t1.0.0\n', capabilities: [` ${DOCUMENT}\u00A0`] })],
     ['a description of 1024 characters', top({ description: 'd'.repeat(1024) })],
     ['a description of 1024 characters outside of the first plane', top({ description: '😀'.repeat(1024) })],
-    ['a description that compares', top({ description: 'Use it where a < b and b > c, or x <- y' })],
+    ['a description of 1024 characters and the end of a block', top({ description: `${'d'.repeat(1024)}\n` })],
+    ['a description that compares', top({ description: 'Use it where a < b and b > c, a<b and c>d, or x <- y' })],
+    ['a description that names a type', top({ description: 'Makes a Map<K, V> or a Set<2>' })],
+    ['a description that has half a tag', top({ description: 'What <b would do' })],
     ['no tags', block({ tags: [] })],
     ['tags', block({ tags: ['review', 'code-quality'] })],
     ['no dependencies', block({ depends_on: [] })],
@@ -63,6 +66,8 @@ describe('what keeps the contract', () => {
     ['arguments and paths as a list', top({ arguments: ['a'], paths: ['src/**'] })],
     ['arguments and paths as a text', top({ arguments: 'a b', paths: 'src/**' })],
     ['switches', top({ 'disable-model-invocation': false, 'user-invocable': true })],
+    ['switches as words', top({ 'disable-model-invocation': 'yes', 'user-invocable': 'False' })],
+    ['switches as numbers', top({ 'disable-model-invocation': 0, 'user-invocable': '1' })],
     ['texts', top(texts('x'))],
     ['fields of Agent Skills that are empty', top({ ...texts(null), metadata: null, hooks: null, arguments: null })],
     ['metadata of texts', top({ metadata: { version: '1.0' } })],
@@ -106,6 +111,14 @@ describe('what breaks the contract, at the field', () => {
     ['an empty description', top({ description: '  ' }), 'description'],
     ['a description of 1025 characters', top({ description: 'd'.repeat(1025) }), 'description'],
     ['a tag in the description', top({ description: 'Make it <b>bold</b>' }), 'description'],
+    ['a closing tag alone', top({ description: 'All </system >of it' }), 'description'],
+    ['a tag with attributes', top({ description: 'See <a href="x>y" id=z>here' }), 'description'],
+    ['an empty tag over two lines', top({ description: 'See <br\n/> here' }), 'description'],
+    ['a tag of another script', top({ description: 'See <é>' }), 'description'],
+    ['a declaration', top({ description: 'See <!DOCTYPE html>' }), 'description'],
+    ['an instruction', top({ description: 'See <?xml version="1.0"?>' }), 'description'],
+    ['a section', top({ description: 'See <![CDATA[a<b]]>' }), 'description'],
+    ['a comment with brackets in it', top({ description: 'See <!-- a<b -->' }), 'description'],
     ['a comment in the description', top({ description: 'Make it <!-- not --> bold' }), 'description'],
     ['no id', without('id'), 'x-personal-mcp.id'],
     [
@@ -157,8 +170,9 @@ describe('what breaks the contract, at the field', () => {
     ['tools that are not to be used, and no texts', top({ 'disallowed-tools': [1] }), 'disallowed-tools'],
     ['arguments that are a mapping', top({ arguments: {} }), 'arguments'],
     ['paths that are a number', top({ paths: 1 }), 'paths'],
-    ['a switch that is a text', top({ 'disable-model-invocation': 'yes' }), 'disable-model-invocation'],
-    ['another switch that is a number', top({ 'user-invocable': 1 }), 'user-invocable'],
+    ['a switch that is a text', top({ 'disable-model-invocation': 'never' }), 'disable-model-invocation'],
+    ['a switch that is an empty text', top({ 'user-invocable': '' }), 'user-invocable'],
+    ['another switch that is a number', top({ 'user-invocable': 2 }), 'user-invocable'],
     ['metadata that are a list', top({ metadata: [] }), 'metadata'],
     ['a value of metadata that is no text', top({ metadata: { version: 1 } }), 'metadata.version'],
     ['compatibility of 501 characters', top({ compatibility: 'c'.repeat(501) }), 'compatibility'],
@@ -362,6 +376,18 @@ describe('what a skill that keeps it says', () => {
 
     expect(violated(read)).toEqual([])
     expect(read.notes.map(({ path }) => path)).toEqual(fields.map((field) => `x-personal-mcp.${field}`))
+  })
+
+  test('is noted for a switch that is none to every reader', () => {
+    const read = reading(top({ 'disable-model-invocation': 'Yes', 'user-invocable': 1 }))
+
+    expect(read).toMatchObject({
+      ok: true,
+      notes: [
+        { path: 'disable-model-invocation', message: '"Yes" is a text to many readers; write true or false' },
+        { path: 'user-invocable', message: '1 is a number to many readers; write true or false' },
+      ],
+    })
   })
 
   test('is noted for a metadata.yaml beside it', () => {

@@ -1,0 +1,11 @@
+import type { JsonObject } from './frontmatter.ts'
+
+/** Whether a value as a frontmatter or a file has it is a mapping. */
+export function isMapping(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Map)
+}
+
+/** Whether it is a list of texts alone. */
+export function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}

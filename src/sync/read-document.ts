@@ -1,0 +1,100 @@
+import { shown } from './model/contract-value.ts'
+import type { Finding, FindingRule } from './model/finding.ts'
+import { readFrontmatter } from './model/frontmatter.ts'
+import type { FrontmatterLimits, JsonObject } from './model/frontmatter.ts'
+import { isSkillName } from './model/skill-name.ts'
+import type { Skill, Standing } from './model/skill.ts'
+import { unrenderedIn } from './model/unrendered.ts'
+import { worstStanding } from './model/worst-standing.ts'
+
+/** What a skill says of itself in its frontmatter. */
+export type Said = Pick<Skill, 'name' | 'description' | 'frontmatter'>
+
+/** Of a SKILL.md that nobody can read. */
+export const UNSAID: Said = { name: undefined, description: undefined, frontmatter: undefined }
+
+/** What one SKILL.md says, and what is to be said of it. */
+export interface ReadDocument {
+  readonly standing: Standing
+  readonly fields: Said
+  readonly findings: readonly Finding[]
+}
+
+/** Judges a SKILL.md by itself. `path`: of the skill's folder. */
+export function readDocument(path: string, document: Uint8Array, limits: FrontmatterLimits): ReadDocument {
+  const unrendered = unrenderedFindings(path, document)
+  const read = readFrontmatter(document, limits)
+  if (!read.ok) {
+    const standing = read.rule === 'frontmatter-invalid' ? 'tools' : 'withheld'
+    return { standing, fields: UNSAID, findings: [finding(read.rule, path, read.message), ...unrendered] }
+  }
+  const { frontmatter } = read
+  const name = nameOf(path, frontmatter)
+  const description = descriptionOf(path, frontmatter)
+  return {
+    standing: worstStanding([name.standing, description.standing]),
+    fields: { name: name.value, description: description.value, frontmatter },
+    findings: [...name.findings, ...description.findings, ...metadataFindings(path, frontmatter), ...unrendered],
+  }
+}
+
+interface Field {
+  readonly standing: Standing
+  readonly value: string | undefined
+  readonly findings: readonly Finding[]
+}
+
+function nameOf(path: string, frontmatter: JsonObject): Field {
+  const name = frontmatter['name']
+  if (name === undefined || name === null) {
+    return {
+      standing: 'tools',
+      value: undefined,
+      findings: [finding('name-missing', path, 'The frontmatter has no name')],
+    }
+  }
+  if (typeof name === 'string' && isSkillName(name)) return { standing: 'served', value: name, findings: [] }
+  const message = `The name ${shown(name)} fits no URI: 1 to 64 of a-z, 0-9 and single hyphens between them`
+  return {
+    standing: 'tools',
+    value: typeof name === 'string' ? name : undefined,
+    findings: [finding('name-invalid', path, message)],
+  }
+}
+
+/** The Agent Skills specification: required, 1 to 1,024 characters. */
+const DESCRIPTION_CHARACTERS = 1024
+
+function descriptionOf(path: string, frontmatter: JsonObject): Field {
+  const description = frontmatter['description']
+  if (typeof description !== 'string' || description.trim() === '') {
+    const message = 'The frontmatter has no description; an agent chooses a skill by it'
+    return { standing: 'withheld', value: undefined, findings: [finding('description-missing', path, message)] }
+  }
+  // A block scalar ends with a line break that nobody wrote for its own sake.
+  const characters = Array.from(description.trim()).length
+  if (characters <= DESCRIPTION_CHARACTERS) return { standing: 'served', value: description, findings: [] }
+  const message = `The description has ${characters} characters, at most ${DESCRIPTION_CHARACTERS} are allowed`
+  return { standing: 'tools', value: description, findings: [finding('description-too-long', path, message)] }
+}
+
+function metadataFindings(path: string, frontmatter: JsonObject): Finding[] {
+  const metadata = frontmatter['metadata']
+  if (metadata === undefined || metadata === null) return []
+  const values = typeof metadata === 'object' && !Array.isArray(metadata) ? Object.values(metadata) : [metadata]
+  if (values.every((value) => typeof value === 'string')) return []
+  return [
+    finding('metadata-not-text', path, 'A value in metadata is not text; some clients refuse the skill, quote it'),
+  ]
+}
+
+function unrenderedFindings(path: string, document: Uint8Array): Finding[] {
+  return unrenderedIn(document).map(({ what, line, characters }) => {
+    const message = `The ${what} of ${characters} characters at line ${line} is shown on no rendered page, and a model reads it`
+    return finding('unrendered-text', path, message)
+  })
+}
+
+function finding(rule: FindingRule, path: string, message: string): Finding {
+  return { rule, path, message }
+}
