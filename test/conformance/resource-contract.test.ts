@@ -283,11 +283,9 @@ describe('the resource:// family', () => {
 })
 
 describe('where it is not served', () => {
-  test.each([
-    ['it is turned off', CFX, formsOf({ contract: false, resources: { list: 'files' } })],
-    ['nothing keeps the contract', { team: { skills: [MARK] } }, formsOf({ resources: { list: 'files' } })],
-  ])('C150: the forms are unknown, listed nowhere, and nobody can wait for them, where %s', async (_, world, forms) => {
-    await using scene = await openContracted(world, { forms })
+  test('C150: the forms are unknown, listed nowhere, and nobody can wait for them', async () => {
+    const forms = formsOf({ contract: false, resources: { list: 'files' } })
+    await using scene = await openContracted(CFX, { forms })
 
     for (const peer of scene.all) {
       for (const uri of [...FORMS, 'resource://catalog/skills/Bad_Id', 'resource://docs/../x.md']) {
@@ -305,7 +303,8 @@ describe('where it is not served', () => {
   })
 
   test('C150: a source with docs alone has those, and no index', async () => {
-    await using scene = await openContracted({ team: { skills: [MARK], docs: DOCS } })
+    const forms = formsOf({ contract: { ofSkills: false } })
+    await using scene = await openContracted({ team: { skills: [MARK], docs: DOCS } }, { forms })
 
     for (const peer of scene.all) {
       expect(await readText(peer, 'resource://docs/usage.md')).toBe(DOCS['usage.md'])
