@@ -26,10 +26,13 @@ describe('an id that two skills have', () => {
   test.each<[string, World]>([
     ['of one source', { team: { skills: [one, other, alone] } }],
     ['of two sources', { team: { skills: [alone, one] }, more: { skills: [{ ...other, path: 'b/tidy' }] } }],
-    ['of which one is unlisted', { team: { skills: [one, alone, { ...other, standing: 'unlisted' }] } }],
+    [
+      'beside one in no list',
+      { team: { skills: [alone, one, { ...other, path: 'c/tidy', standing: 'unlisted' }, other] } },
+    ],
   ])('leads to neither of them, and both are named (%s)', async (_, world) => {
     const catalog = catalogOfWorld(world)
-    const uris = [...catalog.skills.keys()].filter((uri) => uri.includes('tidy')).toSorted()
+    const uris = catalog.listed.map(({ uri }) => uri).filter((uri) => uri.includes('tidy'))
 
     for (const uri of [
       'resource://catalog/skills/tidy',
@@ -47,6 +50,30 @@ describe('an id that two skills have', () => {
       [],
     )
     expect(urisListed(catalog, FORMS)).toContain(one.path === 'a/tidy' ? 'skill://team/a/tidy/SKILL.md' : '')
+  })
+
+  test('is that of the one in the lists where the other is in none, and nothing tells of that one', async () => {
+    const [hidden, named] = [{ ...other, standing: 'unlisted' } as const, ['fine', 'tidy']]
+    const [beside, without] = [
+      [one, alone, hidden],
+      [one, alone],
+    ].map((skills) => catalogOfWorld({ team: { skills } }))
+
+    expect(await idsIn(beside!)).toEqual(named)
+    expect(urisListed(beside!, FORMS)).toEqual(urisListed(without!, FORMS))
+    for (const uri of urisListed(without!, FORMS)) {
+      expect([uri, await textOf(beside!, uri)]).toEqual([uri, await textOf(without!, uri)])
+    }
+  })
+
+  test('leads nowhere where two in no list have it, as if there were none', async () => {
+    const hidden = [one, other].map((skill) => ({ ...skill, standing: 'unlisted' }) as const)
+    const [clash, without] = [hidden, []].map((skills) => catalogOfWorld({ team: { skills: [alone, ...skills] } }))
+
+    const uri = 'resource://skills/tidy/document'
+    const [refused, unknown] = [await refusalOf(clash!, uri), await refusalOf(without!, uri)]
+
+    expect([refused.code, refused.message, refused.data]).toEqual([unknown.code, unknown.message, unknown.data])
   })
 
   test('belongs to the one of them that stays, and to a skill that only shares the name it is nothing', async () => {
