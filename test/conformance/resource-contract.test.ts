@@ -388,16 +388,9 @@ describe('a token', () => {
   })
 
   test('with which a session listens that another of the same principal subscribed, opens no more than it says', async () => {
-    const opening = legacy('initialize', INITIALIZE)
-    const headers = { ...opening.headers, ...bearer('skills+contract') }
-    const opened = await exchange(scene.url, { headers, body: opening.body })
-    const session = opened.headers.get('mcp-session-id')!
-    const subscribe = async (token: string, uri: string) => {
-      const sent = legacy('resources/subscribe', { uri }, session)
-      return exchange(scene.url, { headers: { ...sent.headers, ...bearer(token) }, body: sent.body })
-    }
-    expect((await subscribe('skills', INDEX)).error?.code).toBe(-32002)
-    for (const uri of [INDEX, MARK_URI]) expect((await subscribe('skills+contract', uri)).result).toEqual({})
+    const session = await openSession()
+    expect((await subscribe(session, 'skills', INDEX)).error?.code).toBe(-32002)
+    for (const uri of [INDEX, MARK_URI]) expect((await subscribe(session, 'skills+contract', uri)).result).toEqual({})
     const tagged = { ...CFX, team: { ...CFX['team'], skills: [{ ...BASICS, tags: ['y'] }, HIDDEN, MARK] } }
 
     // Once while nobody listens, and once on the stream.
@@ -410,6 +403,42 @@ describe('a token', () => {
     expect(toldTo(heard)).toEqual([MARK_URI])
     scene.publish(CFX)
   })
+
+  test.each([
+    ['before a stream', true, []],
+    ['on a stream', false, []],
+    ['on a stream that hears of the rest of the list', false, ['list_changed']],
+  ])('that opens it is told of what one that does not kept from a session %s, once', async (_, isBefore, ofRest) => {
+    const session = await openSession()
+    for (const uri of [INDEX, MARK_URI]) await subscribe(session, 'skills+contract', uri)
+    const more = ofRest.length > 0 ? [{ path: 'more', id: 'more' }] : []
+    const changed = { ...CFX, team: { ...CFX['team'], skills: [{ ...BASICS, tags: ['w'] }, HIDDEN, MARK, ...more] } }
+
+    if (isBefore) scene.publish(changed)
+    const less = await streamOf(scene.url, session, bearer('skills'))
+    if (!isBefore) scene.publish(changed)
+    scene.publish(marked(changed))
+    await less.next(isUpdateOf(MARK_URI))
+    await less[Symbol.asyncDispose]()
+    await using full = await streamOf(scene.url, session, bearer('skills+contract'))
+    scene.publish(marked(changed))
+    await full.next(isUpdateOf(MARK_URI))
+
+    expect(toldTo(less)).toEqual([...ofRest, MARK_URI])
+    expect(toldTo(full)).toEqual([INDEX, 'list_changed', MARK_URI])
+    scene.publish(CFX)
+  })
+
+  const openSession = async (): Promise<string> => {
+    const opening = legacy('initialize', INITIALIZE)
+    const headers = { ...opening.headers, ...bearer('skills+contract') }
+    return (await exchange(scene.url, { headers, body: opening.body })).headers.get('mcp-session-id')!
+  }
+
+  const subscribe = async (session: string, token: string, uri: string) => {
+    const sent = legacy('resources/subscribe', { uri }, session)
+    return exchange(scene.url, { headers: { ...sent.headers, ...bearer(token) }, body: sent.body })
+  }
 })
 
 describe('a session that outlives a restart', () => {
@@ -532,7 +561,12 @@ async function listenAs(url: string, token: string, uris: readonly string[]): Pr
 async function streamOf(url: string, session: string, more: Readonly<Record<string, string>> = {}): Promise<Heard> {
   const stop = new AbortController()
   const headers = { accept: 'text/event-stream', 'mcp-session-id': session, ...more }
-  return hear(eventsOf(await fetch(url, { headers, signal: stop.signal })), async () => stop.abort())
+  for (;;) {
+    const response = await fetch(url, { headers, signal: stop.signal })
+    // The stream before this one is over when the server has noticed.
+    if (response.status !== 409) return hear(eventsOf(response), async () => stop.abort())
+    await response.text()
+  }
 }
 
 function toldTo(heard: Heard): string[] {

@@ -67,7 +67,11 @@ describe('an id that two skills have', () => {
   })
 
   test('leads nowhere where two in no list have it, as if there were none', async () => {
-    const hidden = [one, other].map((skill) => ({ ...skill, standing: 'unlisted' }) as const)
+    const standing = 'unlisted'
+    const hidden = [
+      { ...one, standing },
+      { ...other, standing },
+    ] as const
     const [clash, without] = [hidden, []].map((skills) => catalogOfWorld({ team: { skills: [alone, ...skills] } }))
 
     const uri = 'resource://skills/tidy/document'
