@@ -55,8 +55,14 @@ function describe(resource: Listed): object {
     case 'manifest':
     case 'archive':
       return describeSynthetic(resource)
-    default:
+    case 'contract-index':
+    case 'contract-record':
+    case 'contract-document':
+    case 'contract-reference':
+    case 'doc':
       return describeContract(resource)
+    default:
+      return resource satisfies never
   }
 }
 
