@@ -145,6 +145,17 @@ test('an answer counts as large as the file that is asked for, by whichever of i
   expect(bytesOf('resource://skills/a/document', formsOf({ contract: false }))).toBe(0)
 })
 
+test('P6: what is made of thousands of skills counts as large as it is', async () => {
+  const tags = Array.from({ length: 1_000 }, (_, index) => `tag-${index}`)
+  const skills = Array.from({ length: 200 }, (_, index) => ({ path: `s${index}`, id: `s${index}`, tags }))
+  const catalog = catalogOfWorld({ team: { skills } })
+
+  for (const uri of [INDEX, 'resource://catalog/skills/s7']) {
+    const asked = announcedBytes(catalog, FORMS, { method: 'resources/read', params: { uri } })
+    expect(asked).toBeGreaterThan(Buffer.byteLength(await textOf(catalog, uri)))
+  }
+})
+
 test('whoever waits for a document hears that it went with a skill that only the tools offer', () => {
   const forms = formsOf({ contract: { docs: { ...DOCS_OF_TEAM, root: 'docs' } } })
   const team = { skills: [{ path: 'p', id: 'p', standing: 'tools' } as const], docs: { 'p/SKILL.md': '1' } }

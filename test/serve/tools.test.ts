@@ -7,7 +7,7 @@ import { Registry } from '../../src/serve/registry.ts'
 import type { SourceId } from '../../src/sync/model/source-id.ts'
 import { formsOf } from '../support/forms.ts'
 import { catalogOf } from '../sync/catalogs.ts'
-import { sample, snapshotOf, type Sample } from '../sync/store/samples.ts'
+import { numbered, sample, snapshotOf, type Sample } from '../sync/store/samples.ts'
 
 const OLD = withBody('old')
 const NEW = withBody('new')
@@ -87,9 +87,19 @@ test('how large the answer to a call will be is known before it is made', () => 
 
   expect(asked({ name: 'get_skill', arguments: { id: 'alpha' } })).toBeGreaterThan(2_000_000)
   expect(asked({ name: 'get_skill', arguments: { id: 'beta' } })).toBe(0)
-  for (const params of [{}, { name: 'get_skill' }, { name: 'get_skill', arguments: 7 }, { name: 'list_skills' }]) {
-    expect(asked(params)).toBe(0)
-  }
+  for (const params of [{}, { name: 'get_skill' }, { name: 'get_skill', arguments: 7 }]) expect(asked(params)).toBe(0)
+})
+
+test('P6: the list of thousands of skills counts as large as it is', async () => {
+  const scene = new Scene(...Array.from({ length: 1_000 }, (_, index) => numbered(index)))
+  const asked = announcedBytes(scene.registry.catalog, formsOf(), {
+    method: 'tools/call',
+    params: { name: 'list_skills' },
+  })
+
+  const { content } = await scene.call('list_skills')
+
+  expect(asked).toBeGreaterThan(Buffer.byteLength(content[0].text))
 })
 
 function withBody(body: string): Sample {
@@ -111,13 +121,13 @@ class Scene {
   reads = 0
   #served: Sample | undefined
 
-  constructor(served: Sample) {
-    this.publish(served)
+  constructor(...served: readonly Sample[]) {
+    this.publish(...served)
   }
 
-  publish(served?: Sample): void {
-    this.#served = served
-    this.registry.publish(catalogOf(snapshotOf(...(served === undefined ? [] : [served]))))
+  publish(...served: readonly Sample[]): void {
+    this.#served = served[0]
+    this.registry.publish(catalogOf(snapshotOf(...served)))
   }
 
   async call(name: string, id = 'alpha'): Promise<any> {

@@ -1,5 +1,5 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import { sizeOfContract } from '../mcp/contract.ts'
+import { bytesOfContract } from '../mcp/contract-text.ts'
 import type { Forms } from '../mcp/forms.ts'
 import { lookupResource } from '../mcp/lookup.ts'
 import { bytesOfCall } from '../mcp/tools.ts'
@@ -8,7 +8,7 @@ import { isObject } from '../json-object.ts'
 /** More than a batch is answered with; what follows in it costs nothing. */
 const MOST_BYTES = 64 * 2 ** 20
 
-/** About how large the answer to a body will be, as far as the sizes of the files that it asks for tell. */
+/** About how large the answer to a body will be, as far as the sizes of what it asks for tell. */
 export function announcedBytes(catalog: Catalog, forms: Forms, body: unknown): number {
   if (!Array.isArray(body)) return grown(sizeAskedFor(catalog, forms, body))
   let bytes = 0
@@ -34,5 +34,5 @@ function sizeAskedFor(catalog: Catalog, forms: Forms, message: unknown): number 
   if (listed !== undefined) return listed.file.size
   const found = lookupResource(catalog, forms, uri)
   if (found.kind === 'file') return found.file.file.size
-  return found.kind === 'contract' ? sizeOfContract(found.resource) : 0
+  return found.kind === 'contract' ? bytesOfContract(found.resource, found.family) : 0
 }

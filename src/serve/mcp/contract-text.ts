@@ -2,7 +2,9 @@ import type { ContractSkill } from '../../sync/model/contract-skills.ts'
 import { contractUri } from '../../sync/model/contract-uri.ts'
 import { contentIn } from '../content.ts'
 import type { Content, ReadFile } from '../content.ts'
+import { sizeOfContract } from './contract.ts'
 import type { ContractFamily, ContractResource } from './contract.ts'
+import { MadeOnce } from './made-once.ts'
 
 /** What a read of it gives. Undefined where the stored bytes are not those that are listed: they never leave. */
 export async function contentOfContract(
@@ -25,10 +27,30 @@ export async function contentOfContract(
   }
 }
 
-/** `resource://catalog/skills_index`: what a client chooses a skill by. */
-export function indexText({ listed }: ContractFamily): string {
-  return JSON.stringify(listed.map((of) => Object.assign(summaryOf(of), placesOf(of))))
+/** How large that will be. */
+export function bytesOfContract(resource: ContractResource, family: ContractFamily): number {
+  switch (resource.kind) {
+    case 'contract-index':
+      return Buffer.byteLength(indexText(family))
+    case 'contract-record':
+      return Buffer.byteLength(recordText(resource.of, family))
+    case 'contract-document':
+    case 'contract-reference':
+    case 'doc':
+      return sizeOfContract(resource)
+    default:
+      return resource satisfies never
+  }
 }
+
+/** `resource://catalog/skills_index`: what a client chooses a skill by. */
+export function indexText(family: ContractFamily): string {
+  return INDEX_TEXTS.of(family, ({ listed }) =>
+    JSON.stringify(listed.map((of) => Object.assign(summaryOf(of), placesOf(of)))),
+  )
+}
+
+const INDEX_TEXTS = new MadeOnce<ContractFamily, string>()
 
 /** `resource://catalog/skills/{skill_id}`: what is known of it, and where the rest is. */
 export function recordText(of: ContractSkill, family: ContractFamily): string {

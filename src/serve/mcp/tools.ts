@@ -2,6 +2,7 @@ import type { Catalog } from '../../sync/model/catalog.ts'
 import { offeredIn } from '../../sync/model/offered.ts'
 import type { Offered } from '../../sync/model/offered.ts'
 import { isObject } from '../json-object.ts'
+import { MadeOnce } from './made-once.ts'
 import type { Serving, Surface } from './methods.ts'
 import type { Params } from './params.ts'
 import { invalidParams } from './rpc-error.ts'
@@ -32,8 +33,9 @@ export function skillTools({ registry, read }: Pick<Serving, 'registry' | 'read'
   }
 }
 
-/** About how large the answer to a call will be, as far as the size of the document that it asks for tells. */
+/** About how large the answer to a call will be, as far as the size of what it asks for tells. */
 export function bytesOfCall(catalog: Catalog, { name, arguments: given }: Params): number {
+  if (name === 'list_skills') return Buffer.byteLength(listText(catalog))
   const id = name === 'get_skill' && isObject(given) ? given['id'] : undefined
   const [offered] = typeof id === 'string' ? offeredIn(catalog).find(id) : []
   const size = offered?.skill.files.find(({ path }) => path === 'SKILL.md')?.size ?? 0
@@ -44,8 +46,6 @@ export function bytesOfCall(catalog: Catalog, { name, arguments: given }: Params
 class SkillTools {
   readonly #serving: Pick<Serving, 'registry' | 'read'>
   readonly #host: ToolHost
-  /** The same for all who ask of one catalog. */
-  #list: { readonly of: Catalog; readonly answer: ToolAnswer } | undefined
 
   constructor(serving: Pick<Serving, 'registry' | 'read'>, host: ToolHost) {
     this.#serving = serving
@@ -67,9 +67,7 @@ class SkillTools {
 
   async #listSkills(): Promise<ToolAnswer> {
     await this.#host.look()
-    const { catalog } = this.#serving.registry
-    if (this.#list?.of !== catalog) this.#list = { of: catalog, answer: listAnswer(catalog) }
-    return this.#list.answer
+    return { content: [{ type: 'text', text: listText(this.#serving.registry.catalog) }] }
   }
 
   async #getSkill(id: string): Promise<ToolAnswer> {
@@ -96,10 +94,13 @@ class SkillTools {
   }
 }
 
-function listAnswer(catalog: Catalog): ToolAnswer {
-  const rows = offeredIn(catalog).listed.map(({ id, name, description }) => ({ id, name, description }))
-  return { content: [{ type: 'text', text: JSON.stringify(rows) }] }
+function listText(catalog: Catalog): string {
+  return LIST_TEXTS.of(catalog, (from) =>
+    JSON.stringify(offeredIn(from).listed.map(({ id, name, description }) => ({ id, name, description }))),
+  )
 }
+
+const LIST_TEXTS = new MadeOnce<Catalog, string>()
 
 function unknownId(id: string): ToolAnswer {
   return refusal(`There is no skill with the id ${quoted(id)}; list_skills gives the ids of those that there are`)
