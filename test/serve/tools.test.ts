@@ -2,10 +2,13 @@ import { expect, test } from 'vitest'
 import type { ReadFile } from '../../src/serve/content.ts'
 import { announcedBytes } from '../../src/serve/http/announced.ts'
 import type { Present, ToolHost } from '../../src/serve/mcp/tool-document.ts'
+import type { Surface } from '../../src/serve/mcp/methods.ts'
+import { ScopedCore } from '../../src/serve/mcp/scoped-core.ts'
 import { skillTools } from '../../src/serve/mcp/tools.ts'
 import { Registry } from '../../src/serve/registry.ts'
 import type { SourceId } from '../../src/sync/model/source-id.ts'
 import { formsOf } from '../support/forms.ts'
+import { META } from '../support/peer.ts'
 import { catalogOf } from '../sync/catalogs.ts'
 import { numbered, sample, snapshotOf, type Sample } from '../sync/store/samples.ts'
 
@@ -102,6 +105,47 @@ test('P6: the list of thousands of skills counts as large as it is', async () =>
   expect(asked).toBeGreaterThan(Buffer.byteLength(content[0].text))
 })
 
+test('a call of which the caller has left waits for nothing and reads nothing', async () => {
+  const { registry } = new Scene(OLD)
+  const leaving = new AbortController()
+  const never = new Promise<never>(() => {})
+  const read: ReadFile = async () => expect.unreachable('Nobody waits for it')
+  const call = skillTools({ registry, read }, { look: () => never }).methods({})['tools/call']!
+
+  const params = { name: 'get_skill', arguments: { id: 'alpha' } }
+  const answer = call(params, { era: 'modern' }, leaving.signal)
+  leaving.abort(new Error('it left'))
+
+  await expect(answer).rejects.toThrow('it left')
+  await expect(call(params, { era: 'modern' }, leaving.signal)).rejects.toThrow('it left')
+})
+
+test.each(['legacy', 'modern'] as const)('what ends a request ends the wait of its call (%s)', async (era) => {
+  const { registry } = new Scene(OLD)
+  const [asked, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<unknown>()]
+  const waiting: Surface = {
+    capabilities: { tools: {} },
+    methods: () => ({
+      'tools/call': (_, __, signal) => {
+        signal.addEventListener('abort', () => ended.resolve(signal.aborted))
+        asked.resolve()
+        return new Promise<never>(() => {})
+      },
+    }),
+  }
+  const serving = { registry, read: async () => undefined, pages: { entries: 1, bytes: 1 }, forms: formsOf() }
+  const core = new ScopedCore({ ...serving, cache: { ttlMs: 0, cacheScope: 'public' }, surfaces: [waiting] }, era)
+  const leaving = new AbortController()
+  const request = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'x', _meta: META } } as const
+  const answer = core.serve(request, { era }, leaving.signal)
+  await asked.promise
+
+  leaving.abort(new Error('it left'))
+
+  await expect(answer).rejects.toThrow('it left')
+  expect(await ended.promise).toBe(true)
+})
+
 function withBody(body: string): Sample {
   return sample('alpha', { 'SKILL.md': `---\nname: alpha\ndescription: A sample\n---\n${body}\n` })
 }
@@ -146,7 +190,7 @@ class Scene {
       },
     }
     const methods = skillTools({ registry: this.registry, read }, host).methods({})
-    return methods['tools/call']!({ name, arguments: { id } }, { era: 'modern' })
+    return methods['tools/call']!({ name, arguments: { id } }, { era: 'modern' }, new AbortController().signal)
   }
 
   async content(name: string): Promise<any> {

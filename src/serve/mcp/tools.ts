@@ -17,7 +17,6 @@ import type { Document, ToolHost } from './tool-document.ts'
  * out; they run nothing.
  */
 export function skillTools({ registry, read }: Pick<Serving, 'registry' | 'read'>, host: ToolHost): Surface {
-  const tools = new SkillTools({ registry, read }, host)
   const list = { tools: toolsFor(host.disk !== undefined) }
   return {
     scope: 'tools',
@@ -28,8 +27,25 @@ export function skillTools({ registry, read }: Pick<Serving, 'registry' | 'read'
         if (cursor !== undefined) throw invalidParams('The cursor is not one of this listing')
         return list
       },
-      'tools/call': (params) => tools.call(params),
+      'tools/call': (params, _, signal) => new SkillTools({ registry, read }, waitingFor(signal, host)).call(params),
     }),
+  }
+}
+
+/** The host as a caller has it: nothing is waited for any more once that has left. What was begun goes on. */
+function waitingFor(signal: AbortSignal, host: ToolHost): ToolHost {
+  return { ...host, look: async (...asked) => unlessAborted(signal, host.look(...asked)) }
+}
+
+async function unlessAborted<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
+  const aborted = Promise.withResolvers<never>()
+  const abort = (): void => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    signal.throwIfAborted()
+    return await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
   }
 }
 
