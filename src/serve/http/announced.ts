@@ -2,6 +2,7 @@ import type { Catalog } from '../../sync/model/catalog.ts'
 import { bytesOfContract } from '../mcp/contract-text.ts'
 import type { Forms } from '../mcp/forms.ts'
 import { lookupResource } from '../mcp/lookup.ts'
+import { bytesOfSynthetic } from '../mcp/synthetic.ts'
 import { bytesOfCall } from '../mcp/tools.ts'
 import { isObject } from '../json-object.ts'
 
@@ -33,6 +34,18 @@ function sizeAskedFor(catalog: Catalog, forms: Forms, message: unknown): number 
   const listed = catalog.files.get(uri)
   if (listed !== undefined) return listed.file.size
   const found = lookupResource(catalog, forms, uri)
-  if (found.kind === 'file') return found.file.file.size
-  return found.kind === 'contract' ? bytesOfContract(found.resource, found.family) : 0
+  switch (found.kind) {
+    case 'file':
+      return found.file.file.size
+    case 'synthetic':
+      return bytesOfSynthetic(found.synthetic, catalog, forms)
+    case 'contract':
+      return bytesOfContract(found.resource, found.family)
+    case 'folder':
+    case 'nothing':
+    case 'refused':
+      return 0
+    default:
+      return found satisfies never
+  }
 }

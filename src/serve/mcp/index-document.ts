@@ -15,6 +15,7 @@ export class IndexDocument {
   readonly #archives: Archives
   readonly #templates: readonly string[]
   readonly #texts = new MadeOnce<Catalog, Promise<string>>()
+  readonly #bytes = new WeakMap<Catalog, number>()
 
   /** `templates`: those that stand in it as entries, which not every reader of it can take. */
   constructor(archives: Archives, templates: readonly string[]) {
@@ -26,9 +27,16 @@ export class IndexDocument {
     return this.#texts.of(catalog, () => this.#begin(catalog, read))
   }
 
+  /** How large the text is. Before it was made once, nobody knows. */
+  bytesOf(catalog: Catalog): number {
+    return this.#bytes.get(catalog) ?? 0
+  }
+
   async #begin(catalog: Catalog, read: ReadFile): Promise<string> {
     try {
-      return await this.#make(catalog, read)
+      const text = await this.#make(catalog, read)
+      this.#bytes.set(catalog, Buffer.byteLength(text))
+      return text
     } catch (error) {
       // Whoever asks next is not told of a failure that may be over.
       this.#texts.forget(catalog)
