@@ -6,9 +6,10 @@ import type { Forms } from '../../src/serve/mcp/forms.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
 import { catalogOfWorld, documentOf } from '../support/contract-world.ts'
 import type { SkillWorld, World } from '../support/contract-world.ts'
-import { formsOf } from '../support/forms.ts'
+import { DOCS_OF_TEAM, formsOf } from '../support/forms.ts'
 import { eventsOf, hear } from '../support/peer.ts'
 import type { Heard, Peer } from '../support/peer.ts'
+import { sourceId } from '../sync/store/samples.ts'
 import { bearer, openContracted } from './contracted.ts'
 import type { Contracted } from './contracted.ts'
 import { exchange, INITIALIZE, legacy, modern } from './exchange.ts'
@@ -451,8 +452,11 @@ describe('a session that outlives a restart', () => {
     expect(told.toSorted()).toEqual([INDEX, 'list_changed', 'resource://docs/usage.md'].toSorted())
   })
 
-  test('is told of all of it where it was turned off meanwhile', async () => {
-    const told = await toldAfterRestart(SUBSCRIBED, undefined, formsOf({ contract: false }))
+  test.each([
+    ['it was turned off', formsOf({ contract: false })],
+    ['the docs are of another source', formsOf({ contract: { docs: { ...DOCS_OF_TEAM, source: sourceId('more') } } })],
+  ])('is told of all of it where %s meanwhile', async (_, forms) => {
+    const told = await toldAfterRestart(SUBSCRIBED, undefined, forms)
 
     expect(told.toSorted()).toEqual([...SUBSCRIBED, 'list_changed'].toSorted())
   })
