@@ -2,6 +2,9 @@ import { hash } from 'node:crypto'
 import type { ReadFile } from '../serve/content.ts'
 import { Archives } from '../serve/mcp/archive.ts'
 import { templateCompletion } from '../serve/mcp/completion.ts'
+import { ContractForm } from '../serve/mcp/contract.ts'
+import type { ContractAsked } from '../serve/mcp/contract.ts'
+import type { DocsOwner } from '../serve/mcp/contract-docs.ts'
 import type { Forms } from '../serve/mcp/forms.ts'
 import { IndexDocument } from '../serve/mcp/index-document.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
@@ -31,7 +34,10 @@ export function servingOf(config: Config, registry: Registry, read: ReadFile, ho
   }
 }
 
-function formsOf({ sources, serve: { index, templates, resources, contract } }: Config): Forms {
+function formsOf(config: Config): Forms {
+  const { sources, serve } = config
+  const { index, templates, resources } = serve
+  const contract = serve.contract ? contractAskedOf(config) : undefined
   const archives = new Archives(new Map(sources.map((configured) => [configured.source.id, configured.archives])))
   const offered = sources.flatMap(({ source: { id }, archives: formats }) =>
     formats.length > 0 ? [[id, formats]] : [],
@@ -43,9 +49,18 @@ function formsOf({ sources, serve: { index, templates, resources, contract } }: 
     archives,
     // The configuration was checked: each of them is one.
     spaces: templates.map(skillSpaceOf).filter((space) => 'segments' in space),
-    contract,
+    contract: contract && new ContractForm(contract),
     resources,
   }
+}
+
+/** Undefined where no source is held to the contract, and none has docs. */
+function contractAskedOf({ sources }: Config): ContractAsked | undefined {
+  const ofSkills = sources.some(({ source }) => source.contract)
+  const [docs] = sources.flatMap(({ source: { id, docs: folder, root } }): DocsOwner[] =>
+    folder === undefined ? [] : [{ source: id, folder, root }],
+  )
+  return ofSkills || docs !== undefined ? { ofSkills, docs } : undefined
 }
 
 /** Whoever can ask at all is answered alike. */

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { CONTRACT_SOURCE, buildContractFixture } from '../support/contract-fixture.ts'
+import type { Config } from '../../src/daemon/config.ts'
+import { CONTRACT_SOURCE, buildContractFixture, contractFrontmatter, documentOf } from '../support/contract-fixture.ts'
 import type { ContractFixture } from '../support/contract-fixture.ts'
 import { serve } from '../support/served.ts'
 import type { Served } from '../support/served.ts'
-import { KINDS, contentOf, everyPeer, expectInvalidParams, expectNotFound } from './peers.ts'
+import { KINDS, contentOf, everyPeer, expectInvalidParams, expectNotFound, itemsOf, walkPages } from './peers.ts'
 import type { Peers } from './peers.ts'
-import { readBytes, readJson } from './small.ts'
+import { openSmall, readBytes, readJson, readText } from './small.ts'
 
 const READ = 'resources/read'
 
@@ -60,6 +61,59 @@ test.each(KINDS)('C148: of the docs folder Markdown is served, and nothing from 
   expect(JSON.stringify(escaped)).not.toContain(fixture.canary)
 })
 
+test('what is not served of a skill is no document either, and is told as it goes', async () => {
+  const [off, quiet] = ['resource://docs/skills/off/SKILL.md', 'resource://docs/skills/quiet/SKILL.md']
+  const document = (id: string, block?: object): string => documentOf(contractFrontmatter(id, block))
+  await using small = await openSmall(
+    {
+      'docs/usage.md': 'usage',
+      'docs/alias.md': { link: 'skills/off/SKILL.md' },
+      'docs/skills/off/SKILL.md': document('off'),
+      'docs/skills/off/references/r.md': 'r',
+      'docs/skills/broken/SKILL.md': document('broken', { version: 1 }),
+      'docs/skills/drafts/SKILL.md': document('drafts'),
+      'docs/skills/quiet/SKILL.md': document('quiet'),
+    },
+    {
+      source: [...CONTRACT_SOURCE, 'exclude: [drafts]', 'unlisted: [quiet]'],
+      config: ['serve: { resources: { list: files } }'],
+    },
+  )
+  const peer = small.of('LH')
+  const listed = async (): Promise<string[]> =>
+    itemsOf(await walkPages(peer, 'resources/list'))
+      .map(({ uri }) => uri)
+      .filter((uri) => uri.startsWith('resource://docs/'))
+  const usage = 'resource://docs/usage.md'
+  expect(await listed()).toEqual(['alias', 'skills/off/SKILL', 'skills/off/references/r', 'usage'].map(docOf))
+  expect(await readText(peer, quiet)).toBe(document('quiet'))
+  for (const id of ['broken', 'drafts']) {
+    expectNotFound(peer, await peer.call(READ, { uri: docOf(`skills/${id}/SKILL`) }))
+  }
+  const heard = await peer.subscribe([off, quiet], { list: true })
+
+  const [{ source }] = small.served.config.sources as [Config['sources'][number]]
+  await small.served.daemon.disable(source.id, 'off', true)
+  await heard.next(({ params }) => params?.uri === off)
+
+  expect(await listed()).toEqual([usage])
+  for (const uri of [off, docOf('alias'), docOf('skills/off/references/r')]) {
+    expectNotFound(peer, await peer.call(READ, { uri }), uri)
+  }
+  expect(heard.messages.some(({ params }) => params?.uri === quiet)).toBe(false)
+})
+
+test('C150: where no source has to do with it there is no such family', async () => {
+  await using small = await openSmall({ 'a/SKILL.md': documentOf(contractFrontmatter('a')) })
+
+  for (const peer of small.all) {
+    for (const path of ['catalog/skills_index', 'catalog/skills/Bad_Id', 'skills/a/document', 'docs/../x.md']) {
+      expectNotFound(peer, await peer.call(READ, { uri: `resource://${path}` }), `resource://${path}`)
+    }
+    expect(JSON.stringify(await walkPages(peer, 'resources/list'))).not.toContain('resource://')
+  }
+})
+
 test('a commit that changes one document of the docs is told to each client that asked for it, and to no other', async () => {
   const [changed, other] = ['resource://docs/usage.md', 'resource://docs/guide/setup.md']
   const listeners = await Promise.all(peers.all.map((peer) => peer.subscribe([changed, other])))
@@ -74,3 +128,7 @@ test('a commit that changes one document of the docs is told to each client that
 
   for (const { messages } of listeners) expect(messages.filter(isOf(changed))).toHaveLength(1)
 })
+
+function docOf(path: string): string {
+  return `resource://docs/${path}.md`
+}

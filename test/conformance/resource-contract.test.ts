@@ -6,9 +6,10 @@ import type { Forms } from '../../src/serve/mcp/forms.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
 import { catalogOfWorld, documentOf } from '../support/contract-world.ts'
 import type { SkillWorld, World } from '../support/contract-world.ts'
-import { formsOf } from '../support/forms.ts'
+import { DOCS_OF_TEAM, formsOf } from '../support/forms.ts'
 import { eventsOf, hear } from '../support/peer.ts'
 import type { Heard, Peer } from '../support/peer.ts'
+import { sourceId } from '../sync/store/samples.ts'
 import { bearer, openContracted } from './contracted.ts'
 import type { Contracted } from './contracted.ts'
 import { exchange, INITIALIZE, legacy, modern } from './exchange.ts'
@@ -288,11 +289,9 @@ describe('the resource:// family', () => {
 })
 
 describe('where it is not served', () => {
-  test.each([
-    ['it is turned off', CFX, formsOf({ contract: false, resources: { list: 'files' } })],
-    ['nothing keeps the contract', { team: { skills: [MARK] } }, formsOf({ resources: { list: 'files' } })],
-  ])('C150: the forms are unknown, listed nowhere, and nobody can wait for them, where %s', async (_, world, forms) => {
-    await using scene = await openContracted(world, { forms })
+  test('C150: the forms are unknown, listed nowhere, and nobody can wait for them', async () => {
+    const forms = formsOf({ contract: false, resources: { list: 'files' } })
+    await using scene = await openContracted(CFX, { forms })
 
     for (const peer of scene.all) {
       for (const uri of [...FORMS, 'resource://catalog/skills/Bad_Id', 'resource://docs/../x.md']) {
@@ -310,7 +309,8 @@ describe('where it is not served', () => {
   })
 
   test('C150: a source with docs alone has those, and no index', async () => {
-    await using scene = await openContracted({ team: { skills: [MARK], docs: DOCS } })
+    const forms = formsOf({ contract: { ofSkills: false } })
+    await using scene = await openContracted({ team: { skills: [MARK], docs: DOCS } }, { forms })
 
     for (const peer of scene.all) {
       expect(await readText(peer, 'resource://docs/usage.md')).toBe(DOCS['usage.md'])
@@ -394,16 +394,9 @@ describe('a token', () => {
   })
 
   test('with which a session listens that another of the same principal subscribed, opens no more than it says', async () => {
-    const opening = legacy('initialize', INITIALIZE)
-    const headers = { ...opening.headers, ...bearer('skills+contract') }
-    const opened = await exchange(scene.url, { headers, body: opening.body })
-    const session = opened.headers.get('mcp-session-id')!
-    const subscribe = async (token: string, uri: string) => {
-      const sent = legacy('resources/subscribe', { uri }, session)
-      return exchange(scene.url, { headers: { ...sent.headers, ...bearer(token) }, body: sent.body })
-    }
-    expect((await subscribe('skills', INDEX)).error?.code).toBe(-32002)
-    for (const uri of [INDEX, MARK_URI]) expect((await subscribe('skills+contract', uri)).result).toEqual({})
+    const session = await openSession()
+    expect((await subscribe(session, 'skills', INDEX)).error?.code).toBe(-32002)
+    for (const uri of [INDEX, MARK_URI]) expect((await subscribe(session, 'skills+contract', uri)).result).toEqual({})
     const tagged = { ...CFX, team: { ...CFX['team'], skills: [{ ...BASICS, tags: ['y'] }, HIDDEN, MARK] } }
 
     // Once while nobody listens, and once on the stream.
@@ -416,6 +409,42 @@ describe('a token', () => {
     expect(toldTo(heard)).toEqual([MARK_URI])
     scene.publish(CFX)
   })
+
+  test.each([
+    ['before a stream', true, []],
+    ['on a stream', false, []],
+    ['on a stream that hears of the rest of the list', false, ['list_changed']],
+  ])('that opens it is told of what one that does not kept from a session %s, once', async (_, isBefore, ofRest) => {
+    const session = await openSession()
+    for (const uri of [INDEX, MARK_URI]) await subscribe(session, 'skills+contract', uri)
+    const more = ofRest.length > 0 ? [{ path: 'more', id: 'more' }] : []
+    const changed = { ...CFX, team: { ...CFX['team'], skills: [{ ...BASICS, tags: ['w'] }, HIDDEN, MARK, ...more] } }
+
+    if (isBefore) scene.publish(changed)
+    const less = await streamOf(scene.url, session, bearer('skills'))
+    if (!isBefore) scene.publish(changed)
+    scene.publish(marked(changed))
+    await less.next(isUpdateOf(MARK_URI))
+    await less[Symbol.asyncDispose]()
+    await using full = await streamOf(scene.url, session, bearer('skills+contract'))
+    scene.publish(marked(changed))
+    await full.next(isUpdateOf(MARK_URI))
+
+    expect(toldTo(less)).toEqual([...ofRest, MARK_URI])
+    expect(toldTo(full)).toEqual([INDEX, 'list_changed', MARK_URI])
+    scene.publish(CFX)
+  })
+
+  const openSession = async (): Promise<string> => {
+    const opening = legacy('initialize', INITIALIZE)
+    const headers = { ...opening.headers, ...bearer('skills+contract') }
+    return (await exchange(scene.url, { headers, body: opening.body })).headers.get('mcp-session-id')!
+  }
+
+  const subscribe = async (session: string, token: string, uri: string) => {
+    const sent = legacy('resources/subscribe', { uri }, session)
+    return exchange(scene.url, { headers: { ...sent.headers, ...bearer(token) }, body: sent.body })
+  }
 })
 
 describe('a session that outlives a restart', () => {
@@ -428,8 +457,11 @@ describe('a session that outlives a restart', () => {
     expect(told.toSorted()).toEqual([INDEX, 'list_changed', 'resource://docs/usage.md'].toSorted())
   })
 
-  test('is told of all of it where it was turned off meanwhile', async () => {
-    const told = await toldAfterRestart(SUBSCRIBED, undefined, formsOf({ contract: false }))
+  test.each([
+    ['it was turned off', formsOf({ contract: false })],
+    ['the docs are of another source', formsOf({ contract: { docs: { ...DOCS_OF_TEAM, source: sourceId('more') } } })],
+  ])('is told of all of it where %s meanwhile', async (_, forms) => {
+    const told = await toldAfterRestart(SUBSCRIBED, undefined, forms)
 
     expect(told.toSorted()).toEqual([...SUBSCRIBED, 'list_changed'].toSorted())
   })
@@ -538,7 +570,12 @@ async function listenAs(url: string, token: string, uris: readonly string[]): Pr
 async function streamOf(url: string, session: string, more: Readonly<Record<string, string>> = {}): Promise<Heard> {
   const stop = new AbortController()
   const headers = { accept: 'text/event-stream', 'mcp-session-id': session, ...more }
-  return hear(eventsOf(await fetch(url, { headers, signal: stop.signal })), async () => stop.abort())
+  for (;;) {
+    const response = await fetch(url, { headers, signal: stop.signal })
+    // The stream before this one is over when the server has noticed.
+    if (response.status !== 409) return hear(eventsOf(response), async () => stop.abort())
+    await response.text()
+  }
 }
 
 function toldTo(heard: Heard): string[] {

@@ -214,7 +214,8 @@ test('a tool is answered from what there is where nobody writes, or the writer l
 })
 
 async function idsOffered(follower: Follower): Promise<string[]> {
-  const answer: any = await methodsOf(follower.serving)['tools/call']!({ name: 'list_skills' }, { era: 'modern' })
+  const call = methodsOf(follower.serving)['tools/call']!
+  const answer: any = await call({ name: 'list_skills' }, { era: 'modern' }, new AbortController().signal)
   return JSON.parse(answer.content[0].text).map(({ id }: { readonly id: string }) => id)
 }
 

@@ -13,7 +13,7 @@ import type { Catalog } from '../../src/sync/model/catalog.ts'
 import type { Scope } from '../../src/serve/principal.ts'
 import { catalogOfWorld, readWorld } from '../support/contract-world.ts'
 import type { SkillWorld, World } from '../support/contract-world.ts'
-import { formsOf } from '../support/forms.ts'
+import { DOCS_OF_TEAM, formsOf } from '../support/forms.ts'
 
 const INDEX = 'resource://catalog/skills_index'
 const FORMS = formsOf()
@@ -26,10 +26,13 @@ describe('an id that two skills have', () => {
   test.each<[string, World]>([
     ['of one source', { team: { skills: [one, other, alone] } }],
     ['of two sources', { team: { skills: [alone, one] }, more: { skills: [{ ...other, path: 'b/tidy' }] } }],
-    ['of which one is unlisted', { team: { skills: [one, alone, { ...other, standing: 'unlisted' }] } }],
+    [
+      'beside one in no list',
+      { team: { skills: [alone, one, { ...other, path: 'c/tidy', standing: 'unlisted' }, other] } },
+    ],
   ])('leads to neither of them, and both are named (%s)', async (_, world) => {
     const catalog = catalogOfWorld(world)
-    const uris = [...catalog.skills.keys()].filter((uri) => uri.includes('tidy')).toSorted()
+    const uris = catalog.listed.map(({ uri }) => uri).filter((uri) => uri.includes('tidy'))
 
     for (const uri of [
       'resource://catalog/skills/tidy',
@@ -47,6 +50,34 @@ describe('an id that two skills have', () => {
       [],
     )
     expect(urisListed(catalog, FORMS)).toContain(one.path === 'a/tidy' ? 'skill://team/a/tidy/SKILL.md' : '')
+  })
+
+  test('is that of the one in the lists where the other is in none, and nothing tells of that one', async () => {
+    const [hidden, named] = [{ ...other, standing: 'unlisted' } as const, ['fine', 'tidy']]
+    const [beside, without] = [
+      [one, alone, hidden],
+      [one, alone],
+    ].map((skills) => catalogOfWorld({ team: { skills } }))
+
+    expect(await idsIn(beside!)).toEqual(named)
+    expect(urisListed(beside!, FORMS)).toEqual(urisListed(without!, FORMS))
+    for (const uri of urisListed(without!, FORMS)) {
+      expect([uri, await textOf(beside!, uri)]).toEqual([uri, await textOf(without!, uri)])
+    }
+  })
+
+  test('leads nowhere where two in no list have it, as if there were none', async () => {
+    const standing = 'unlisted'
+    const hidden = [
+      { ...one, standing },
+      { ...other, standing },
+    ] as const
+    const [clash, without] = [hidden, []].map((skills) => catalogOfWorld({ team: { skills: [alone, ...skills] } }))
+
+    const uri = 'resource://skills/tidy/document'
+    const [refused, unknown] = [await refusalOf(clash!, uri), await refusalOf(without!, uri)]
+
+    expect([refused.code, refused.message, refused.data]).toEqual([unknown.code, unknown.message, unknown.data])
   })
 
   test('belongs to the one of them that stays, and to a skill that only shares the name it is nothing', async () => {
@@ -114,6 +145,26 @@ test('an answer counts as large as the file that is asked for, by whichever of i
   expect(bytesOf('resource://skills/a/document', formsOf({ contract: false }))).toBe(0)
 })
 
+test('P6: what is made of thousands of skills counts as large as it is', async () => {
+  const tags = Array.from({ length: 1_000 }, (_, index) => `tag-${index}`)
+  const skills = Array.from({ length: 200 }, (_, index) => ({ path: `s${index}`, id: `s${index}`, tags }))
+  const catalog = catalogOfWorld({ team: { skills } })
+
+  for (const uri of [INDEX, 'resource://catalog/skills/s7']) {
+    const asked = announcedBytes(catalog, FORMS, { method: 'resources/read', params: { uri } })
+    expect(asked).toBeGreaterThan(Buffer.byteLength(await textOf(catalog, uri)))
+  }
+})
+
+test('whoever waits for a document hears that it went with a skill that only the tools offer', () => {
+  const forms = formsOf({ contract: { docs: { ...DOCS_OF_TEAM, root: 'docs' } } })
+  const team = { skills: [{ path: 'p', id: 'p', standing: 'tools' } as const], docs: { 'p/SKILL.md': '1' } }
+  const [before, after] = [team, { ...team, disabled: ['p'] }].map((world) => catalogOfWorld({ team: world }))
+
+  const [events] = published(before!, after!, forms)
+  expect([...(events?.updated ?? [])]).toEqual(['resource://docs/p/SKILL.md'])
+})
+
 test('an icon that was stored with its fields in another order is the same', () => {
   const [src, mimeType, sizes] = ['https://example.com/i.png', 'image/png', ['48x48']]
   const [before, after] = [
@@ -124,16 +175,24 @@ test('an icon that was stored with its fields in another order is the same', () 
   expect(published(before!, after!, FORMS).filter(({ contractListChanged }) => contractListChanged)).toEqual([])
 })
 
+test('the index of a source that is held to the contract is there while no skill is in it, listed and read', async () => {
+  const catalog = catalogOfWorld({ team: { docs: { 'x.md': 'x' } } })
+
+  expect(await idsIn(catalog)).toEqual([])
+  expect(urisListed(catalog, FORMS)).toEqual([INDEX])
+})
+
 test('a name that no URI may hold is no document, and in no list', () => {
+  const forms = (list: 'files' | 'skills') => formsOf({ resources: { list }, contract: { ofSkills: false } })
   const docs = { 'a.md': 'A', 'b\u0007.md': 'B', 'c\\d.md': 'C', 'e.MD': 'E', 'f.txt': 'F', 'g h%20.md': 'G' }
   const catalog = catalogOfWorld({ team: { docs } })
 
-  expect(urisListed(catalog, formsOf({ resources: { list: 'files' } }))).toEqual([
+  expect(urisListed(catalog, forms('files'))).toEqual([
     'resource://docs/a.md',
     'resource://docs/e.MD',
     'resource://docs/g%20h%2520.md',
   ])
-  expect(urisListed(catalog, FORMS)).toEqual([])
+  expect(urisListed(catalog, forms('skills'))).toEqual([])
 })
 
 describe('whatever becomes of the skills and docs of two sources', () => {
@@ -209,7 +268,7 @@ test('the forms of a caller without the scope have a digest of their own, so tha
 
 const IDS = ['a', 'b']
 const REFS = ['r', 's']
-const PATHS = ['x.md', 'y/x.md', 'z.txt']
+const PATHS = ['x.md', 'y/x.md', 'z.txt', 'p/SKILL.md', 'p/x.md']
 
 /** Whatever of the family there can be in a world. */
 const URIS = [
@@ -255,13 +314,22 @@ const SOURCE = fc.record(
   {
     skills: fc.uniqueArray(SKILL, { selector: ({ path }) => path, maxLength: 2 }),
     docs: fc.dictionary(fc.constantFrom(...PATHS), TEXT),
+    disabled: fc.subarray(['p', 'q']),
   },
   { requiredKeys: ['skills'] },
 )
 
 const WORLD: fc.Arbitrary<World> = fc.record({ team: SOURCE, more: SOURCE }, { requiredKeys: ['team'] })
 
-const ANY_FORMS = fc.constantFrom(FORMS, FORMS, formsOf({ resources: { list: 'files' } }), formsOf({ contract: false }))
+const ALL_FILES = { list: 'files' } as const
+
+const ANY_FORMS = fc.constantFrom(
+  FORMS,
+  formsOf({ resources: ALL_FILES }),
+  formsOf({ resources: ALL_FILES, contract: { docs: { ...DOCS_OF_TEAM, root: 'docs' } } }),
+  formsOf({ resources: ALL_FILES, contract: { ofSkills: false, docs: undefined } }),
+  formsOf({ contract: false }),
+)
 
 /** What listeners hear of the way from one to the other. */
 function published(before: Catalog, after: Catalog, forms: Forms): Events[] {

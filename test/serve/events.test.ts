@@ -65,7 +65,9 @@ test(
         }
         for (const uri of moved) expect(updated.has(uri)).toBe(true)
         expect(updated.size > 0).toBe(moved.length > 0)
-        expect(isEmpty(changes)).toBe(updated.size === 0 && !changes.list && !changes.contract)
+        const isMoved = updated.size > 0 || changes.list
+        expect(isMoved && changes.contract).toBe(false)
+        expect(isEmpty(changes)).toBe(!isMoved && !changes.contract)
       }
     })
   },

@@ -2,12 +2,15 @@ import { expect, test } from 'vitest'
 import type { ReadFile } from '../../src/serve/content.ts'
 import { announcedBytes } from '../../src/serve/http/announced.ts'
 import type { Present, ToolHost } from '../../src/serve/mcp/tool-document.ts'
+import type { Surface } from '../../src/serve/mcp/methods.ts'
+import { ScopedCore } from '../../src/serve/mcp/scoped-core.ts'
 import { skillTools } from '../../src/serve/mcp/tools.ts'
 import { Registry } from '../../src/serve/registry.ts'
 import type { SourceId } from '../../src/sync/model/source-id.ts'
 import { formsOf } from '../support/forms.ts'
+import { META } from '../support/peer.ts'
 import { catalogOf } from '../sync/catalogs.ts'
-import { sample, snapshotOf, type Sample } from '../sync/store/samples.ts'
+import { numbered, sample, snapshotOf, type Sample } from '../sync/store/samples.ts'
 
 const OLD = withBody('old')
 const NEW = withBody('new')
@@ -87,9 +90,60 @@ test('how large the answer to a call will be is known before it is made', () => 
 
   expect(asked({ name: 'get_skill', arguments: { id: 'alpha' } })).toBeGreaterThan(2_000_000)
   expect(asked({ name: 'get_skill', arguments: { id: 'beta' } })).toBe(0)
-  for (const params of [{}, { name: 'get_skill' }, { name: 'get_skill', arguments: 7 }, { name: 'list_skills' }]) {
-    expect(asked(params)).toBe(0)
+  for (const params of [{}, { name: 'get_skill' }, { name: 'get_skill', arguments: 7 }]) expect(asked(params)).toBe(0)
+})
+
+test('P6: the list of thousands of skills counts as large as it is', async () => {
+  const scene = new Scene(...Array.from({ length: 1_000 }, (_, index) => numbered(index)))
+  const asked = announcedBytes(scene.registry.catalog, formsOf(), {
+    method: 'tools/call',
+    params: { name: 'list_skills' },
+  })
+
+  const { content } = await scene.call('list_skills')
+
+  expect(asked).toBeGreaterThan(Buffer.byteLength(content[0].text))
+})
+
+test('a call of which the caller has left waits for nothing and reads nothing', async () => {
+  const { registry } = new Scene(OLD)
+  const leaving = new AbortController()
+  const never = new Promise<never>(() => {})
+  const read: ReadFile = async () => expect.unreachable('Nobody waits for it')
+  const call = skillTools({ registry, read }, { look: () => never }).methods({})['tools/call']!
+
+  const params = { name: 'get_skill', arguments: { id: 'alpha' } }
+  const answer = call(params, { era: 'modern' }, leaving.signal)
+  leaving.abort(new Error('it left'))
+
+  await expect(answer).rejects.toThrow('it left')
+  await expect(call(params, { era: 'modern' }, leaving.signal)).rejects.toThrow('it left')
+})
+
+test.each(['legacy', 'modern'] as const)('what ends a request ends the wait of its call (%s)', async (era) => {
+  const { registry } = new Scene(OLD)
+  const [asked, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<unknown>()]
+  const waiting: Surface = {
+    capabilities: { tools: {} },
+    methods: () => ({
+      'tools/call': (_, __, signal) => {
+        signal.addEventListener('abort', () => ended.resolve(signal.aborted))
+        asked.resolve()
+        return new Promise<never>(() => {})
+      },
+    }),
   }
+  const serving = { registry, read: async () => undefined, pages: { entries: 1, bytes: 1 }, forms: formsOf() }
+  const core = new ScopedCore({ ...serving, cache: { ttlMs: 0, cacheScope: 'public' }, surfaces: [waiting] }, era)
+  const leaving = new AbortController()
+  const request = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'x', _meta: META } } as const
+  const answer = core.serve(request, { era }, leaving.signal)
+  await asked.promise
+
+  leaving.abort(new Error('it left'))
+
+  await expect(answer).rejects.toThrow('it left')
+  expect(await ended.promise).toBe(true)
 })
 
 function withBody(body: string): Sample {
@@ -111,13 +165,13 @@ class Scene {
   reads = 0
   #served: Sample | undefined
 
-  constructor(served: Sample) {
-    this.publish(served)
+  constructor(...served: readonly Sample[]) {
+    this.publish(...served)
   }
 
-  publish(served?: Sample): void {
-    this.#served = served
-    this.registry.publish(catalogOf(snapshotOf(...(served === undefined ? [] : [served]))))
+  publish(...served: readonly Sample[]): void {
+    this.#served = served[0]
+    this.registry.publish(catalogOf(snapshotOf(...served)))
   }
 
   async call(name: string, id = 'alpha'): Promise<any> {
@@ -136,7 +190,7 @@ class Scene {
       },
     }
     const methods = skillTools({ registry: this.registry, read }, host).methods({})
-    return methods['tools/call']!({ name, arguments: { id } }, { era: 'modern' })
+    return methods['tools/call']!({ name, arguments: { id } }, { era: 'modern' }, new AbortController().signal)
   }
 
   async content(name: string): Promise<any> {

@@ -16,6 +16,8 @@ export interface SourceWorld {
   readonly skills?: readonly SkillWorld[]
   /** Texts of the docs folder, by path. */
   readonly docs?: Readonly<Record<string, string>>
+  /** The paths of the skills that are disabled. */
+  readonly disabled?: readonly string[]
 }
 
 /** A skill at a path. It keeps the contract unless `contract` is false. */
@@ -50,7 +52,8 @@ export function catalogOfWorld(world: World): Catalog {
   generation += 1
   const snapshots = Object.entries(world).map(([id, source]) => snapshotOfSource(id, source))
   const sources = snapshots.map((snapshot) => ({ source: snapshot.source, snapshot: sha256(JSON.stringify(snapshot)) }))
-  return buildCatalog({ number: generation, createdAt: '', sources }, snapshots)
+  const disabled = Object.entries(world).map(([id, source]) => [sourceId(id), new Set(source.disabled)] as const)
+  return buildCatalog({ number: generation, createdAt: '', sources }, snapshots, new Map(disabled))
 }
 
 /** Reads whatever was ever in a world. */
@@ -78,7 +81,8 @@ function skillOf(world: SkillWorld): Skill {
   const declared = Object.entries(references).map(([ref, one]) => [pathOf(ref, one), one.text])
   const { skill, bytes } = sample(id, { 'SKILL.md': documentOf(world), ...files, ...Object.fromEntries(declared) })
   store(bytes.values())
-  const named = { ...skill, path, servedPath: path, standing, description }
+  const servedPath = standing === 'tools' ? undefined : path
+  const named = { ...skill, path, servedPath, standing, description }
   return world.contract === false ? named : { ...named, contract: contractOf(world) }
 }
 

@@ -1,8 +1,15 @@
 import { Archives } from '../../src/serve/mcp/archive.ts'
 import type { ArchiveFormat } from '../../src/serve/mcp/archive.ts'
+import { ContractForm } from '../../src/serve/mcp/contract.ts'
+import type { ContractAsked } from '../../src/serve/mcp/contract.ts'
+import type { DocsOwner } from '../../src/serve/mcp/contract-docs.ts'
 import type { Forms, ResourceListing } from '../../src/serve/mcp/forms.ts'
 import { IndexDocument } from '../../src/serve/mcp/index-document.ts'
 import { skillSpaceOf } from '../../src/serve/mcp/skill-space.ts'
+import { sourceId } from '../sync/store/samples.ts'
+
+/** No skill lies among them. */
+export const DOCS_OF_TEAM: DocsOwner = { source: sourceId('team'), folder: 'docs', root: 'skills' }
 
 interface Options {
   readonly index?: boolean
@@ -10,19 +17,21 @@ interface Options {
   readonly archives?: Readonly<Record<string, readonly ArchiveFormat[]>>
   readonly spaces?: readonly string[]
   readonly resources?: Partial<ResourceListing>
-  readonly contract?: boolean
+  /** What is asked of the sources `team` and any other; false: it is turned off. */
+  readonly contract?: Partial<ContractAsked> | false
 }
 
 /** The older forms as they are if nothing is configured, but for what a test says. */
 export function formsOf(options: Options = {}): Forms {
-  const { index = true, archives = {}, spaces = [], resources = {}, contract = true } = options
+  const { index = true, archives = {}, spaces = [], resources = {}, contract = {} } = options
+  const asked = contract === false ? undefined : { ofSkills: true, docs: DOCS_OF_TEAM, ...contract }
   const offered = new Archives(new Map(Object.entries(archives)))
   return {
-    digest: JSON.stringify([index, archives, spaces, resources, contract]),
+    digest: JSON.stringify([index, archives, spaces, resources, asked]),
     index: index ? new IndexDocument(offered, []) : undefined,
     archives: offered,
     spaces: spaces.map(skillSpaceOf).filter((space) => 'segments' in space),
-    contract,
+    contract: asked && new ContractForm(asked),
     resources: { list: 'skills', synthetic: 'hide', ...resources },
   }
 }

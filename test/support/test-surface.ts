@@ -30,8 +30,8 @@ export const TEST_SURFACE: Surface = {
       'tools',
       TOOLS.map(({ shown }) => shown),
     ),
-    'tools/call': before(known, 'tools/call', (params, caller) =>
-      isAmong(TOOLS, params) ? ask(TOOLS)(params, caller) : undefined,
+    'tools/call': before(known, 'tools/call', (params, ...asking) =>
+      isAmong(TOOLS, params) ? ask(TOOLS)(params, ...asking) : undefined,
     ),
     'prompts/list': () => ({ prompts: PROMPTS.map(({ shown }) => shown) }),
     'prompts/get': ask(PROMPTS),
@@ -173,13 +173,13 @@ function isOurs(ref: unknown): boolean {
 
 /** A method that answers some of what it is asked, and leaves the rest to the one that was there. */
 function before(known: Methods, name: string, answer: (...asked: Parameters<Method>) => object | undefined): Method {
-  return (params, caller) => answer(params, caller) ?? known[name]!(params, caller)
+  return (...asked) => answer(...asked) ?? known[name]!(...asked)
 }
 
 /** A listing that goes on after its last page. */
 function lastPageOf(known: Methods, name: string, field: string, more: readonly object[]): Method {
-  return async (params, caller) => {
-    const page: Record<string, unknown> = { ...(await known[name]!(params, caller)) }
+  return async (...asked) => {
+    const page: Record<string, unknown> = { ...(await known[name]!(...asked)) }
     const items = page[field]
     return 'nextCursor' in page || !Array.isArray(items) ? page : { ...page, [field]: [...items, ...more] }
   }

@@ -98,8 +98,8 @@ function serverFor(serving: Serving, era: Era): Server {
     era === 'modern' ? { era } : { era, subscriptions: { subscribe: () => {}, unsubscribe: () => {} } }
   for (const [name, method] of Object.entries(methodsOf(serving))) {
     if (era === 'modern' && OF_THE_2025_ERA.has(name)) continue
-    server.setRequestHandler(name, { params: ANY_PARAMS }, async (params) => {
-      const result = await method(params, caller)
+    server.setRequestHandler(name, { params: ANY_PARAMS }, async (params, { mcpReq }) => {
+      const result = await method(params, caller, mcpReq.signal)
       return era === 'modern' && HINTED_HERE.has(name) ? { ...result, ...cache } : { ...result }
     })
   }

@@ -1,14 +1,15 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import { sizeOfContract } from '../mcp/contract.ts'
+import { bytesOfContract } from '../mcp/contract-text.ts'
 import type { Forms } from '../mcp/forms.ts'
 import { lookupResource } from '../mcp/lookup.ts'
+import { bytesOfSynthetic } from '../mcp/synthetic.ts'
 import { bytesOfCall } from '../mcp/tools.ts'
 import { isObject } from '../json-object.ts'
 
 /** More than a batch is answered with; what follows in it costs nothing. */
 const MOST_BYTES = 64 * 2 ** 20
 
-/** About how large the answer to a body will be, as far as the sizes of the files that it asks for tell. */
+/** About how large the answer to a body will be, as far as the sizes of what it asks for tell. */
 export function announcedBytes(catalog: Catalog, forms: Forms, body: unknown): number {
   if (!Array.isArray(body)) return grown(sizeAskedFor(catalog, forms, body))
   let bytes = 0
@@ -33,6 +34,18 @@ function sizeAskedFor(catalog: Catalog, forms: Forms, message: unknown): number 
   const listed = catalog.files.get(uri)
   if (listed !== undefined) return listed.file.size
   const found = lookupResource(catalog, forms, uri)
-  if (found.kind === 'file') return found.file.file.size
-  return found.kind === 'contract' ? sizeOfContract(found.resource) : 0
+  switch (found.kind) {
+    case 'file':
+      return found.file.file.size
+    case 'synthetic':
+      return bytesOfSynthetic(found.synthetic, catalog, forms)
+    case 'contract':
+      return bytesOfContract(found.resource, found.family)
+    case 'folder':
+    case 'nothing':
+    case 'refused':
+      return 0
+    default:
+      return found satisfies never
+  }
 }

@@ -82,9 +82,8 @@ class StreamSubscriber implements Subscriber {
     this.#stream.send(`${message.slice(0, -2)}${meta}}}`)
   }
 
-  listChanged(part: ListPart): void {
-    if (part === 'contract' && !this.#opensContract) return
-    this.#notify('notifications/resources/list_changed', {})
+  listChanged(parts: readonly ListPart[]): void {
+    if (parts.includes('skills') || this.#opensContract) this.#notify('notifications/resources/list_changed', {})
   }
 
   sendResult(): void {

@@ -1,6 +1,6 @@
 import { eventsBetween } from '../mcp/events.ts'
 import type { Events, Telling } from '../mcp/events.ts'
-import { anyOfContract } from '../mcp/contract-changes.ts'
+import { anyOfContract } from '../mcp/contract.ts'
 import { anySynthetics } from '../mcp/synthetic.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { Turns } from '../turns.ts'

@@ -1,10 +1,11 @@
 import { isContractUri } from '../../sync/model/contract-uri.ts'
 import { MAX_SUBSCRIPTIONS } from '../mcp/caller.ts'
 import type { Subscriptions } from '../mcp/caller.ts'
-import { updateOf } from '../mcp/hub.ts'
+import { listPartsOf, updateOf } from '../mcp/hub.ts'
 import type { Hub, ListPart, Subscriber } from '../mcp/hub.ts'
 import { noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
 import type { EventStream } from './event-stream.ts'
+import { listChangedOf, partsOfListChanged } from './list-changed.ts'
 import type { Past } from './past.ts'
 import { nameOf } from './session-log.ts'
 import type { KeptSession, Mark, SessionLog, SessionRecord } from './session-log.ts'
@@ -26,7 +27,7 @@ export class Session implements Subscriber, Subscriptions {
   readonly principalId: string | undefined
   readonly #tools: SessionTools
   readonly #subscribed = new Map<string, string>()
-  /** What happened while no stream was open: told when one is. No longer than the list of subscriptions. */
+  /** What happened while no stream was open that may hear of it: told when one is. No longer than the list of subscriptions. */
   readonly #missed = new Set<string>()
   readonly #missedLists = new Set<ListPart>()
   /** What was served when it was last told, in an earlier life of the server. What it missed since is not looked up yet. */
@@ -35,7 +36,9 @@ export class Session implements Subscriber, Subscriptions {
   #told: Mark | undefined
   #stream: EventStream | undefined
   /** Whether the token that the stream was opened with does. One principal can come with more than one. */
-  #opensContract = true
+  #opensContract = false
+  /** The most that any of its streams opened. Undefined before the first. */
+  #opened: ListPart | undefined
   #isKept = false
   #isOver = false
   #writing: Promise<void> | undefined
@@ -81,9 +84,10 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   /** From here on messages go to this stream. A session has one at a time. */
-  listenOn(stream: EventStream, opensContract = true): void {
+  listenOn(stream: EventStream, opensContract: boolean): void {
     this.#stream = stream
     this.#opensContract = opensContract
+    if (opensContract || this.#opened === undefined) this.#opened = opensContract ? 'contract' : 'skills'
     stream.onClose(() => {
       if (this.#stream !== stream) return
       this.#stream = undefined
@@ -112,13 +116,13 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   updated(uri: string, message: string): void {
-    if (!this.#isReached) this.#missed.add(uri)
-    else if (this.#mayHear(uri)) this.#stream?.send(message)
+    if (this.#isReached && this.#mayHear(uri)) this.#stream?.send(message)
+    else this.#missed.add(uri)
   }
 
-  listChanged(part: ListPart): void {
-    if (!this.#isReached) this.#missedLists.add(part)
-    else if (part === 'skills' || this.#opensContract) this.#stream?.send(LIST_CHANGED)
+  listChanged(parts: readonly ListPart[]): void {
+    for (const part of parts) this.#missedLists.add(part)
+    if (this.#isReached && this.#stream !== undefined) this.#tellLists(this.#stream)
   }
 
   end(): void {
@@ -170,8 +174,10 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   get #isUpToDate(): boolean {
-    const isToBeTold = this.#since !== undefined || this.#missed.size > 0 || this.#missedLists.size > 0
-    return !isToBeTold && (this.#stream?.isClear ?? true)
+    if (this.#since !== undefined || this.#missed.size > 0 || this.#missedLists.has('skills')) return false
+    // A client that never came with a token for the rest of the list does not wait to hear of that.
+    if (this.#missedLists.has('contract') && this.#opened !== 'skills') return false
+    return this.#stream?.isClear ?? true
   }
 
   /** What it missed before the server was started is what changed between two catalogs, and the older one is on the disk. */
@@ -182,18 +188,26 @@ export class Session implements Subscriber, Subscriptions {
     for (const [asked, canonical] of this.#subscribed) {
       if (events === undefined || events.updated.has(canonical)) this.#missed.add(asked)
     }
-    if (events === undefined || events.listChanged) this.#missedLists.add('skills')
-    if (events?.contractListChanged === true) this.#missedLists.add('contract')
+    const parts = events === undefined ? (['skills', 'contract'] as const) : listPartsOf(events)
+    for (const part of parts) this.#missedLists.add(part)
     this.#catchUp(stream)
   }
 
+  /** What this stream may not hear of waits for one that may. */
   #catchUp(stream: EventStream): void {
-    for (const asked of this.#missed) if (this.#mayHear(asked)) stream.send(updateOf(asked))
-    const isListChanged = this.#missedLists.has('skills') || (this.#opensContract && this.#missedLists.has('contract'))
-    if (isListChanged) stream.send(LIST_CHANGED)
-    this.#missed.clear()
-    this.#missedLists.clear()
+    for (const asked of [...this.#missed].filter((uri) => this.#mayHear(uri))) {
+      this.#missed.delete(asked)
+      stream.send(updateOf(asked))
+    }
+    this.#tellLists(stream)
     this.logCaughtUp()
+  }
+
+  #tellLists(stream: EventStream): void {
+    const told = [...this.#missedLists].filter((part) => part === 'skills' || this.#opensContract)
+    if (told.length === 0) return
+    for (const part of told) this.#missedLists.delete(part)
+    stream.send(listChangedOf(told))
   }
 
   #mayHear(asked: string): boolean {
@@ -201,8 +215,9 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   #miss(json: string): void {
-    if (json === LIST_CHANGED) this.#missedLists.add('skills')
-    else if (this.#subscribed.has(uriOf(json))) this.#missed.add(uriOf(json))
+    const parts = partsOfListChanged(json)
+    for (const part of parts) this.#missedLists.add(part)
+    if (parts.length === 0 && this.#subscribed.has(uriOf(json))) this.#missed.add(uriOf(json))
   }
 
   #forget(asked: string): boolean {
@@ -228,5 +243,3 @@ function uriOf(update: string): string {
   const { params }: { params: { uri: string } } = JSON.parse(update)
   return params.uri
 }
-
-const LIST_CHANGED = '{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}'

@@ -49,7 +49,7 @@ function variablesOfTemplate(
   if (space !== undefined) {
     return new Map(variablesOf(space).map((name) => [name, (given) => skillValues(catalog, space, name, given)]))
   }
-  const ofContract = contract ? contractTemplates(catalog) : []
+  const ofContract = contract === undefined ? [] : contractTemplates(contract.of(catalog))
   const found = ofContract.find((candidate) => isSpelledAs(candidate.listed.uriTemplate, template))
   if (found !== undefined) return found.variables
   const source = catalog.snapshots

@@ -1,41 +1,32 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Contract } from '../../sync/model/contract.ts'
 import type { ContractSkill } from '../../sync/model/contract-skills.ts'
-import { contractFamily, sizeOfContract } from './contract.ts'
-import type { ContractResource } from './contract.ts'
+import { sizeOfContract } from './contract.ts'
+import type { ContractFamily, ContractResource } from './contract.ts'
 import { describeContract, listedOfContract } from './contract-list.ts'
 import { contractTemplates } from './contract-templates.ts'
 import { indexText, missingOf, recordText } from './contract-text.ts'
 import type { Forms } from './forms.ts'
+import { MadeOnce } from './made-once.ts'
 
 /** The URIs of the family that came, went or changed their bytes. One that two skills claim is gone until one of them leaves it. */
-export function contractChanges(before: Catalog, after: Catalog, forms: Pick<Forms, 'contract'>): string[] {
-  if (!forms.contract) return []
-  const [was, is] = [contractFamily(before).resources, contractFamily(after).resources]
-  return anyOfContract(before, after).filter((uri) => !readsAlike(was.get(uri), before, is.get(uri), after))
-}
-
-/** Whatever of the family can be read in either catalog. */
-export function anyOfContract(...catalogs: readonly Catalog[]): string[] {
-  const uris = new Set<string>()
-  for (const catalog of catalogs) for (const uri of contractFamily(catalog).resources.keys()) uris.add(uri)
-  return [...uris]
+export function contractChanges(before: Catalog, after: Catalog, { contract }: Pick<Forms, 'contract'>): string[] {
+  if (contract === undefined) return []
+  const [was, is] = [contract.of(before), contract.of(after)]
+  const uris = new Set([...was.resources.keys(), ...is.resources.keys()])
+  return [...uris].filter((uri) => !readsAlike(uri, was, is))
 }
 
 /** Whether the lists of resources and of templates say something else of the family. */
 export function isContractListChanged(before: Catalog, after: Catalog, forms: Forms): boolean {
-  if (!forms.contract) return false
+  if (forms.contract === undefined) return false
   const [was, is] = [listedOfContract(before, forms), listedOfContract(after, forms)]
   if (was.length !== is.length || was.some((resource, index) => !saysAlike(resource, is[index]))) return true
-  return templatesOf(before) !== templatesOf(after)
+  return templatesOf(forms.contract.of(before)) !== templatesOf(forms.contract.of(after))
 }
 
-function readsAlike(
-  was: ContractResource | undefined,
-  before: Catalog,
-  is: ContractResource | undefined,
-  after: Catalog,
-): boolean {
+function readsAlike(uri: string, before: ContractFamily, after: ContractFamily): boolean {
+  const [was, is] = [before.resources.get(uri), after.resources.get(uri)]
   if (was === undefined || is === undefined) return false
   if ('file' in was && 'file' in is) return digestOf(was) === digestOf(is)
   if (was.kind === 'contract-record' && is.kind === 'contract-record') {
@@ -45,8 +36,7 @@ function readsAlike(
   return hasSameListed(before, after) || indexText(before) === indexText(after)
 }
 
-function hasSameListed(before: Catalog, after: Catalog): boolean {
-  const [was, is] = [contractFamily(before).listed, contractFamily(after).listed]
+function hasSameListed({ listed: was }: ContractFamily, { listed: is }: ContractFamily): boolean {
   return was.length === is.length && was.every((of, index) => isSame(of, is[index]))
 }
 
@@ -72,18 +62,14 @@ function isSame({ contract, skill }: ContractSkill, other: ContractSkill | undef
 }
 
 /** Each is compared with the one before it, and then with the one after. */
-const TEXTS = new WeakMap<Contract, string>()
+const TEXTS = new MadeOnce<Contract, string>()
 
 function textOf(contract: Contract): string {
-  const known = TEXTS.get(contract)
-  if (known !== undefined) return known
-  const text = JSON.stringify(contract)
-  TEXTS.set(contract, text)
-  return text
+  return TEXTS.of(contract, (from) => JSON.stringify(from))
 }
 
-function templatesOf(catalog: Catalog): string {
-  return contractTemplates(catalog)
+function templatesOf(family: ContractFamily): string {
+  return contractTemplates(family)
     .map(({ listed }) => listed.uriTemplate)
     .join('\n')
 }

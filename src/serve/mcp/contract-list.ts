@@ -1,16 +1,19 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Contract, Icon } from '../../sync/model/contract.ts'
 import { baseName } from '../../sync/model/paths.ts'
-import { contractFamily, mimeTypeOfContract } from './contract.ts'
+import { mimeTypeOfContract } from './contract.ts'
 import type { ContractResource } from './contract.ts'
 import type { Forms } from './forms.ts'
 
 /** The family as `resources/list` has it: of the skills in the index all, of the docs nothing unless every file is wanted. */
-export function listedOfContract(catalog: Catalog, forms: Pick<Forms, 'contract' | 'resources'>): ContractResource[] {
-  if (!forms.contract) return []
-  return [...contractFamily(catalog).resources.values()].filter((resource) => {
+export function listedOfContract(
+  catalog: Catalog,
+  { contract, resources }: Pick<Forms, 'contract' | 'resources'>,
+): ContractResource[] {
+  const all = contract?.of(catalog).resources.values() ?? []
+  return [...all].filter((resource) => {
     if (resource.kind === 'contract-index') return true
-    if (resource.kind === 'doc') return forms.resources.list === 'files'
+    if (resource.kind === 'doc') return resources.list === 'files' && resource.isListed
     return resource.of.skill.skill.standing === 'served'
   })
 }

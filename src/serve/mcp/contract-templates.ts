@@ -1,5 +1,3 @@
-import type { Catalog } from '../../sync/model/catalog.ts'
-import { contractFamily } from './contract.ts'
 import type { ContractFamily } from './contract.ts'
 
 /** A template of the family, and the values of its variables that lead to something that is listed. */
@@ -21,8 +19,7 @@ interface ListedTemplate {
 type ValuesOf = (given: ReadonlyMap<string, string>) => Iterable<string>
 
 /** Each only while something is behind it. */
-export function contractTemplates(catalog: Catalog): ContractTemplate[] {
-  const family = contractFamily(catalog)
+export function contractTemplates(family: ContractFamily): ContractTemplate[] {
   const skills = family.listed.length === 0 ? [] : ofSkills(family)
   const references = family.listed.some(({ contract }) => contract.references.length > 0) ? [ofReferences(family)] : []
   const docs = pathsOfDocs(family).length === 0 ? [] : [ofDocs(family)]
@@ -90,5 +87,7 @@ function ofDocs(family: ContractFamily): ContractTemplate {
 const DOCS = 'resource://docs/'
 
 function pathsOfDocs({ resources }: ContractFamily): string[] {
-  return [...resources.values()].flatMap(({ kind, uri }) => (kind === 'doc' ? [uri.slice(DOCS.length)] : []))
+  return [...resources.values()].flatMap((resource) =>
+    resource.kind === 'doc' && resource.isListed ? [resource.uri.slice(DOCS.length)] : [],
+  )
 }

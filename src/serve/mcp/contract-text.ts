@@ -1,22 +1,22 @@
-import type { Catalog } from '../../sync/model/catalog.ts'
 import type { ContractSkill } from '../../sync/model/contract-skills.ts'
 import { contractUri } from '../../sync/model/contract-uri.ts'
 import { contentIn } from '../content.ts'
 import type { Content, ReadFile } from '../content.ts'
-import { contractFamily } from './contract.ts'
-import type { ContractResource } from './contract.ts'
+import { sizeOfContract } from './contract.ts'
+import type { ContractFamily, ContractResource } from './contract.ts'
+import { MadeOnce } from './made-once.ts'
 
 /** What a read of it gives. Undefined where the stored bytes are not those that are listed: they never leave. */
 export async function contentOfContract(
   resource: ContractResource,
-  catalog: Catalog,
+  family: ContractFamily,
   read: ReadFile,
 ): Promise<Content | undefined> {
   switch (resource.kind) {
     case 'contract-index':
-      return { text: indexText(catalog) }
+      return { text: indexText(family) }
     case 'contract-record':
-      return { text: recordText(resource.of, catalog) }
+      return { text: recordText(resource.of, family) }
     case 'contract-document':
     case 'contract-reference':
       return contentIn(resource.file.skill, resource.file.file, read)
@@ -27,15 +27,35 @@ export async function contentOfContract(
   }
 }
 
-/** `resource://catalog/skills_index`: what a client chooses a skill by. */
-export function indexText(catalog: Catalog): string {
-  return JSON.stringify(contractFamily(catalog).listed.map((of) => Object.assign(summaryOf(of), placesOf(of))))
+/** How large that will be. */
+export function bytesOfContract(resource: ContractResource, family: ContractFamily): number {
+  switch (resource.kind) {
+    case 'contract-index':
+      return Buffer.byteLength(indexText(family))
+    case 'contract-record':
+      return Buffer.byteLength(recordText(resource.of, family))
+    case 'contract-document':
+    case 'contract-reference':
+    case 'doc':
+      return sizeOfContract(resource)
+    default:
+      return resource satisfies never
+  }
 }
 
+/** `resource://catalog/skills_index`: what a client chooses a skill by. */
+export function indexText(family: ContractFamily): string {
+  return INDEX_TEXTS.of(family, ({ listed }) =>
+    JSON.stringify(listed.map((of) => Object.assign(summaryOf(of), placesOf(of)))),
+  )
+}
+
+const INDEX_TEXTS = new MadeOnce<ContractFamily, string>()
+
 /** `resource://catalog/skills/{skill_id}`: what is known of it, and where the rest is. */
-export function recordText(of: ContractSkill, catalog: Catalog): string {
+export function recordText(of: ContractSkill, family: ContractFamily): string {
   const { skill, contract } = of
-  const missing = missingOf(of, catalog)
+  const missing = missingOf(of, family)
   const references = contract.references.map(({ id, path, mimeType, title }) => {
     const uri = contractUri({ kind: 'reference', skillId: contract.id, refId: id })
     return { id, ...(title !== undefined && { title }), uri, mime_type: mimeType, path }
@@ -52,9 +72,8 @@ export function recordText(of: ContractSkill, catalog: Catalog): string {
 }
 
 /** What of its dependencies nothing is served for: there is no such skill, or more than one. */
-export function missingOf({ contract }: ContractSkill, catalog: Catalog): readonly string[] {
-  const { byId } = contractFamily(catalog).skills
-  return contract.dependsOn.filter((id) => !byId.has(id))
+export function missingOf({ contract }: ContractSkill, { skills }: ContractFamily): readonly string[] {
+  return contract.dependsOn.filter((id) => !skills.byId.has(id))
 }
 
 function summaryOf({ skill, contract }: ContractSkill): object {

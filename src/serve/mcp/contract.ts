@@ -3,8 +3,9 @@ import type { Reference } from '../../sync/model/contract.ts'
 import { contractSkills } from '../../sync/model/contract-skills.ts'
 import type { ContractSkill, ContractSkills } from '../../sync/model/contract-skills.ts'
 import { contractUri, isContractUri, readContractUri } from '../../sync/model/contract-uri.ts'
-import type { Docs } from '../../sync/model/docs.ts'
-import type { SkillFile } from '../../sync/model/skill.ts'
+import { servedDocs } from './contract-docs.ts'
+import type { DocsOwner, ServedDoc } from './contract-docs.ts'
+import { MadeOnce } from './made-once.ts'
 
 /** One resource of the `resource://` family. `uri` is canonical. */
 export type ContractResource =
@@ -18,7 +19,15 @@ export type ContractResource =
       readonly reference: Reference
       readonly file: CatalogFile
     }
-  | { readonly kind: 'doc'; readonly uri: string; readonly docs: Docs; readonly file: SkillFile }
+  | ({ readonly kind: 'doc'; readonly uri: string } & ServedDoc)
+
+/** What of the family the configuration asks for. */
+export interface ContractAsked {
+  /** Whether any source is held to the contract: then there is an index, also while no skill is in it. */
+  readonly ofSkills: boolean
+  /** Undefined where no source has docs. */
+  readonly docs: DocsOwner | undefined
+}
 
 /** The family as it is made of one catalog. */
 export interface ContractFamily {
@@ -29,35 +38,57 @@ export interface ContractFamily {
   readonly listed: readonly ContractSkill[]
 }
 
-const KNOWN = new WeakMap<Catalog, ContractFamily>()
+/** The family as it is offered, made once for each catalog. */
+export class ContractForm {
+  readonly #asked: ContractAsked
+  readonly #families = new MadeOnce<Catalog, ContractFamily>()
 
-/** Made once for each catalog. Empty where no skill keeps the contract and no source has docs. */
-export function contractFamily(catalog: Catalog): ContractFamily {
-  const known = KNOWN.get(catalog)
-  if (known !== undefined) return known
+  constructor(asked: ContractAsked) {
+    this.#asked = asked
+  }
+
+  of(catalog: Catalog): ContractFamily {
+    return this.#families.of(catalog, (from) => familyOf(from, this.#asked))
+  }
+}
+
+function familyOf(catalog: Catalog, { ofSkills, docs }: ContractAsked): ContractFamily {
   const skills = contractSkills(catalog)
   const listed = [...skills.byId.values()].filter(({ skill }) => skill.skill.standing === 'served')
-  const resources = new Map([...ofSkills(skills), ...docsOf(catalog)].map((resource) => [resource.uri, resource]))
-  const family = { resources, skills, listed }
-  KNOWN.set(catalog, family)
-  return family
+  const index: ContractResource[] = ofSkills ? [{ kind: 'contract-index', uri: INDEX_URI }] : []
+  const all = [...index, ...[...skills.byId.values()].flatMap(ofSkill), ...(docs ? docsOf(catalog, docs) : [])]
+  return { resources: new Map(all.map((resource) => [resource.uri, resource])), skills, listed }
+}
+
+const INDEX_URI = contractUri({ kind: 'index' })
+
+/** Whatever of the family can be read in any of the catalogs, in whichever way it was asked for. */
+export function anyOfContract(...catalogs: readonly Catalog[]): string[] {
+  const ofSkills = catalogs.flatMap((catalog) => [...contractSkills(catalog).byId.values()]).flatMap(ofSkill)
+  const docs = catalogs.flatMap(({ snapshots }) => snapshots).flatMap((snapshot) => snapshot.docs?.files ?? [])
+  const ofDocs = docs.map(({ path }) => contractUri({ kind: 'doc', path }))
+  return [...new Set([INDEX_URI, ...ofSkills.map(({ uri }) => uri), ...ofDocs])]
 }
 
 /** What a URI stands for that a client wrote. `refused`: it asks in a wrong way, or for what two skills claim to be. */
 export type FoundOfContract =
-  | { readonly kind: 'contract'; readonly uri: string; readonly resource: ContractResource }
+  | {
+      readonly kind: 'contract'
+      readonly uri: string
+      readonly resource: ContractResource
+      readonly family: ContractFamily
+    }
   | { readonly kind: 'refused'; readonly why: string; readonly candidates?: readonly string[] }
   | { readonly kind: 'nothing'; readonly why: string }
 
-/** Undefined where the URI is none of the family, or nothing of the family is served: then there are no rules for it either. */
-export function contractAt(catalog: Catalog, raw: string): FoundOfContract | undefined {
+/** Undefined where the URI is none of the family. */
+export function contractAt(family: ContractFamily, raw: string): FoundOfContract | undefined {
   if (!isContractUri(raw)) return undefined
-  const { resources, skills } = contractFamily(catalog)
-  if (resources.size === 0) return undefined
+  const { resources, skills } = family
   const uri = readContractUri(raw)
   if (!uri.ok) return { kind: uri.isMalformed ? 'refused' : 'nothing', why: uri.why }
   const resource = resources.get(uri.canonical)
-  if (resource !== undefined) return { kind: 'contract', uri: uri.canonical, resource }
+  if (resource !== undefined) return { kind: 'contract', uri: uri.canonical, resource, family }
   const candidates = 'skillId' in uri.named ? skills.clashes.get(uri.named.skillId) : undefined
   if (candidates === undefined) return { kind: 'nothing', why: 'nothing of that URI is served' }
   return { kind: 'refused', why: `more than one skill has this id: ${candidates.join(', ')}`, candidates }
@@ -84,11 +115,6 @@ export function sizeOfContract(resource: ContractResource): number {
   return 'file' in resource ? resource.file.file.size : 0
 }
 
-function ofSkills({ byId, clashes }: ContractSkills): ContractResource[] {
-  if (byId.size + clashes.size === 0) return []
-  return [{ kind: 'contract-index', uri: contractUri({ kind: 'index' }) }, ...[...byId.values()].flatMap(ofSkill)]
-}
-
 function ofSkill(of: ContractSkill): ContractResource[] {
   const { id: skillId, references } = of.contract
   const files = new Map(of.skill.files.map((file) => [file.file.path, file]))
@@ -106,12 +132,10 @@ function ofSkill(of: ContractSkill): ContractResource[] {
   ]
 }
 
-/** Only what a URI leads to: a name that none may hold is in no list either. One source has docs. */
-function docsOf({ snapshots }: Catalog): ContractResource[] {
-  const docs = snapshots.find((snapshot) => snapshot.docs !== undefined)?.docs
-  if (docs === undefined) return []
-  return docs.files.flatMap((file) => {
-    const uri = contractUri({ kind: 'doc', path: file.path })
-    return readContractUri(uri).ok ? [{ kind: 'doc', uri, docs, file } as const] : []
+/** Only what a URI leads to: a name that none may hold is in no list either. */
+function docsOf(catalog: Catalog, owner: DocsOwner): ContractResource[] {
+  return servedDocs(catalog, owner).flatMap((doc) => {
+    const uri = contractUri({ kind: 'doc', path: doc.file.path })
+    return readContractUri(uri).ok ? [{ kind: 'doc', uri, ...doc } as const] : []
   })
 }

@@ -2,9 +2,9 @@ import { Server } from '@modelcontextprotocol/server'
 import type { ServerContext, ServerOptions } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { VERSION } from '../version.ts'
-import type { CacheHint, Caller, Era } from './caller.ts'
+import type { Caller, Era } from './caller.ts'
 import { methodsOf } from './methods.ts'
-import type { Method, MethodName, Serving } from './methods.ts'
+import type { MethodName, Serving } from './methods.ts'
 
 /** SEP-2640's identifier of the extension. */
 const SKILLS_EXTENSION = 'io.modelcontextprotocol/skills'
@@ -33,9 +33,11 @@ export function buildServer(serving: Serving, era: Era, callerOf: (context: Serv
   const server = new Server({ name: 'skillsyncd', version: VERSION }, optionsOf(serving, era))
   for (const [name, method] of Object.entries(methodsOf(serving))) {
     if (era === 'modern' && LEGACY_ONLY.has(name)) continue
-    server.setRequestHandler(name, { params: ANY_PARAMS }, (params, context) =>
-      answer(name, method, params, callerOf(context), serving.cache),
-    )
+    const hint = era === 'modern' && HINTED_BY_US.has(name) ? serving.cache : {}
+    server.setRequestHandler(name, { params: ANY_PARAMS }, async (params, context): Promise<Answer> => {
+      const result = await method(params, callerOf(context), context.mcpReq.signal)
+      return { ...result, ...hint }
+    })
   }
   return server
 }
@@ -55,17 +57,6 @@ function optionsOf(serving: Serving, era: Era): ServerOptions {
     ...(serving.instructions !== undefined && { instructions: serving.instructions }),
     ...(era === 'modern' && { supportedProtocolVersions: [MODERN_REVISION] }),
   }
-}
-
-async function answer(
-  name: string,
-  method: Method,
-  params: Record<string, unknown>,
-  caller: Caller,
-  cache: CacheHint,
-): Promise<Answer> {
-  const result = await method(params, caller)
-  return { ...result, ...(caller.era === 'modern' && HINTED_BY_US.has(name) && cache) }
 }
 
 type Answer = Record<string, unknown>

@@ -1,5 +1,6 @@
 import type { Principal } from '../principal.ts'
 import type { Archives } from './archive.ts'
+import type { ContractForm } from './contract.ts'
 import type { IndexDocument } from './index-document.ts'
 import type { SkillSpace } from './skill-space.ts'
 
@@ -12,17 +13,17 @@ export interface Forms {
   readonly archives: Archives
   /** Templates of the operator, besides the one of each source. */
   readonly spaces: readonly SkillSpace[]
-  /** Whether the `resource://` family is offered, of the sources that keep the contract. */
-  readonly contract: boolean
+  /** The `resource://` family. Undefined where it is turned off, no source has to do with it, or it is not for the caller. */
+  readonly contract: ContractForm | undefined
   /** What `resources/list` holds. */
   readonly resources: ResourceListing
 }
 
 /** The forms as one caller may have them. */
 export function formsFor(principal: Principal | undefined, forms: Forms): Forms {
-  if (!forms.contract || opensContract(principal)) return forms
+  if (forms.contract === undefined || opensContract(principal)) return forms
   // A cursor must not lead from a list with the family into one without it.
-  return { ...forms, contract: false, digest: `${forms.digest} without contract` }
+  return { ...forms, contract: undefined, digest: `${forms.digest} without contract` }
 }
 
 /** Whether the `resource://` family is for this caller: for all others there is none. */

@@ -4,10 +4,11 @@ import type { Events } from './events.ts'
 export interface Subscriber {
   /** `uri` as this subscriber wrote it, and the notification that says so: one text for all who wrote it alike. */
   updated(uri: string, message: string): void
-  /** `contract`: only what those see of the list who are shown the `resource://` family. */
-  listChanged(part: ListPart): void
+  /** In these parts of it, one at least. */
+  listChanged(parts: readonly ListPart[]): void
 }
 
+/** `contract`: what only those see of the list who are shown the `resource://` family. */
 export type ListPart = 'skills' | 'contract'
 
 /** Who wants to hear of what. A change costs as much as it has subscribers, not as much as there are. */
@@ -58,14 +59,14 @@ export class Hub {
       const subscribers = this.#byUri.get(uri)
       if (subscribers !== undefined) tellAll(subscribers)
     }
-    const part = listPartOf(events)
-    if (part !== undefined) for (const subscriber of this.#forLists) subscriber.listChanged(part)
+    const parts = listPartsOf(events)
+    if (parts.length > 0) for (const subscriber of this.#forLists) subscriber.listChanged(parts)
   }
 }
 
-function listPartOf({ listChanged, contractListChanged }: Events): ListPart | undefined {
-  if (listChanged) return 'skills'
-  return contractListChanged ? 'contract' : undefined
+/** The parts of the list that are another. */
+export function listPartsOf({ listChanged, contractListChanged }: Events): ListPart[] {
+  return [...(listChanged ? (['skills'] as const) : []), ...(contractListChanged ? (['contract'] as const) : [])]
 }
 
 /** What all clients together may subscribe to: most of a million URIs of usual length. */

@@ -1,6 +1,7 @@
 import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
 import type { ReadFile } from '../content.ts'
 import type { Archive, Archives } from './archive.ts'
+import { MadeOnce } from './made-once.ts'
 import { entryOf } from './skills.ts'
 
 /** Its hosts warn of any other, and one that is missing is wrong to the oldest of them. */
@@ -13,7 +14,8 @@ const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
 export class IndexDocument {
   readonly #archives: Archives
   readonly #templates: readonly string[]
-  readonly #texts = new WeakMap<Catalog, Promise<string>>()
+  readonly #texts = new MadeOnce<Catalog, Promise<string>>()
+  readonly #bytes = new WeakMap<Catalog, number>()
 
   /** `templates`: those that stand in it as entries, which not every reader of it can take. */
   constructor(archives: Archives, templates: readonly string[]) {
@@ -22,13 +24,24 @@ export class IndexDocument {
   }
 
   async text(catalog: Catalog, read: ReadFile): Promise<string> {
-    const known = this.#texts.get(catalog)
-    if (known !== undefined) return known
-    const made = this.#make(catalog, read)
-    this.#texts.set(catalog, made)
-    // Whoever asks next is not told of a failure that may be over.
-    made.catch(() => this.#texts.delete(catalog))
-    return made
+    return this.#texts.of(catalog, () => this.#begin(catalog, read))
+  }
+
+  /** How large the text is. Before it was made once, nobody knows. */
+  bytesOf(catalog: Catalog): number {
+    return this.#bytes.get(catalog) ?? 0
+  }
+
+  async #begin(catalog: Catalog, read: ReadFile): Promise<string> {
+    try {
+      const text = await this.#make(catalog, read)
+      this.#bytes.set(catalog, Buffer.byteLength(text))
+      return text
+    } catch (error) {
+      // Whoever asks next is not told of a failure that may be over.
+      this.#texts.forget(catalog)
+      throw error
+    }
   }
 
   async #make(catalog: Catalog, read: ReadFile): Promise<string> {
@@ -36,7 +49,7 @@ export class IndexDocument {
     const all = [...archives.values()].flat()
     const digests = await this.#archives.digestsOf(all, read)
     // A damaged file is fetched again, and the archive is there the next time.
-    if (digests.size < all.length) this.#texts.delete(catalog)
+    if (digests.size < all.length) this.#texts.forget(catalog)
     const skills = [...archives].map(([skill, ofSkill]) => documentEntry(skill, archiveEntries(ofSkill, digests)))
     const templates = this.#templates.map((url) => ({ type: 'mcp-resource-template', description: SPACE, url }))
     return JSON.stringify({ $schema: SCHEMA, skills: [...skills, ...templates] })

@@ -31,7 +31,7 @@ export type FoundResource =
 
 /** What is in the catalog and, where nothing of it has the URI, what is made out of it. */
 export function lookupResource(catalog: Catalog, forms: Forms, raw: string): FoundResource {
-  const ofContract = forms.contract ? contractAt(catalog, raw) : undefined
+  const ofContract = forms.contract && contractAt(forms.contract.of(catalog), raw)
   if (ofContract !== undefined) return ofContract
   const found = lookup(catalog, raw)
   const uri = found.kind === 'nothing' ? readSkillUri(raw) : undefined

@@ -39,8 +39,11 @@ export interface Surface {
 
 export type Methods = Readonly<Record<string, Method>>
 
-/** One method of the protocol. Refusals are `RpcError`s; the answer is what goes out, but for what the era adds. */
-export type Method = (params: Params, caller: Caller) => object | Promise<object>
+/**
+ * One method of the protocol. Refusals are `RpcError`s; the answer is what goes out, but for what the era adds. The signal is
+ * aborted when the caller waits no more.
+ */
+export type Method = (params: Params, caller: Caller, signal: AbortSignal) => object | Promise<object>
 
 /** Everything that a client can ask, in both eras. */
 export function methodsOf(serving: Serving): Methods {

@@ -32,9 +32,9 @@ const INIT_SKILLS = {
 function withPromptCompletion(known: Methods): Methods {
   const complete = known[COMPLETE]
   if (complete === undefined) return {}
-  const method: Method = (params, caller) => {
+  const method: Method = (params, caller, signal) => {
     const prompt = promptIn(params)
-    if (prompt === undefined) return complete(params, caller)
+    if (prompt === undefined) return complete(params, caller, signal)
     if (prompt.name !== INIT_SKILLS.name) throw unknownPrompt(prompt.name)
     return { completion: { values: [], total: 0, hasMore: false } }
   }

@@ -55,8 +55,14 @@ function describe(resource: Listed): object {
     case 'manifest':
     case 'archive':
       return describeSynthetic(resource)
-    default:
+    case 'contract-index':
+    case 'contract-record':
+    case 'contract-document':
+    case 'contract-reference':
+    case 'doc':
       return describeContract(resource)
+    default:
+      return resource satisfies never
   }
 }
 
@@ -79,7 +85,7 @@ export function listTemplates(catalog: Catalog, { spaces, contract }: Forms, cur
     description: 'A skill, by the parts of its path',
     mimeType: 'text/markdown',
   }))
-  const ofContract = contract ? contractTemplates(catalog) : []
+  const ofContract = contract === undefined ? [] : contractTemplates(contract.of(catalog))
   return { resourceTemplates: [...ofSources, ...ofSpaces, ...ofContract.map(({ listed }) => listed)] }
 }
 
@@ -131,7 +137,7 @@ async function contentFound(
     case 'contract':
       return {
         mimeType: mimeTypeOfContract(found.resource),
-        content: await contentOfContract(found.resource, catalog, making.read),
+        content: await contentOfContract(found.resource, found.family, making.read),
       }
     default:
       return found satisfies never

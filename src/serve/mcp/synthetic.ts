@@ -54,6 +54,20 @@ export function describeSynthetic(synthetic: Synthetic): object {
   return { uri, name: baseName(uri), mimeType: mimeTypeOfSynthetic(synthetic) }
 }
 
+/** About how large that will be. An archive is no larger than the files in it, but for a little. */
+export function bytesOfSynthetic(synthetic: Synthetic, catalog: Catalog, { index }: Pick<Forms, 'index'>): number {
+  switch (synthetic.kind) {
+    case 'index':
+      return index?.bytesOf(catalog) ?? 0
+    case 'manifest':
+      return Buffer.byteLength(manifestText(synthetic.skill, synthetic.uri))
+    case 'archive':
+      return synthetic.archive.skill.files.reduce((bytes, { file }) => bytes + file.size, 0)
+    default:
+      return synthetic satisfies never
+  }
+}
+
 /** What a read of it gives, asked for at the URI as it was written. Undefined where a file that it is made of is damaged. */
 export async function contentOfSynthetic(
   synthetic: Synthetic,

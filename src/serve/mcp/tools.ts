@@ -2,6 +2,7 @@ import type { Catalog } from '../../sync/model/catalog.ts'
 import { offeredIn } from '../../sync/model/offered.ts'
 import type { Offered } from '../../sync/model/offered.ts'
 import { isObject } from '../json-object.ts'
+import { MadeOnce } from './made-once.ts'
 import type { Serving, Surface } from './methods.ts'
 import type { Params } from './params.ts'
 import { invalidParams } from './rpc-error.ts'
@@ -16,7 +17,6 @@ import type { Document, ToolHost } from './tool-document.ts'
  * out; they run nothing.
  */
 export function skillTools({ registry, read }: Pick<Serving, 'registry' | 'read'>, host: ToolHost): Surface {
-  const tools = new SkillTools({ registry, read }, host)
   const list = { tools: toolsFor(host.disk !== undefined) }
   return {
     scope: 'tools',
@@ -27,13 +27,31 @@ export function skillTools({ registry, read }: Pick<Serving, 'registry' | 'read'
         if (cursor !== undefined) throw invalidParams('The cursor is not one of this listing')
         return list
       },
-      'tools/call': (params) => tools.call(params),
+      'tools/call': (params, _, signal) => new SkillTools({ registry, read }, waitingFor(signal, host)).call(params),
     }),
   }
 }
 
-/** About how large the answer to a call will be, as far as the size of the document that it asks for tells. */
+/** The host as a caller has it: nothing is waited for any more once that has left. What was begun goes on. */
+function waitingFor(signal: AbortSignal, host: ToolHost): ToolHost {
+  return { ...host, look: async (...asked) => unlessAborted(signal, host.look(...asked)) }
+}
+
+async function unlessAborted<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
+  const aborted = Promise.withResolvers<never>()
+  const abort = (): void => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    signal.throwIfAborted()
+    return await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+/** About how large the answer to a call will be, as far as the size of what it asks for tells. */
 export function bytesOfCall(catalog: Catalog, { name, arguments: given }: Params): number {
+  if (name === 'list_skills') return Buffer.byteLength(listText(catalog))
   const id = name === 'get_skill' && isObject(given) ? given['id'] : undefined
   const [offered] = typeof id === 'string' ? offeredIn(catalog).find(id) : []
   const size = offered?.skill.files.find(({ path }) => path === 'SKILL.md')?.size ?? 0
@@ -44,8 +62,6 @@ export function bytesOfCall(catalog: Catalog, { name, arguments: given }: Params
 class SkillTools {
   readonly #serving: Pick<Serving, 'registry' | 'read'>
   readonly #host: ToolHost
-  /** The same for all who ask of one catalog. */
-  #list: { readonly of: Catalog; readonly answer: ToolAnswer } | undefined
 
   constructor(serving: Pick<Serving, 'registry' | 'read'>, host: ToolHost) {
     this.#serving = serving
@@ -67,9 +83,7 @@ class SkillTools {
 
   async #listSkills(): Promise<ToolAnswer> {
     await this.#host.look()
-    const { catalog } = this.#serving.registry
-    if (this.#list?.of !== catalog) this.#list = { of: catalog, answer: listAnswer(catalog) }
-    return this.#list.answer
+    return { content: [{ type: 'text', text: listText(this.#serving.registry.catalog) }] }
   }
 
   async #getSkill(id: string): Promise<ToolAnswer> {
@@ -96,10 +110,13 @@ class SkillTools {
   }
 }
 
-function listAnswer(catalog: Catalog): ToolAnswer {
-  const rows = offeredIn(catalog).listed.map(({ id, name, description }) => ({ id, name, description }))
-  return { content: [{ type: 'text', text: JSON.stringify(rows) }] }
+function listText(catalog: Catalog): string {
+  return LIST_TEXTS.of(catalog, (from) =>
+    JSON.stringify(offeredIn(from).listed.map(({ id, name, description }) => ({ id, name, description }))),
+  )
 }
+
+const LIST_TEXTS = new MadeOnce<Catalog, string>()
 
 function unknownId(id: string): ToolAnswer {
   return refusal(`There is no skill with the id ${quoted(id)}; list_skills gives the ids of those that there are`)

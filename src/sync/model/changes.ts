@@ -67,10 +67,18 @@ function isSameFile(a: CatalogFile, b: CatalogFile): boolean {
 
 /** A rule can have a skill keep the contract of which no byte changed. */
 function isSameContract(before: Catalog, after: Catalog): boolean {
-  const [had, has] = [before, after].map(({ snapshots }) => snapshots.map(({ docs }) => docs?.digest ?? ''))
-  if (JSON.stringify(had) !== JSON.stringify(has)) return false
+  if (JSON.stringify(docsIn(before)) !== JSON.stringify(docsIn(after))) return false
   const [was, is] = [keepersIn(before), keepersIn(after)]
   return was.length === is.length && was.every((skill, index) => isKeptAlike(skill, is[index]))
+}
+
+/** With what became of the skills beside them: skills can lie among the docs, and what is not served of one is no document either. */
+function docsIn({ snapshots, sources }: Catalog): unknown[] {
+  return snapshots.flatMap(({ source, docs, skills }) => {
+    if (docs === undefined) return []
+    const disabled = sources.find(([id]) => id === source)
+    return [[source, docs.digest, skills.map(({ path, standing }) => [path, standing]), disabled]]
+  })
 }
 
 function keepersIn({ skills }: Catalog): CatalogSkill[] {

@@ -9,9 +9,16 @@ export function contractIcons(value: unknown): { readonly icons: Icon[]; readonl
   if (value === undefined) return { icons: [], faults: [] }
   if (!Array.isArray(value))
     return { icons: [], faults: [faultAt(AT, `${shown(value)} is not a list; it is left out`)] }
-  const read = value.map((item: unknown, index) => iconOf(item, index))
-  return { icons: read.flatMap(({ icon }) => icon ?? []), faults: read.flatMap(({ faults }) => faults) }
+  const read = value.slice(0, MOST_ICONS).map((item: unknown, index) => iconOf(item, index))
+  const faults = read.flatMap((one) => one.faults)
+  if (value.length > MOST_ICONS) {
+    faults.push(faultAt(AT, `there are ${value.length} icons; those after the first ${MOST_ICONS} are left out`))
+  }
+  return { icons: read.flatMap(({ icon }) => icon ?? []), faults }
 }
+
+/** One for each size and theme, and to spare. Each list of resources has them all. */
+const MOST_ICONS = 8
 
 const AT = [CONTRACT_KEY, 'icons']
 
@@ -21,9 +28,10 @@ interface Read {
 }
 
 function iconOf(item: unknown, index: number): Read {
-  const src = isMapping(item) ? item['src'] : undefined
-  if (!isMapping(item) || typeof src !== 'string' || !isSource(src)) {
-    const message = `${shown(src ?? item)} is no https: or data: address; the icon is left out`
+  const given = isMapping(item) ? item['src'] : undefined
+  const src = typeof given === 'string' ? sourceOf(given) : undefined
+  if (!isMapping(item) || src === undefined) {
+    const message = `${shown(given ?? item)} is no https: address and no image as data: in base64; the icon is left out`
     return { faults: [faultAt([...AT, index, 'src'], message)] }
   }
   const { mimeType, sizes } = item
@@ -33,17 +41,29 @@ function iconOf(item: unknown, index: number): Read {
   }
   const isTyped = typeof mimeType === 'string' && isMediaType(mimeType)
   if (mimeType !== undefined && !isTyped) unusable('mimeType', mimeType)
-  const isSized = isTexts(sizes) && sizes.every((size) => /^(?:any|\d{1,5}x\d{1,5})$/.test(size))
+  const isSized =
+    isTexts(sizes) && sizes.length <= MOST_SIZES && sizes.every((size) => /^(?:any|\d{1,5}x\d{1,5})$/.test(size))
   if (sizes !== undefined && !isSized) unusable('sizes', sizes)
   return { icon: { src, ...(isTyped && { mimeType }), ...(isSized && { sizes }) }, faults }
 }
 
-/** A page of ours shows none of them; a client that does is never sent to a host over an open line. */
-function isSource(src: string): boolean {
-  if (/^data:[a-z]+\/[\w.+-]+[;,]/i.test(src)) return true
-  const url = URL.parse(src)
-  return url !== null && url.protocol === 'https:' && url.username === '' && url.password === ''
+/**
+ * The address as it is handed on. A page of ours shows none of them; a client that does is never sent to a host over an open
+ * line, and never given anything but an image.
+ */
+function sourceOf(src: string): string | undefined {
+  if (IMAGE.test(src)) return src.length <= MAX_DATA ? src : undefined
+  const url = src.length <= MAX_ADDRESS ? URL.parse(src) : null
+  const isOpen = url?.protocol === 'https:' && url.username === '' && url.password === ''
+  return isOpen && url.href.length <= MAX_ADDRESS ? url.href : undefined
 }
+
+/** MCP has images as data in base64 alone. */
+const IMAGE = /^data:image\/[a-z0-9][a-z0-9.+-]*;base64,[A-Za-z0-9+/]+={0,2}$/
+
+const MAX_ADDRESS = 2_048
+const MAX_DATA = 16_384
+const MOST_SIZES = 16
 
 function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')

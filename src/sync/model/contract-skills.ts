@@ -12,27 +12,30 @@ export interface ContractSkill {
 export interface ContractSkills {
   /** Those whose id is theirs alone, in the order of the ids; those in no list included. */
   readonly byId: ReadonlyMap<string, ContractSkill>
-  /** The skills that share an id, each by its URI: none of them has it. */
+  /** The skills of the lists that share an id, each by its URI: none of them has it. */
   readonly clashes: ReadonlyMap<string, readonly string[]>
 }
 
-/** An id that two skills have leads to neither: whoever used it would get the other one some day. */
+/**
+ * An id that two skills have leads to neither: whoever used it would get the other one some day. One that is in no list takes
+ * no id from one that is, and nothing tells of it.
+ */
 export function contractSkills({ skills }: Pick<Catalog, 'skills'>): ContractSkills {
-  const sharing = new Map<string, ContractSkill[]>()
-  for (const skill of skills.values()) {
+  const all = [...skills.values()].flatMap((skill): ContractSkill[] => {
     const { contract } = skill.skill
-    if (contract === undefined) continue
-    const others = sharing.get(contract.id)
-    if (others === undefined) sharing.set(contract.id, [{ skill, contract }])
-    else others.push({ skill, contract })
+    return contract === undefined ? [] : [{ skill, contract }]
+  })
+  const byId = new Map<string, ContractSkill>()
+  const clashes = new Map<string, readonly string[]>()
+  for (const [id, sharing] of [...Map.groupBy(all, ({ contract }) => contract.id)].toSorted(inOrderOfIds)) {
+    const listed = sharing.filter(({ skill }) => skill.skill.standing === 'served')
+    const [first, ...others] = listed.length > 0 ? listed : sharing
+    if (first !== undefined && others.length === 0) byId.set(id, first)
+    if (listed.length > 1) clashes.set(id, listed.map(({ skill }) => skill.uri).toSorted(comparePaths))
   }
-  const inOrder = [...sharing].toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return {
-    byId: new Map(inOrder.flatMap(([id, [first, ...others]]) => (first && others.length === 0 ? [[id, first]] : []))),
-    clashes: new Map(
-      inOrder
-        .filter(([, skillsOfId]) => skillsOfId.length > 1)
-        .map(([id, skillsOfId]) => [id, skillsOfId.map(({ skill }) => skill.uri).toSorted(comparePaths)]),
-    ),
-  }
+  return { byId, clashes }
+}
+
+function inOrderOfIds([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1
 }

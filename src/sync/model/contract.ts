@@ -26,7 +26,7 @@ export interface Reference {
 }
 
 export interface Icon {
-  /** `https:` or `data:`. */
+  /** A normalised `https:` address, or an image as `data:` in base64. */
   readonly src: string
   readonly mimeType?: string
   readonly sizes?: readonly string[]

@@ -122,7 +122,7 @@ test('what a session was not sent when its stream was dropped is sent on its nex
   const { hub, sessions } = await openSessions()
   const { session } = sessions.open()!
   session.subscribe('skill://fx/alpha', 'skill://fx/alpha')
-  session.listenOn(dropped.stream)
+  session.listenOn(dropped.stream, true)
   await fill(dropped)
 
   hub.tell({ updated: new Set(['skill://fx/alpha']), listChanged: false, contractListChanged: false })
@@ -130,11 +130,39 @@ test('what a session was not sent when its stream was dropped is sent on its nex
   dropped.response.destroy()
   hub.tell({ updated: new Set(['skill://fx/alpha']), listChanged: true, contractListChanged: false })
   await gone
-  session.listenOn(next.stream)
+  session.listenOn(next.stream, true)
   session.end()
 
   const methods = messagesOf(await text(next.client)).map((message) => JSON.parse(message).method)
   expect(methods).toEqual(['notifications/resources/updated', 'notifications/resources/list_changed'])
+})
+
+test.each([
+  ['the part that only some see', false, 0],
+  ['both parts', true, 1],
+])('of a list that changed in %s, what was not sent is sent to who may hear it', async (_, listChanged, toldLess) => {
+  await using dropped = await openPair()
+  await using less = await openPair()
+  await using full = await openPair()
+  const { hub, sessions } = await openSessions()
+  const { session } = sessions.open()!
+  session.listenOn(dropped.stream, true)
+  await fill(dropped)
+
+  hub.tell({ updated: new Set(), listChanged, contractListChanged: true })
+  const gone = once(dropped.response, 'close')
+  dropped.response.destroy()
+  await gone
+  session.listenOn(less.stream, false)
+  const over = once(less.response, 'close')
+  less.stream.end()
+  const heard = messagesOf(await text(less.client))
+  await over
+  session.listenOn(full.stream, true)
+  session.end()
+
+  expect(heard).toHaveLength(toldLess)
+  expect(messagesOf(await text(full.client))).toHaveLength(1)
 })
 
 test('a message for a client that is gone is dropped', async () => {
@@ -270,10 +298,10 @@ test.each(['is told', 'catches up on'])(
     const { session } = sessions.open()!
     session.keep()
     await fill(pair)
-    if (way === 'is told') session.listenOn(pair.stream)
+    if (way === 'is told') session.listenOn(pair.stream, true)
     session.updated('skill://fx/a', updateOf('skill://fx/a'))
     sessions.told({ generation: 1, digest: '1' }, { generation: 2, digest: '2' })
-    if (way !== 'is told') session.listenOn(pair.stream)
+    if (way !== 'is told') session.listenOn(pair.stream, true)
     const before = [...kinds]
 
     pair.client.resume()
@@ -283,6 +311,30 @@ test.each(['is told', 'catches up on'])(
     expect(kinds).toEqual([...before, 'caught-up'])
   },
 )
+
+test.each([
+  ['was never shown the family has missed nothing', false, []],
+  ['was shown it has missed that', true, ['missed']],
+])('where only the list of the family changes, a session that %s', async (_, isShown, missed) => {
+  await using pair = await openPair()
+  await using other = await openPair()
+  const kinds: string[] = []
+  const log = { ...NO_SESSION_LOG, append: async ({ kind }: { readonly kind: string }) => void kinds.push(kind) }
+  const { hub, sessions } = await openSessions({ log })
+  const { session } = sessions.open()!
+  session.keep()
+  session.listenOn(pair.stream, isShown)
+  const over = once(pair.response, 'close')
+  pair.stream.end()
+  pair.client.resume()
+  await over
+  session.listenOn(other.stream, false)
+
+  hub.tell({ updated: new Set(), listChanged: false, contractListChanged: true })
+  sessions.told({ generation: 1, digest: '1' }, { generation: 2, digest: '2' })
+
+  expect(kinds).toEqual(['opened', ...missed, 'told'])
+})
 
 /** Sends messages until the machine's buffers are full and the client would have to read. Returns the messages. */
 async function fill({ stream, response }: Pair): Promise<string[]> {

@@ -219,7 +219,7 @@ function openClient(scene: Scene, subscribed: readonly string[]): Client {
       const sink = new PassThrough()
       response = new ServerResponse(new IncomingMessage(new Socket()))
       response.assignSocket(sink as unknown as Socket)
-      scene.opened.sessions.find(id)!.listenOn(new EventStream(response))
+      scene.opened.sessions.find(id)!.listenOn(new EventStream(response), true)
       for (let turns = 0; turns < 5; turns += 1) await turn()
       client.known = scene.served.length - 1
       return [...String(sink.read() ?? '').matchAll(/^data: (.*)$/gm)].map(([, json]) => {

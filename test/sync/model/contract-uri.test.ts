@@ -126,6 +126,10 @@ describe('a URI', () => {
     'resource://catalog/skills_index/',
     'resource://catalog/skills_index?x',
     'resource://catalog/skills%5Findex',
+    'resource://%63atalog/skills_index',
+    'resource://%64ocs/a.md',
+    'resource://skills/a/%64ocument',
+    'resource://skills/a/%72eferences/b',
     'resource://catalog/skills/a/',
     'resource://catalog/skills/a/document',
     'resource://skills/a',
@@ -195,8 +199,12 @@ const BEGINNINGS = [
 const anything = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc
-    .tuple(fc.constantFrom(...BEGINNINGS), fc.array(fc.constantFrom(...TOKENS), { maxLength: 12 }))
-    .map(([beginning, tokens]) => `resource://${beginning}${tokens.join('')}`),
+    .tuple(
+      fc.constantFrom(...BEGINNINGS),
+      fc.array(fc.constantFrom(...TOKENS), { maxLength: 12 }),
+      fc.constantFrom('', '/document', '.md'),
+    )
+    .map(([beginning, tokens, end]) => `resource://${beginning}${tokens.join('')}${end}`),
 )
 
 test('whatever a client writes is refused, or leads to a canonical form that says the same, is its own, and climbs nowhere', () => {

@@ -365,6 +365,15 @@ describe('what a skill that keeps it says', () => {
     ['an icon over an open line', { icons: [{ src: 'http://example.com/a.png' }] }, ['icons[0].src']],
     ['an icon with a password', { icons: [{ src: 'https://a:b@example.com/a.png' }] }, ['icons[0].src']],
     ['an icon of a script', { icons: [{ src: 'javascript:alert(1)' }] }, ['icons[0].src']],
+    ['an icon of data that is no image', { icons: [{ src: 'data:text/html;base64,AA==' }] }, ['icons[0].src']],
+    ['an image that is not in base64', { icons: [{ src: 'data:image/svg+xml,<svg/>' }] }, ['icons[0].src']],
+    ['an icon that is a book', { icons: [{ src: `data:image/png;base64,${'A'.repeat(20_000)}` }] }, ['icons[0].src']],
+    ['an icon with a long address', { icons: [{ src: `https://a.example/${'ü'.repeat(1_000)}` }] }, ['icons[0].src']],
+    [
+      'more icons than anybody shows',
+      { icons: Array.from({ length: 9 }, () => ({ src: 'https://a.example/a.png' })) },
+      ['icons'],
+    ],
     ['an icon without an address', { icons: [{}] }, ['icons[0].src']],
     [
       'an icon of no type and no size',
@@ -392,6 +401,14 @@ describe('what a skill that keeps it says', () => {
 
   test('is noted for a metadata.yaml beside it', () => {
     expect(reading(block({}), 'pdf', ['SKILL.md', 'metadata.yaml']).notes).toMatchObject([{ path: 'x-personal-mcp' }])
+  })
+
+  test('hands on the address of an icon as it is read', () => {
+    const icons = [{ src: 'HTTPS://A.example:443/x/../i cöns/%61.png?v=1' }]
+
+    expect(reading(block({ icons }))).toMatchObject({
+      contract: { icons: [{ src: 'https://a.example/i%20c%C3%B6ns/%61.png?v=1' }] },
+    })
   })
 
   test('keeps what is right of its icons', () => {

@@ -1,0 +1,92 @@
+import type { Catalog } from '../../sync/model/catalog.ts'
+import type { Docs } from '../../sync/model/docs.ts'
+import { baseName, folderOf, foldersAbove, isBelow, joinPath } from '../../sync/model/paths.ts'
+import type { SkillFile, Standing } from '../../sync/model/skill.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+
+/** The source that `resource://docs/` is of, and where in its repository its docs and its skills lie. */
+export interface DocsOwner {
+  readonly source: SourceId
+  readonly folder: string
+  readonly root: string
+}
+
+/** A document that is served. */
+export interface ServedDoc {
+  readonly docs: Docs
+  readonly file: SkillFile
+  /** Not so for a file of a skill that is in no list. */
+  readonly isListed: boolean
+}
+
+/**
+ * The documents of the owner, whoever else has docs of a time when they were its own. The docs folder may hold skills: what is
+ * not served of a skill is no document either.
+ */
+export function servedDocs({ snapshots, sources }: Catalog, owner: DocsOwner): ServedDoc[] {
+  const snapshot = snapshots.find(({ source }) => source === owner.source)
+  if (snapshot?.docs === undefined) return []
+  const { docs } = snapshot
+  const [, ...disabled] = sources.find(([source]) => source === owner.source) ?? []
+  const skills = skillsAmong(docs, snapshot, new Set(disabled), owner)
+  const judged = docs.files.map((file) => ({ file, shown: shownAs(joinPath(owner.folder, file.path), skills, owner) }))
+  const hidden = new Set(judged.flatMap(({ file, shown }) => (shown === 'hidden' ? [file.blob] : [])))
+  return judged.flatMap(({ file, shown }) => {
+    // A link says under another name what it leads to.
+    const isHidden = shown === 'hidden' || (file.link === true && hidden.has(file.blob))
+    return isHidden ? [] : [{ docs, file, isListed: shown === 'listed' }]
+  })
+}
+
+/** What became of the skill in a folder. `excluded`: no rule of the source takes it. */
+type Became = Standing | 'disabled' | 'excluded'
+
+/** The folders of skills, from the repository's root. */
+function skillsAmong(
+  docs: Docs,
+  { skills }: Snapshot,
+  disabled: ReadonlySet<string>,
+  { folder, root }: DocsOwner,
+): ReadonlyMap<string, Became> {
+  const became = new Map<string, Became>(
+    skills.map(({ path, standing }) => [joinPath(root, path), disabled.has(path) ? 'disabled' : standing]),
+  )
+  for (const { path } of docs.files) {
+    if (baseName(path) !== 'SKILL.md') continue
+    const at = folderOf(joinPath(folder, path))
+    if ((at === root || isBelow(at, root)) && !became.has(at)) became.set(at, 'excluded')
+  }
+  return became
+}
+
+function shownAs(
+  path: string,
+  skills: ReadonlyMap<string, Became>,
+  { folder }: DocsOwner,
+): 'listed' | 'unlisted' | 'hidden' {
+  let isLeftOut = false
+  for (const at of foldersAbove(path)) {
+    const became = skills.get(at)
+    // Docs that lie in a skill are its neighbours too: nothing that befalls it takes them away, unless a person does.
+    const isAroundDocs = (at === folder || isBelow(folder, at)) && path !== joinPath(at, 'SKILL.md')
+    if (became === undefined || (isAroundDocs && became !== 'disabled')) continue
+    switch (became) {
+      case 'served':
+      case 'tools':
+        return 'listed'
+      case 'unlisted':
+        return 'unlisted'
+      case 'disabled':
+        return 'hidden'
+      case 'withheld':
+      case 'excluded':
+        // It may be a file of the skill around that one.
+        isLeftOut = true
+        break
+      default:
+        return became satisfies never
+    }
+  }
+  return isLeftOut ? 'hidden' : 'listed'
+}

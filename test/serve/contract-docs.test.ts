@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest'
+import { servedDocs } from '../../src/serve/mcp/contract-docs.ts'
+import type { DocsOwner } from '../../src/serve/mcp/contract-docs.ts'
+import { catalogOfWorld } from '../support/contract-world.ts'
+import type { SkillWorld, SourceWorld } from '../support/contract-world.ts'
+import { sourceId } from '../sync/store/samples.ts'
+
+const AMONG: DocsOwner = { source: sourceId('team'), folder: 'docs', root: 'docs/skills' }
+
+test('the docs are those of their owner, and of nobody who had some before it', () => {
+  const catalog = catalogOfWorld({ team: { docs: { 'old.md': 'old' } }, more: { docs: { 'new.md': 'new' } } })
+  const ownedBy = (source: string): string[] =>
+    servedDocs(catalog, { ...AMONG, source: sourceId(source) }).map(({ file }) => file.path)
+
+  expect(ownedBy('more')).toEqual(['new.md'])
+  expect(ownedBy('team')).toEqual(['old.md'])
+  expect(ownedBy('gone')).toEqual([])
+})
+
+describe('where the docs folder holds skills', () => {
+  test('the files of those that are served are documents', () => {
+    expect(shown({ skills: [skill('a')], docs: docs('usage.md', 'skills/a/SKILL.md', 'skills/a/r.md') })).toEqual([
+      'skills/a/SKILL.md',
+      'skills/a/r.md',
+      'usage.md',
+    ])
+  })
+
+  test.each<[string, SourceWorld]>([
+    ['is disabled', { skills: [skill('a')], disabled: ['a'] }],
+    ['is withheld', { skills: [skill('a', 'withheld')] }],
+    ['is taken by no rule', {}],
+  ])('no file of one is that %s', (_, team) => {
+    const files = docs('skills/SKILLS.md', 'skills/a/SKILL.md', 'skills/a/deep/r.md', 'skills/ab/r.md')
+
+    expect(shown({ ...team, docs: files })).toEqual(['skills/SKILLS.md', 'skills/ab/r.md'])
+  })
+
+  test('those of an unlisted one are there for who knows their address', () => {
+    const files = docs('usage.md', 'skills/a/SKILL.md', 'skills/a/r.md')
+
+    expect(shown({ skills: [skill('a', 'unlisted')], docs: files })).toEqual([
+      '(skills/a/SKILL.md)',
+      '(skills/a/r.md)',
+      'usage.md',
+    ])
+  })
+
+  test('a folder outside of the root of the skills is no skill, whatever it holds', () => {
+    expect(shown({ docs: docs('templates/SKILL.md', 'templates/r.md') })).toEqual([
+      'templates/SKILL.md',
+      'templates/r.md',
+    ])
+  })
+
+  test('a skill inside of another decides about its own files', () => {
+    const files = docs('skills/a/in/SKILL.md', 'skills/a/SKILL.md')
+    const [outer, inner] = [skill('a'), skill('a/in')]
+
+    expect(shown({ skills: [outer, inner], disabled: ['a/in'], docs: files })).toEqual(['skills/a/SKILL.md'])
+    expect(shown({ skills: [outer, inner], disabled: ['a'], docs: files })).toEqual(['skills/a/in/SKILL.md'])
+    // Withheld, it is a file of the outer one still.
+    expect(shown({ skills: [outer, skill('a/in', 'withheld')], docs: files })).toEqual([
+      'skills/a/SKILL.md',
+      'skills/a/in/SKILL.md',
+    ])
+  })
+})
+
+describe('where a skill holds the docs folder', () => {
+  const around = { ...AMONG, root: '' }
+  const [root, files] = [skill(''), docs('usage.md')]
+
+  test('P8: nothing that is wrong with it takes the docs away', () => {
+    expect(shown({ skills: [{ ...root, standing: 'withheld' }], docs: files }, around)).toEqual(['usage.md'])
+    expect(shown({ skills: [{ ...root, standing: 'unlisted' }], docs: files }, around)).toEqual(['usage.md'])
+    expect(shown({ docs: docs('SKILL.md', 'usage.md') }, around)).toEqual(['usage.md'])
+  })
+
+  test('a person who disables it does', () => {
+    expect(shown({ skills: [root], disabled: [''], docs: files }, around)).toEqual([])
+  })
+})
+
+/** The paths of what is served; those in no list in brackets. */
+function shown(team: SourceWorld, owner = AMONG): string[] {
+  const served = servedDocs(catalogOfWorld({ team }), owner)
+  return served.map(({ file, isListed }) => (isListed ? file.path : `(${file.path})`))
+}
+
+function skill(path: string, standing: SkillWorld['standing'] = 'served'): SkillWorld {
+  return { path, id: 'a', standing }
+}
+
+function docs(...paths: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(paths.map((path) => [path, path]))
+}
