@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { readdir, readFile, stat } from 'node:fs/promises'
+import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { AuditEvent } from '../../src/serve/audit.ts'
@@ -26,6 +28,8 @@ const ASKED: readonly (readonly [string, object, Partial<AuditEvent>])[] = [
   ['resources/read', { uri: URI }, { of: URI, allowed: true }],
   ['resources/read', { uri: 'SKILL://fx/pdf' }, { of: 'SKILL://fx/pdf', allowed: false, why: expect.any(String) }],
   ['resources/read', { uri: `${URI}?token=${TOKEN}` }, { of: `${URI}?…`, allowed: false }],
+  ['resources/read', {}, { allowed: false, why: expect.stringContaining('uri') }],
+  ['skills/none', {}, { allowed: false, why: 'Method not found' }],
   ['tools/list', {}, { allowed: true }],
   ['tools/call', { name: 'test_simple_text', arguments: { id: 'pdf', secret: TOKEN } }, { of: 'test_simple_text pdf' }],
   ['tools/call', { name: 'test_error_handling' }, { of: 'test_error_handling', allowed: false }],
@@ -112,6 +116,22 @@ test('who is not let in is remembered with address, reason and what was asked, a
     { ...denied, asked: 'GET /mcp', generation: 1, why: expect.stringContaining('must not stand in the address') },
   ])
   expect(JSON.stringify(hub.events)).not.toContain(TOKEN)
+})
+
+test('of the address of a request no secret is remembered', async () => {
+  await using hub = await open()
+  const { port } = new URL(hub.served.url)
+  const request = httpRequest({
+    port,
+    path: `http://user:${TOKEN}/${TOKEN}@host/mcp?token=${TOKEN}`,
+    headers: { origin: 'https://evil.example' },
+  })
+  const answered = once(request, 'response')
+  request.end()
+  const [response] = await answered
+  response.resume()
+
+  expect(hub.events).toMatchObject([{ asked: 'GET http://***@host/mcp', allowed: false }])
 })
 
 test('one request too many is remembered, with whose it was', async () => {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { remembered } from '../audit.ts'
+import { remembered, rememberedUri } from '../audit.ts'
 import { audited } from '../mcp/audited.ts'
 import type { Tell } from '../mcp/audited.ts'
 import type { Serving } from '../mcp/methods.ts'
@@ -48,9 +48,8 @@ export class HttpAudit {
     const { statusCode: status } = response
     const isRefusal = status >= 400
     if (kept === undefined ? !DENIALS.has(status) : kept === 'refusals' && !isRefusal) return
-    const path = (request.url ?? '/').replace(/\?.*$/s, '')
     audit({
-      asked: remembered(`${request.method ?? ''} ${path}`),
+      asked: `${request.method ?? ''} ${rememberedUri(request.url ?? '/').replace('?…', '')}`,
       ...this.#askerOf(request, principal ?? this.#readers.get(response)),
       generation: registry.catalog.generation,
       allowed: !isRefusal,

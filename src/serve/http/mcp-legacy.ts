@@ -56,7 +56,7 @@ export class LegacyEdge {
     if (first === undefined) return sendStatus(response, 202)
     const signal = disconnected(response)
     const serve = async (message: JSONRPCRequest): Promise<Response> =>
-      servedTo(this.#audit.message(message, request, response, principal), () =>
+      servedTo(this.#audit.message(message, request, response, principal), signal, async () =>
         this.#serve(message, session, principal, signal),
       )
     const answer = Array.isArray(body) ? await answerBatch(requests, serve) : JSON.stringify(await serve(first))
