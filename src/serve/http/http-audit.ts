@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AuditEvent } from '../audit.ts'
 import { remembered, rememberedUri } from '../audit.ts'
 import { audited } from '../mcp/audited.ts'
 import type { Tell } from '../mcp/audited.ts'
@@ -12,8 +13,8 @@ import { reasonOf } from './send.ts'
 export class HttpAudit {
   readonly #serving: Pick<Serving, 'audit' | 'registry'>
   readonly #proxies: TrustedProxies
-  /** Answers to messages that are remembered as such. */
-  readonly #ofMessages = new WeakSet<ServerResponse>()
+  /** What there is to remember of messages once it is answered: there can be no room for the answer. */
+  readonly #ofMessages = new WeakMap<ServerResponse, AuditEvent[]>()
   readonly #readers = new WeakMap<ServerResponse, Principal>()
 
   constructor(serving: Pick<Serving, 'audit' | 'registry'>, proxies: TrustedProxies) {
@@ -28,10 +29,13 @@ export class HttpAudit {
     response: ServerResponse,
     principal: Principal | undefined,
   ): Tell {
-    if (this.#serving.audit === undefined) return NOBODY
-    const tell = audited(this.#serving, asking, this.#askerOf(request, principal))
+    const { audit, registry } = this.#serving
+    if (audit === undefined) return NOBODY
+    const events = this.#ofMessages.get(response) ?? []
+    const hold = (event: AuditEvent): void => void events.push(event)
+    const tell = audited({ audit: hold, registry }, asking, this.#askerOf(request, principal))
     return (end) => {
-      this.#ofMessages.add(response)
+      this.#ofMessages.set(response, events)
       tell(end)
     }
   }
@@ -44,7 +48,14 @@ export class HttpAudit {
   /** What was answered, with what was served when it came. */
   answered(request: IncomingMessage, response: ServerResponse, { audit: kept, principal }: Answered): void {
     const { audit, registry } = this.#serving
-    if (audit === undefined || !response.headersSent || this.#ofMessages.has(response)) return
+    if (audit === undefined) return
+    const ofMessages = this.#ofMessages.get(response)
+    if (ofMessages !== undefined) {
+      const why = response.destroyed ? undefined : reasonOf(response)
+      for (const event of ofMessages) audit(why === undefined ? event : refused(event, why))
+      return
+    }
+    if (!response.headersSent) return
     const { statusCode: status } = response
     const isRefusal = status >= 400
     if (kept === undefined ? !DENIALS.has(status) : kept === 'refusals' && !isRefusal) return
@@ -63,6 +74,11 @@ export class HttpAudit {
       address: this.#proxies.clientOf(request),
     }
   }
+}
+
+/** With why it was refused in the end, where nothing was against it before. */
+function refused(event: AuditEvent, why: string): AuditEvent {
+  return event.allowed ? { ...event, allowed: false, why: remembered(why) } : event
 }
 
 const NOBODY: Tell = () => {}
