@@ -74,6 +74,36 @@ test('a batch is remembered message by message', async () => {
   expect(hub.events.map(({ asked }) => asked)).toEqual(['skills/list', 'resources/list'])
 })
 
+test('what is refused before it is served is remembered message by message', async () => {
+  await using hub = await open()
+  const post = async (body: object, headers = {}): Promise<number> =>
+    (
+      await fetch(hub.served.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      })
+    ).status
+  const read = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: URI } }
+  const list = { jsonrpc: '2.0', id: 2, method: 'skills/list' }
+
+  const statuses = [
+    await post(read, { 'mcp-session-id': 'none' }),
+    await post([read, list]),
+    await post(read, modernHeaders('resources/read', { uri: URI })),
+    await post(Array.from({ length: 101 }, () => list)),
+  ]
+
+  expect(statuses).toEqual([404, 400, 400, 400])
+  expect(hub.events).toMatchObject([
+    { asked: 'resources/read', of: URI, allowed: false, why: 'Session not found' },
+    { asked: 'resources/read', of: URI, allowed: false, why: expect.stringContaining('header is required') },
+    { asked: 'skills/list', allowed: false, why: expect.stringContaining('header is required') },
+    { asked: 'resources/read', of: URI, allowed: false, why: expect.stringContaining('2026-07-28') },
+    { asked: 'POST /mcp', allowed: false },
+  ])
+})
+
 test('the generation of an event is that which the answer is made from', async () => {
   await using hub = await open()
   await using peer = await modernHttp(hub.served.url)

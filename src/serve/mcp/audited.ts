@@ -54,10 +54,13 @@ export async function servedTo(
     return answer
   } catch (error) {
     const isLeft = signal.aborted && error === signal.reason
-    tell({ refused: isLeft ? 'nobody waited for the answer any more' : 'internal error' })
+    tell({ refused: isLeft ? UNWAITED : 'internal error' })
     throw error
   }
 }
+
+/** Why there is no answer for a client that left. */
+export const UNWAITED = 'nobody waited for the answer any more'
 
 const NOTHING_TOLD: Tell = () => {}
 
