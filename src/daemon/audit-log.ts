@@ -2,8 +2,9 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import type { AuditEvent } from '../serve/audit.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
-import { isDiskError } from '../sync/store/disk-error.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
+import { isDiskError } from '../sync/store/disk-error.ts'
+import { ignoreAbort } from './abort-error.ts'
 import { AuditFiles } from './audit-files.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
@@ -65,9 +66,7 @@ export class AuditLog implements AsyncDisposable {
   async #writeSoon(): Promise<void> {
     const { signal } = this.#stop
     while (this.#lines.length > 0 && !signal.aborted) {
-      await this.#clock.wait(FLUSH_MS, signal).catch((error: unknown) => {
-        if (!signal.aborted) throw error
-      })
+      await this.#clock.wait(FLUSH_MS, signal).catch(ignoreAbort)
       await this.#write()
     }
     this.#writing = undefined
@@ -93,8 +92,9 @@ export class AuditLog implements AsyncDisposable {
   async #tellOfLost(): Promise<void> {
     const lost = this.#lost
     if (lost === 0) return
-    await this.#files.append([this.#lineOf({ asked: 'audit/lost', lost })])
-    this.#lost -= lost
+    const lines = [this.#lineOf({ asked: 'audit/lost', lost })]
+    await this.#files.append(lines)
+    if (lines.length === 0) this.#lost -= lost
   }
 
   #lineOf(what: object): string {
@@ -102,13 +102,8 @@ export class AuditLog implements AsyncDisposable {
   }
 
   #report(error: unknown): void {
-    if (error instanceof SyncError) return this.#tell(error.code, error.message)
-    if (!isDiskError(error)) throw error
-    this.#tell('store-failed', `Cannot write the audit log: ${error.code}`)
-  }
-
-  #tell(code: string, message: string): void {
-    this.#log.failure('error', 'audit-not-written', { source: '', code, message })
+    if (!(error instanceof SyncError) || error.code !== 'store-failed') throw error
+    this.#log.failure('error', 'audit-not-written', { source: '', code: error.code, message: error.message })
   }
 }
 
@@ -125,7 +120,8 @@ const MOST_CHARACTERS = 4 * 2 ** 20
 function userName(): string {
   try {
     return userInfo().username
-  } catch {
+  } catch (error) {
+    if (!isDiskError(error)) throw error
     // A user without an entry in the system's list has its number.
     return String(process.getuid?.() ?? '')
   }

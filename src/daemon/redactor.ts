@@ -1,3 +1,5 @@
+import { HIDDEN, withoutSecrets } from '../sync/model/secrets-in-text.ts'
+
 /** Takes secrets out of what leaves the process: those it was told of, and what looks like one by where it stands. */
 export class Redactor {
   /** With the forms in which each is met. The newest last, so that a credential renewed each hour for years does not fill the memory. */
@@ -16,7 +18,7 @@ export class Redactor {
 
   clean(text: string): string {
     this.#forms ??= [...new Set([...this.#secrets.values()].flat())]
-    return PLACES.reduce((text, place) => text.replace(place, `$1${HIDDEN}`), without(this.#forms, text))
+    return withoutSecrets(without(this.#forms, text))
   }
 
   /** Plain data with each text in it cleaned, the names of its keys left as they are. */
@@ -34,8 +36,6 @@ export function isSecretName(name: string): boolean {
 }
 
 const MOST_SECRETS = 1_000
-
-const HIDDEN = '***'
 
 function formsOf(secret: string): readonly string[] {
   const bare = secret.trim()
@@ -94,16 +94,3 @@ function without(forms: readonly string[], text: string): string {
   parts.push(text.slice(end))
   return parts.join('')
 }
-
-/** What precedes a secret, and the secret. Repetitions are bounded: the text may come from whoever wants us busy. */
-const PLACES: readonly RegExp[] = [
-  /\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#]{1,4096}(?=@)/gi,
-  /([?&](?:[a-z_-]{0,30}token|key|password|secret|sig|signature)=)[^&\s#"']+/gi,
-  /\b((?:proxy-)?authorization["']?\s{0,8}[:=]\s{0,8}["']?)[^\r\n"']+/gi,
-  /\b((?:private-token|x-api-key|(?:set-)?cookie)["']?\s{0,8}[:=]\s{0,8}["']?)[^\r\n"']+/gi,
-  /\b((?:basic|bearer)\s{1,8})[a-z0-9._~+/=-]{8,}/gi,
-  // Tokens of well-known hosts, tokens that are JSON (RFC 7519), and private keys.
-  /()(?<![\w-])(?:gh[opsur]_|github_pat_|sks_|gl(?:pat|dt|rt|ptt)-|xox[abeoprs]-)[\w.-]{16,16384}/g,
-  /()(?<![\w.-])eyJ[\w-]{8,4096}\.[\w-]{2,16384}\.[\w-]{16,4096}/g,
-  /()-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]{0,65536}(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?/g,
-]

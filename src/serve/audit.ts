@@ -1,3 +1,5 @@
+import { HIDDEN, withoutSecrets } from '../sync/model/secrets-in-text.ts'
+
 /** One thing that somebody asked for, as it is remembered. No content, and no secret; each text is bounded. */
 export interface AuditEvent {
   /** The method of MCP, or the method and path of a request by HTTP. */
@@ -20,10 +22,30 @@ export interface AuditEvent {
 /** Remembers an event. Never throws and has nobody wait. */
 export type Audit = (event: AuditEvent) => void
 
-/** As much of a text as is remembered. */
+/**
+ * A text as it is remembered: without what looks like a secret, without the query of any URI in it, where a token may stand,
+ * and not all of it where it is long.
+ */
 export function remembered(text: string): string {
-  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text
+  const some = text.slice(0, MOST_READ)
+  // Where the text was cut, the name and password at the head of an address may have lost the end that tells them.
+  const whole = withoutSecrets(some === text ? text : `${some}@`)
+  const clean = (whole.includes('@') ? whole.replace(USER, `$1${HIDDEN}@`) : whole).replace(QUERY, '$1?…')
+  return clean.length > MOST_CHARACTERS ? `${clean.slice(0, MOST_CHARACTERS).toWellFormed()}…` : clean
+}
+
+/** As `remembered`, for what is one URI: nothing of ours has a query or a fragment. */
+export function rememberedUri(uri: string): string {
+  return remembered(uri).replace(/[?#].*$/s, '?…')
 }
 
 /** The longest of real URIs are half as long. */
 const MOST_CHARACTERS = 512
+
+/** So much of a text is looked at: enough that what is left out does not make it shorter than what is remembered. */
+const MOST_READ = 4_096
+
+/** All before the last @ of an address that is none of ours. Up to the next address, so that each is read once. */
+const USER = /\b((?!skill:|resource:)[a-z][a-z0-9+.-]{0,30}:\/\/)(?:(?!:\/\/)[^\s"])*@/gi
+
+const QUERY = /\b([a-z][a-z0-9+.-]{0,30}:\/\/(?:(?!:\/\/)[^\s?#"])*)[?#][^\s"]*/gi

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { readdir, readFile, stat } from 'node:fs/promises'
+import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { AuditEvent } from '../../src/serve/audit.ts'
@@ -26,6 +28,8 @@ const ASKED: readonly (readonly [string, object, Partial<AuditEvent>])[] = [
   ['resources/read', { uri: URI }, { of: URI, allowed: true }],
   ['resources/read', { uri: 'SKILL://fx/pdf' }, { of: 'SKILL://fx/pdf', allowed: false, why: expect.any(String) }],
   ['resources/read', { uri: `${URI}?token=${TOKEN}` }, { of: `${URI}?…`, allowed: false }],
+  ['resources/read', {}, { allowed: false, why: expect.stringContaining('uri') }],
+  ['skills/none', {}, { allowed: false, why: 'Method not found' }],
   ['tools/list', {}, { allowed: true }],
   ['tools/call', { name: 'test_simple_text', arguments: { id: 'pdf', secret: TOKEN } }, { of: 'test_simple_text pdf' }],
   ['tools/call', { name: 'test_error_handling' }, { of: 'test_error_handling', allowed: false }],
@@ -70,6 +74,36 @@ test('a batch is remembered message by message', async () => {
   expect(hub.events.map(({ asked }) => asked)).toEqual(['skills/list', 'resources/list'])
 })
 
+test('what is refused before it is served is remembered message by message', async () => {
+  await using hub = await open()
+  const post = async (body: object, headers = {}): Promise<number> =>
+    (
+      await fetch(hub.served.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      })
+    ).status
+  const read = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: URI } }
+  const list = { jsonrpc: '2.0', id: 2, method: 'skills/list' }
+
+  const statuses = [
+    await post(read, { 'mcp-session-id': 'none' }),
+    await post([read, list]),
+    await post(read, modernHeaders('resources/read', { uri: URI })),
+    await post(Array.from({ length: 101 }, () => list)),
+  ]
+
+  expect(statuses).toEqual([404, 400, 400, 400])
+  expect(hub.events).toMatchObject([
+    { asked: 'resources/read', of: URI, allowed: false, why: 'Session not found' },
+    { asked: 'resources/read', of: URI, allowed: false, why: expect.stringContaining('header is required') },
+    { asked: 'skills/list', allowed: false, why: expect.stringContaining('header is required') },
+    { asked: 'resources/read', of: URI, allowed: false, why: expect.stringContaining('2026-07-28') },
+    { asked: 'POST /mcp', allowed: false },
+  ])
+})
+
 test('the generation of an event is that which the answer is made from', async () => {
   await using hub = await open()
   await using peer = await modernHttp(hub.served.url)
@@ -112,6 +146,22 @@ test('who is not let in is remembered with address, reason and what was asked, a
     { ...denied, asked: 'GET /mcp', generation: 1, why: expect.stringContaining('must not stand in the address') },
   ])
   expect(JSON.stringify(hub.events)).not.toContain(TOKEN)
+})
+
+test('of the address of a request no secret is remembered', async () => {
+  await using hub = await open()
+  const { port } = new URL(hub.served.url)
+  const request = httpRequest({
+    port,
+    path: `http://user:${TOKEN}/${TOKEN}@host/mcp?token=${TOKEN}`,
+    headers: { origin: 'https://evil.example' },
+  })
+  const answered = once(request, 'response')
+  request.end()
+  const [response] = await answered
+  response.resume()
+
+  expect(hub.events).toMatchObject([{ asked: 'GET http://***@host/mcp', allowed: false }])
 })
 
 test('one request too many is remembered, with whose it was', async () => {

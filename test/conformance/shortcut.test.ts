@@ -48,8 +48,9 @@ async function ask({ headers, body }: Asked, url = served.url): Promise<unknown>
 
 /** With a param that nobody knows and, where there can be more in it, a `_meta` that is too long to be known. */
 function throughTheCore({ headers, body }: Asked): Asked {
-  const { params = {} } = body
-  if (!isObject(params)) return { headers, body }
+  const { params = {}, method } = body
+  // That a call has no params at all is said in other words than that it lacks one.
+  if (!isObject(params) || (method === 'tools/call' && body['params'] === undefined)) return { headers, body }
   const { _meta: meta = {} } = params
   // A modern request without one is told so, which is no answer to one that has it.
   const isLegacy = /^202[45]-/.test(headers['mcp-protocol-version'] ?? '2025-03-26')

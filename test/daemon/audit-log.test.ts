@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, unlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { AuditFile } from '../../src/daemon/audit-file.ts'
 import { AUDIT_FILE, AuditFiles } from '../../src/daemon/audit-files.ts'
+import { AuditLock } from '../../src/daemon/audit-lock.ts'
 import { AuditLog } from '../../src/daemon/audit-log.ts'
 import { systemClock } from '../../src/daemon/clock.ts'
 import { createLog } from '../../src/daemon/log.ts'
@@ -47,7 +49,7 @@ test('whatever is written, the files are bounded in number and size, and hold th
         expect(kept.join('') === '' && written.length > 0).toBe(false)
       },
     ),
-    { numRuns: 100 },
+    { numRuns: 50 },
   )
 })
 
@@ -77,6 +79,32 @@ test('a dozen processes at once lose no line to each other and mix none, over ma
   // Some more than the limit goes in while another process turns the file over, and no more than twice.
   for (const text of kept) expect(text.length).toBeLessThanOrEqual(40_000 + 65_536)
   expect((await readdir(folder.path)).every((name) => name.endsWith('.jsonl'))).toBe(true)
+}, 60_000)
+
+test('no line is lost either where the lock is taken away from processes again and again', async () => {
+  await using folder = await temporaryFolder()
+  const [processes, count] = [3, 150]
+
+  const ends = Array.from({ length: processes }, async (_, who) => {
+    const child = spawn(process.execPath, [CHILD, folder.path, '900', '5000', `${who}`, `${count}`], {
+      stdio: 'inherit',
+    })
+    return (await once(child, 'close'))[0]
+  })
+  const written = Promise.all(ends)
+  const over = new AbortController()
+  void written.then(() => over.abort())
+  while (!over.signal.aborted) await unlink(join(folder.path, 'rotating')).catch(() => {})
+
+  expect(await written).toEqual([0, 0, 0])
+  const lines = (await filesIn(folder.path))
+    .join('')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+  const names = lines.map(({ who, number }) => `${who} ${number}`)
+  expect(new Set(names).size).toBe(processes * count)
+  expect(names).toHaveLength(processes * count)
 }, 60_000)
 
 test('many processes that come and go keep within the bounds', async () => {
@@ -125,6 +153,79 @@ test('the lock of a process that was killed is broken, and until then the file s
     expect.stringMatching(/^audit-/),
     AUDIT_FILE,
   ])
+})
+
+test('who was stopped while it had the lock finds it broken, and leaves that of another alone', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'rotating')
+  const stopped = await AuditLock.take(path)
+  await utimes(path, new Date(0), new Date(0))
+
+  const second = await AuditLock.take(path)
+  const third = await AuditLock.take(path)
+
+  expect([await stopped?.isHeld(), await second?.isHeld(), third]).toEqual([false, true, undefined])
+  await stopped?.[Symbol.asyncDispose]()
+  expect(await second?.isHeld()).toBe(true)
+  await second?.[Symbol.asyncDispose]()
+  expect(await readdir(folder.path)).toEqual([])
+})
+
+test.each([1, 9])(
+  'what is written to a file that was turned over meanwhile (of %j) is written again',
+  async (files) => {
+    await using folder = await temporaryFolder()
+    const audit = new AuditFiles(folder.path, { bytes: 10, files })
+    await using stale = await AuditFile.open(join(folder.path, AUDIT_FILE))
+    for (const number of [1, 2, 3]) await audit.append([`${number}`.padEnd(9) + '\n'])
+    const lines = ['late\n']
+
+    await stale.write(lines, 10)
+    expect(lines).toEqual(['late\n'])
+    await audit.append(lines)
+
+    expect((await filesIn(folder.path)).at(-1)).toBe('late\n')
+  },
+)
+
+test('a file that somebody gave the last of all numbers is no reason to lose others, or to keep too many', async () => {
+  await using folder = await temporaryFolder()
+  const named = async (name: string): Promise<void> => writeFile(join(folder.path, `audit-${name}.jsonl`), `${name}\n`)
+  for (const name of ['7', '999999999999999', '007', '9999999999999999', 'x']) await named(name)
+  const audit = new AuditFiles(folder.path, { bytes: 10, files: 5 })
+
+  for (let number = 10; number < 15; number += 1) await audit.append([`${number}`.padEnd(9) + '\n'])
+
+  const own = (await readdir(folder.path)).filter((name) => /^audit-[1-9]\d{0,14}\.jsonl$/.test(name))
+  expect(own.toSorted()).toEqual(['audit-3.jsonl', 'audit-4.jsonl', 'audit-5.jsonl', 'audit-6.jsonl'])
+  const texts = await Promise.all(own.toSorted().map(async (name) => readFile(join(folder.path, name), 'utf8')))
+  expect(texts.map((text) => text.trim())).toEqual(['10', '11', '12', '13'])
+  // Nobody here gave them their names.
+  expect((await readdir(folder.path)).length - own.length).toBe(4)
+})
+
+test('a disk that takes a part of a line has refused it', async () => {
+  await using folder = await temporaryFolder()
+  const limited = `trap '' XFSZ; ulimit -f 4; exec "$@"`
+  const child = spawn('bash', ['-c', limited, '-', process.execPath, CHILD, folder.path, '100000', '2', 'ada', '400'])
+  let told = ''
+  child.stderr.on('data', (chunk) => (told += chunk))
+  await once(child, 'close')
+
+  expect(told).toContain("code: 'store-failed'")
+  const [text = ''] = await filesIn(folder.path)
+  expect([text.length, text.endsWith('\n')]).toEqual([4096, false])
+})
+
+test('a fault of ours is none of the disk', async () => {
+  const append = async (): Promise<void> => {
+    throw Object.assign(new Error('a fault'), { code: 'ENOSPC' })
+  }
+  const audit = new AuditLog({ append }, { via: 'http' }, logOf(systemClock).log, systemClock)
+
+  audit.record(EVENT)
+
+  await expect(audit[Symbol.asyncDispose]()).rejects.toThrow('a fault')
 })
 
 test('a link in the place of the file is not followed', async () => {

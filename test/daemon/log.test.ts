@@ -115,6 +115,8 @@ test('29: a secret is not written wherever it stands', () => {
 
 test.each([
   ['https://user:CANARY@host/x', 'https://***@host/x'],
+  ['https://user:CANARY/CANARY?CANARY@host/x', 'https://***@host/x'],
+  ['https://host:8080/a@b, http://[::1]:80/a@b', 'https://host:8080/a@b, http://[::1]:80/a@b'],
   ['ssh://CANARY@host, https://a:CANARY@b@c/d', 'ssh://***@host, https://***@c/d'],
   ['Authorization: Bearer CANARY', 'Authorization: ***'],
   ['{"authorization":"Basic CANARY"}', '{"authorization":"***"}'],

@@ -1,8 +1,10 @@
+import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { MAX_SUBSCRIPTIONS } from '../../src/serve/mcp/caller.ts'
 import { serveStream } from '../../src/serve/mcp/stdio.ts'
+import type { AuditEvent } from '../../src/serve/audit.ts'
 import type { ReadFile } from '../../src/serve/content.ts'
 import { Registry } from '../../src/serve/registry.ts'
 import { formsOf } from '../support/forms.ts'
@@ -26,6 +28,77 @@ test('a request that takes the id of a cancelled read is answered as what it is'
   const reply = await client.call(7, 'skills/get', { uri: 'skill://team/nowhere/SKILL.md' })
 
   expect(reply.error).toMatchObject({ code: -32602, data: { uri: 'skill://team/nowhere/SKILL.md' } })
+})
+
+test('of two requests under one id each is answered as what it is, and remembered so', async () => {
+  const [reading, bytes] = [Promise.withResolvers<void>(), Promise.withResolvers<undefined>()]
+  await using client = await open('legacy', async () => {
+    reading.resolve()
+    return bytes.promise
+  })
+
+  client.send({ id: 7, method: 'resources/read', params: { uri: SPELLINGS[0] } })
+  await reading.promise
+  const second = await client.call(7, 'skills/list', {})
+  bytes.resolve(undefined)
+  const first = await client.heard.next(({ id, error }) => id === 7 && error !== undefined)
+
+  expect([second.result.skills.length, first.error.message]).toEqual([1, expect.stringContaining('damaged')])
+  expect(client.events).toMatchObject([
+    { asked: 'skills/list', allowed: true },
+    { asked: 'resources/read', allowed: false, why: first.error.message },
+  ])
+})
+
+test('a request that was taken back is never answered, also where another came under its id', async () => {
+  const [reading, bytes] = [Promise.withResolvers<void>(), Promise.withResolvers<undefined>()]
+  await using client = await open('modern', async () => {
+    reading.resolve()
+    return bytes.promise
+  })
+
+  client.send({ id: 7, method: 'resources/read', params: { uri: SPELLINGS[0], _meta: META } })
+  await reading.promise
+  client.send({ method: 'notifications/cancelled', params: { requestId: 7 } })
+  client.send({ method: 'notifications/cancelled', params: { requestId: '7' } })
+  bytes.resolve(undefined)
+  await client.call(7, 'skills/list', {})
+  await client.call('last', 'skills/list', {})
+
+  expect(client.heard.messages.filter(({ id }) => id === 7)).toHaveLength(1)
+  expect(client.events).toMatchObject([
+    { asked: 'resources/read', allowed: false, why: 'the client took it back' },
+    { asked: 'skills/list', allowed: true },
+    { asked: 'skills/list', allowed: true },
+  ])
+})
+
+test.each(['legacy', 'modern'] as const)('what a %s client asked before it closed its end is answered', async (era) => {
+  const bytes = Promise.withResolvers<undefined>()
+  await using client = await open(era, async () => bytes.promise)
+  if (era === 'modern') await client.listen('open', SPELLINGS.slice(0, 1))
+  const params = { uri: SPELLINGS[0], ...(era === 'modern' && { _meta: META }) }
+
+  client.send({ id: 1, method: 'resources/read', params })
+  client.send({ id: 2, method: 'skills/list', params })
+  await client.end()
+  bytes.resolve(undefined)
+  await client.served
+
+  expect(client.heard.messages).toContainEqual(expect.objectContaining({ id: 1 }))
+  expect(client.events.map(({ asked }) => asked).slice(-2)).toEqual(['skills/list', 'resources/read'])
+})
+
+test('a connection whose input has ended ends, however long an answer takes', async () => {
+  await using client = await open('legacy', async () => new Promise(() => {}), 10)
+
+  client.send({ id: 1, method: 'resources/read', params: { uri: SPELLINGS[0] } })
+  await client.end()
+  await client.served
+
+  expect(client.events).toMatchObject([
+    { asked: 'resources/read', allowed: false, why: 'the connection ended before it was answered' },
+  ])
 })
 
 test('a client of the 2025 era that has as many subscriptions as there may be is refused another', async () => {
@@ -92,6 +165,12 @@ type Message = any
 
 interface Client extends AsyncDisposable {
   readonly heard: Heard
+  /** What is remembered of it. */
+  readonly events: readonly AuditEvent[]
+  /** Resolves once it is served no more. */
+  readonly served: Promise<void>
+  /** Closes its end, and resolves once that was noticed. */
+  end(): Promise<void>
   send(message: object): void
   call(id: string | number, method: string, params: object): Promise<Message>
   /** Resolves with the acknowledgement. */
@@ -101,7 +180,12 @@ interface Client extends AsyncDisposable {
 }
 
 /** A client of a server in this process, over two streams; its first message is answered. */
-async function open(era: 'legacy' | 'modern', read: ReadFile = async () => undefined): Promise<Client> {
+async function open(
+  era: 'legacy' | 'modern',
+  read: ReadFile = async () => undefined,
+  graceMs?: number,
+): Promise<Client> {
+  const events: AuditEvent[] = []
   const files = (body: string) => ({ [`${'a'.repeat(14)}/SKILL.md`]: skillText('a'.repeat(14), '', body) })
   const [before, after] = await catalogsOf([files('Before'), files('After')])
   const registry = new Registry()
@@ -116,10 +200,12 @@ async function open(era: 'legacy' | 'modern', read: ReadFile = async () => undef
       cache: { ttlMs: 0, cacheScope: 'public' },
       pages: { entries: 100, bytes: 100_000 },
       forms: formsOf(),
+      audit: (event) => void events.push(event),
     },
     input,
     output,
     stop.signal,
+    graceMs,
   )
   const heard = hear(messagesOf(output), async () => {})
   const send = (message: object): void => void input.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
@@ -130,6 +216,12 @@ async function open(era: 'legacy' | 'modern', read: ReadFile = async () => undef
   await call('opening', era === 'modern' ? 'server/discover' : 'initialize', era === 'modern' ? {} : INITIALIZE)
   return {
     heard,
+    events,
+    served,
+    async end() {
+      input.end()
+      await once(input, 'end')
+    },
     send,
     call,
     async listen(id, uris) {

@@ -171,6 +171,7 @@ function mcpRoutes(
     new ModernEdge(new ScopedCore(serving, 'modern'), serving, hub, streams, audit),
     new LegacyEdge(new ScopedCore(serving, 'legacy'), sessions, streams, audit),
     new Shortcut(new Answers(serving), sessions, audit),
+    audit,
     limits.bodyBytes,
     (body) => announcedBytes(serving.registry.catalog, serving.forms, body),
   )

@@ -3,6 +3,7 @@ import { SUPPORTED_PROTOCOL_VERSIONS, isInitializeRequest, isJSONRPCRequest } fr
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import { opensContract } from '../mcp/forms.ts'
 import { servedTo } from '../mcp/audited.ts'
+import type { Tell } from '../mcp/audited.ts'
 import type { Response } from '../mcp/multiplexer.ts'
 import type { Core } from '../mcp/scoped-core.ts'
 import { INVALID_PARAMS } from '../mcp/rpc-error.ts'
@@ -55,11 +56,13 @@ export class LegacyEdge {
     const [first] = requests
     if (first === undefined) return sendStatus(response, 202)
     const signal = disconnected(response)
+    const tellOf = (message: JSONRPCRequest): Tell => this.#audit.message(message, request, response, principal)
     const serve = async (message: JSONRPCRequest): Promise<Response> =>
-      servedTo(this.#audit.message(message, request, response, principal), () =>
-        this.#serve(message, session, principal, signal),
-      )
-    const answer = Array.isArray(body) ? await answerBatch(requests, serve) : JSON.stringify(await serve(first))
+      servedTo(tellOf(message), signal, async () => this.#serve(message, session, principal, signal))
+    const unserved = (message: JSONRPCRequest, why: string): void => tellOf(message)({ refused: why })
+    const answer = Array.isArray(body)
+      ? await answerBatch(requests, { serve, unserved })
+      : JSON.stringify(await serve(first))
     await session.written
     sendJsonText(response, 200, answer)
   }

@@ -60,7 +60,9 @@ export class ModernEdge {
     }
     if (route.message.method === 'subscriptions/listen') return this.#listen(route.message, response, principal, tell)
     const caller = { era: 'modern', ...(principal !== undefined && { principal }) } as const
-    const answer = await servedTo(tell, () => this.#core.serve(route.message, caller, disconnected(response)))
+    const answer = await servedTo(tell, disconnected(response), async (signal) =>
+      this.#core.serve(route.message, caller, signal),
+    )
     sendJson(response, statusOf(answer), answer)
   }
 

@@ -4,6 +4,7 @@ import type { InboundLadderRejection } from '@modelcontextprotocol/server'
 import { isOver } from '../principal.ts'
 import type { Principal } from '../principal.ts'
 import { MAX_DEPTH, jsonBody } from './body.ts'
+import type { HttpAudit } from './http-audit.ts'
 import type { LegacyEdge } from './mcp-legacy.ts'
 import type { ModernEdge } from './mcp-modern.ts'
 import { PlainRequests, routeOf } from './plain-request.ts'
@@ -15,6 +16,7 @@ export class McpEndpoint {
   readonly #modern: ModernEdge
   readonly #legacy: LegacyEdge
   readonly #shortcut: Shortcut
+  readonly #audit: HttpAudit
   readonly #plain = new PlainRequests()
   readonly #bodyBytes: number
   readonly #announced: (body: unknown) => number
@@ -24,6 +26,7 @@ export class McpEndpoint {
     modern: ModernEdge,
     legacy: LegacyEdge,
     shortcut: Shortcut,
+    audit: HttpAudit,
     bodyBytes: number,
     announced: (body: unknown) => number,
   ) {
@@ -31,6 +34,7 @@ export class McpEndpoint {
     this.#modern = modern
     this.#legacy = legacy
     this.#shortcut = shortcut
+    this.#audit = audit
     this.#bodyBytes = bodyBytes
   }
 
@@ -52,6 +56,7 @@ export class McpEndpoint {
       return sendError(response, 415, -32000, 'The content type must be application/json')
     }
     const body = await jsonBody(request, this.#bodyBytes)
+    if (body.ok) this.#audit.asks(response, body.json)
     if (isOver(principal)) return refuseLapsed(response)
     if (!body.ok) return refuseBody(response, body.why, this.#bodyBytes)
     if (!hasRoom(response, this.#announced(body.json))) return sendBusy(response, idOf(body.json))

@@ -1,5 +1,5 @@
 import type { Audit, AuditEvent } from '../audit.ts'
-import { remembered } from '../audit.ts'
+import { remembered, rememberedUri } from '../audit.ts'
 import { isObject } from '../json-object.ts'
 import type { Serving } from './methods.ts'
 import type { Response } from './multiplexer.ts'
@@ -26,12 +26,12 @@ export type Tell = (end: End) => void
 export const ANSWERED: End = { result: undefined }
 
 /**
- * Remembers a message, once. To be called right before it is answered: an answer is made from the catalog of that moment.
- * A tool may wait for a newer one first.
+ * Remembers a message, once; one of a method that gives nothing away only where it is refused. To be called right before it is
+ * answered: an answer is made from the catalog of that moment. A tool may wait for a newer one first.
  */
 export function audited({ audit, registry }: Pick<Serving, 'audit' | 'registry'>, asking: Asking, asker: Asker): Tell {
   const { method } = asking
-  if (audit === undefined || !AUDITED.has(method)) return NOTHING_TOLD
+  if (audit === undefined) return NOTHING_TOLD
   const { generation } = registry.catalog
   let isTold = false
   return (end) => {
@@ -42,17 +42,25 @@ export function audited({ audit, registry }: Pick<Serving, 'audit' | 'registry'>
   }
 }
 
-/** Serves a message, and tells what became of it. */
-export async function servedTo(tell: Tell, serve: () => Promise<Response>): Promise<Response> {
+/** Serves a message until the signal says that nobody waits any more, and tells what became of it. */
+export async function servedTo(
+  tell: Tell,
+  signal: AbortSignal,
+  serve: (signal: AbortSignal) => Promise<Response>,
+): Promise<Response> {
   try {
-    const answer = await serve()
+    const answer = await serve(signal)
     tell(answer)
     return answer
   } catch (error) {
-    tell({ refused: 'nobody waited for the answer any more' })
+    const isLeft = signal.aborted && error === signal.reason
+    tell({ refused: isLeft ? UNWAITED : 'internal error' })
     throw error
   }
 }
+
+/** Why there is no answer for a client that left. */
+export const UNWAITED = 'nobody waited for the answer any more'
 
 const NOTHING_TOLD: Tell = () => {}
 
@@ -74,11 +82,12 @@ const AUDITED: ReadonlySet<string> = new Set([
 ])
 
 function tell(audit: Audit, { method, params }: Asking, asker: Asker & Pick<AuditEvent, 'generation'>, end: End): void {
-  const of = isObject(params) ? subjectOf(method, params) : undefined
   const why = refusalIn(end)
+  if (why === undefined && !AUDITED.has(method)) return
+  const of = isObject(params) ? subjectOf(method, params) : undefined
   audit({
-    asked: method,
-    ...(of !== undefined && { of: remembered(of) }),
+    asked: AUDITED.has(method) ? method : remembered(method),
+    ...(of !== undefined && { of }),
     ...asker,
     allowed: why === undefined,
     ...(why !== undefined && { why: remembered(why) }),
@@ -90,14 +99,14 @@ function subjectOf(method: string, params: Readonly<Record<string, unknown>>): s
   switch (method) {
     case 'tools/call': {
       const id = isObject(given) ? given['id'] : undefined
-      return typeof name === 'string' ? [name, ...(typeof id === 'string' ? [id] : [])].join(' ') : undefined
+      return typeof name === 'string' ? remembered(typeof id === 'string' ? `${name} ${id}` : name) : undefined
     }
     case 'prompts/get':
-      return typeof name === 'string' ? name : undefined
+      return typeof name === 'string' ? remembered(name) : undefined
     case 'subscriptions/listen':
       return listenedTo(isObject(notifications) ? notifications['resourceSubscriptions'] : undefined)
     default:
-      return typeof uri === 'string' ? withoutSecrets(uri) : undefined
+      return typeof uri === 'string' ? rememberedUri(uri) : undefined
   }
 }
 
@@ -105,21 +114,14 @@ function listenedTo(uris: unknown): string | undefined {
   if (!Array.isArray(uris) || uris.length === 0) return undefined
   const some = uris.slice(0, MOST_URIS).filter((uri) => typeof uri === 'string')
   const more = uris.length > MOST_URIS ? [`and ${uris.length - MOST_URIS} more`] : []
-  return [...some.map(withoutSecrets), ...more].join(' ')
+  return remembered([...some.map(rememberedUri), ...more].join(' '))
 }
 
 const MOST_URIS = 8
 
-/** No URI of ours has a user, a query or a fragment: where one is asked for with them, a token may stand there. */
-function withoutSecrets(uri: string): string {
-  return remembered(uri.slice(0, 2 * 8192))
-    .replace(/[?#].*$/s, '?…')
-    .replace(/:\/\/[^/]*@/, '://…@')
-}
-
 function refusalIn(end: End): string | undefined {
   if ('refused' in end) return end.refused
-  if ('error' in end) return withoutSecrets(end.error.message)
+  if ('error' in end) return end.error.message
   // A tool says so in its result, in words that are for the model.
   return isObject(end.result) && end.result['isError'] === true ? 'the tool answered with an error' : undefined
 }

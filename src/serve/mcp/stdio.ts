@@ -1,32 +1,44 @@
+import { pipeline } from 'node:stream'
 import type { Readable, Writable } from 'node:stream'
 import type { JSONRPCMessage, RequestId, Server, Transport } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { MAX_SUBSCRIPTIONS } from './caller.ts'
 import type { Caller, Era, Subscriptions } from './caller.ts'
 import { buildServer } from './core.ts'
-import { hasEraCode, withEraCode } from './era-code.ts'
 import { listenForEvents } from './events.ts'
 import type { Events } from './events.ts'
+import { endingAfter } from './late-end.ts'
 import { listenResult } from './listen-result.ts'
 import type { Serving } from './methods.ts'
 import { RpcError, tooManySubscriptions } from './rpc-error.ts'
 import { StdioAudit } from './stdio-audit.ts'
 import { cancelledBy, idleListenOf, narrowed } from './stdio-listen.ts'
 import type { Listens } from './stdio-listen.ts'
+import { StdioRequests } from './stdio-requests.ts'
 
 /** One message of a client; a read of many files is many messages. */
 const MAX_MESSAGE_BYTES = 2 ** 20
 
-/** Serves one client over a pair of streams until it closes its end or the signal ends it. The first message decides the era. */
+/** A call can wait two seconds for a newer catalog. Who wants to be rid of us sooner sends a signal. */
+const GRACE_MS = 3_000
+
+/**
+ * Serves one client over a pair of streams until it closes its end or the signal ends it. What it asked before it closed its end
+ * is answered, within the grace. The first message decides the era.
+ */
 export async function serveStream(
   serving: Serving,
   input: Readable,
   output: Writable,
   signal: AbortSignal,
+  graceMs = GRACE_MS,
 ): Promise<void> {
-  const wire = new StdioServerTransport(input, output, { maxBufferSize: MAX_MESSAGE_BYTES })
   const wanted = new WantedUris()
+  const held = endingAfter(() => transport.settled(), graceMs)
+  const wire = new StdioServerTransport(held, output, { maxBufferSize: MAX_MESSAGE_BYTES })
   const transport = new EraTransport(wire, serving, wanted)
+  // However the input ends, the transport hears of it.
+  pipeline(input, held, () => {})
   const ended = Promise.withResolvers<void>()
   transport.onended = () => ended.resolve()
   const handle = serveStdio(({ era }) => connectionServer(serving, era, transport, wanted), { transport })
@@ -37,6 +49,7 @@ export async function serveStream(
     await ended.promise
   } finally {
     signal.removeEventListener('abort', stop)
+    held.destroy()
   }
 }
 
@@ -102,13 +115,13 @@ class EraTransport implements Transport {
   readonly #wire: StdioServerTransport
   readonly #serving: Serving
   readonly #listens: Listens
-  readonly #methods = new Map<RequestId, string>()
-  readonly #audit: StdioAudit
+  readonly #requests: StdioRequests
 
   constructor(wire: StdioServerTransport, serving: Serving, listens: Listens) {
     this.#wire = wire
     this.#serving = serving
-    this.#audit = new StdioAudit(serving)
+    const audit = new StdioAudit(serving)
+    this.#requests = new StdioRequests((request) => audit.request(request))
     this.#listens = listens
   }
 
@@ -116,6 +129,7 @@ class EraTransport implements Transport {
     this.#wire.onmessage = (message) => this.#receive(message)
     this.#wire.onerror = (error) => this.onerror?.(error)
     this.#wire.onclose = () => {
+      this.#requests.end()
       this.onclose?.()
       this.onended()
     }
@@ -123,13 +137,20 @@ class EraTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    this.#audit.answered(message)
-    await this.#write(this.#coded(message))
     const idle = idleListenOf(message)
+    if (!('method' in message) && message.id !== undefined) this.#listens.forget(message.id)
+    const sent = this.#requests.sent(message, this.era)
+    if (sent !== undefined) await this.#write(sent)
     if (idle === undefined) return
     // The SDK's entry keeps it open over stdio: it is to forget it, and the client is to have its answer.
     this.onmessage?.({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: idle } })
-    await this.#write(listenResult(idle))
+    await this.send(listenResult(idle))
+  }
+
+  /** Resolves once what was asked is answered, and the answers are written. */
+  async settled(): Promise<void> {
+    await this.#requests.settled()
+    await this.#lastWritten
   }
 
   /** One at a time: each that waits for a client that reads slowly would put listeners of its own on the stream. */
@@ -145,14 +166,12 @@ class EraTransport implements Transport {
   }
 
   #receive(message: JSONRPCMessage): void {
-    this.#audit.asked(message)
-    if ('method' in message && 'id' in message && hasEraCode(message.method)) {
-      this.#methods.set(message.id, message.method)
-    }
+    const received = this.#requests.received(message)
+    if (received === undefined) return
     // A request that was cancelled is never answered.
-    const cancelled = cancelledBy(message)
-    if (cancelled !== undefined) this.#forget(cancelled)
-    const admitted = this.#admitted(message)
+    const cancelled = cancelledBy(received)
+    if (cancelled !== undefined) this.#listens.forget(cancelled)
+    const admitted = this.#admitted(received)
     if (admitted !== undefined) this.onmessage?.(admitted)
   }
 
@@ -162,22 +181,9 @@ class EraTransport implements Transport {
     } catch (error) {
       if (!(error instanceof RpcError) || !('id' in message)) throw error
       const refusal = { code: error.code, message: error.message }
-      if (message.id !== undefined) this.#audit.refused(message.id, error.message)
       // A connection that breaks before it is answered has nobody left to tell.
-      void this.#wire.send({ jsonrpc: '2.0', id: message.id, error: refusal }).catch(() => {})
+      void this.send({ jsonrpc: '2.0', id: message.id, error: refusal }).catch(() => {})
       return undefined
     }
-  }
-
-  #coded(message: JSONRPCMessage): JSONRPCMessage {
-    if ('method' in message || message.id === undefined) return message
-    const method = this.#methods.get(message.id) ?? ''
-    this.#forget(message.id)
-    return withEraCode(message, this.era, method)
-  }
-
-  #forget(id: RequestId): void {
-    this.#methods.delete(id)
-    this.#listens.forget(id)
   }
 }

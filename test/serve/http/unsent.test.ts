@@ -3,6 +3,7 @@ import { IncomingMessage, ServerResponse, createServer } from 'node:http'
 import { Socket, connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { AuditEvent } from '../../../src/serve/audit.ts'
 import { sendJsonText } from '../../../src/serve/http/send.ts'
 import { Unsent } from '../../../src/serve/http/unsent.ts'
 import { INITIALIZE, exchange, legacy, modern } from '../../conformance/exchange.ts'
@@ -44,6 +45,31 @@ test('clients that read nothing hold no more than the budget, others are answere
   expect(list.status).toBe(200)
   await expect.poll(() => served.http.unsentBytes()).toBe(0)
   expect((await exchange(served.url, read)).status).toBe(200)
+})
+
+test('what there is no room to answer is remembered as refused', async () => {
+  const events: AuditEvent[] = []
+  const options = { limits: { unsentBytes: MIB }, audit: (event: AuditEvent) => void events.push(event) }
+  await using many = await Repository.create()
+  const names = Array.from({ length: 400 }, (_, index) => `big/${'x'.repeat(150)}${index}.txt`)
+  await many.commit({
+    'big/SKILL.md': '---\nname: big\ndescription: d\n---\n',
+    'big/big.txt': 'a line of text\n'.repeat((10 * MIB) / 15),
+    ...Object.fromEntries(names.map((name) => [name, 'x'])),
+  })
+  await using served = await serve(many, options)
+  const stuck = await sent(served, modern('resources/read', { uri: URI }), 1)
+  await expect.poll(() => events.length).toBe(1)
+
+  const list = await exchange(served.url, modern('skills/list'))
+  stuck.destroy()
+
+  expect(list.status).toBe(503)
+  expect(events.at(-1)).toMatchObject({
+    asked: 'skills/list',
+    allowed: false,
+    why: expect.stringContaining('try again'),
+  })
 })
 
 test('a batch is counted with all the files that it asks for, before one of them is read', async () => {
