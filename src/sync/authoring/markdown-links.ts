@@ -37,8 +37,9 @@ function* definitionsIn(text: string, { start, end }: Prose): Generator<Markdown
   }
 }
 
+/** No space can belong to two of its parts: a line of quotation marks would be tried in every division of them. */
 const DEFINITION =
-  /(?:[ ]{0,3}>[ ]?)*[ ]{0,8}\[(?!\^)[^\]\n\\]{1,999}\]:[ \t]{0,100}(?<target><[^<>\n]{0,2000}>|[^\s<][^\s]{0,2000})/y
+  /(?:[ ]{0,4}>)*[ ]{0,8}\[(?!\^)[^\]\n\\]{1,999}\]:[ \t]{0,100}(?<target><[^<>\n]{0,2000}>|[^\s<][^\s]{0,2000})/y
 
 class Inline {
   readonly #text: string
