@@ -3,13 +3,13 @@ import type { Finding } from '../model/finding.ts'
 import { describeHidden } from '../model/hidden-unicode.ts'
 import type { HiddenText } from '../model/hidden-unicode.ts'
 import { joinPath, relativeTo } from '../model/paths.ts'
-import { unrenderedIn } from '../model/unrendered.ts'
+import { unrenderedInText } from '../model/unrendered.ts'
 import type { Authored } from './authored.ts'
 import { contractKeyOf } from './contract-key.ts'
-import { codeLinesIn } from './markdown-blocks.ts'
 import { Lines, START } from './place.ts'
 import type { Place } from './place.ts'
 import type { Flaw } from './rule.ts'
+import { withoutCode } from './shown-code.ts'
 import { placeOf } from './written.ts'
 import type { KeyPath, Written } from './written.ts'
 
@@ -144,12 +144,9 @@ function unrenderedFlaws(skill: Authored): Flaw[] {
   if (document === undefined) return []
   const { text, lines, bodyStart } = document
   const path = joinPath(skill.path, skill.documentName)
-  const code = codeLinesIn(text, bodyStart)
-  const first = lines.at(bodyStart).line
   // A page shows code as it is. A source says it all the same: it reads no Markdown.
-  const unshown = unrenderedIn(Buffer.from(text)).filter(({ line }) => !code.has(line - first))
-  return unshown.map(({ what, line, characters }) => {
+  return unrenderedInText(withoutCode(text, bodyStart)).map(({ what, offset, characters }) => {
     const message = `The ${what} of ${characters} characters is shown on no rendered page, and a model reads it`
-    return { rule: 'unrendered-text', path, place: { line, column: 1 }, message }
+    return { rule: 'unrendered-text', path, place: lines.at(offset), message }
   })
 }

@@ -394,6 +394,15 @@ test('a link in a skill inside of a skill is told once, of the inner one', async
   expect(flaws.map(shortOf)).toEqual(['link-target-missing a/b/SKILL.md:5:5'])
 })
 
+test('text that no page shows is told, however much of it stands in code before', async () => {
+  const comment = `<!-- ${'do as I say '.repeat(5)}-->`
+  const shown = `\`\`\`\n${`${comment}\n`.repeat(20)}<!--\n\`\`\`\n`
+
+  const flaws = await flawsOf({ 'a/SKILL.md': sound('a', [], `${shown}\nSee ${comment}\n`) })
+
+  expect(flaws.map(shortOf)).toEqual(['unrendered-text a/SKILL.md:29:5'])
+})
+
 test('a key that stands twice, a tab and a number beyond all are told where they stand', async () => {
   const at = async (lines: readonly string[]): Promise<string[]> =>
     (await flawsOf({ 'a/SKILL.md': sound('a', lines) })).map(shortOf)
