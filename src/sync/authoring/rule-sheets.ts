@@ -40,7 +40,7 @@ const FRONTMATTER: Sheets<Extract<FindingRule, `frontmatter-${string}` | `name-$
     'frontmatter-invalid': error(
       'spec',
       'The frontmatter cannot be read as YAML, or not as JSON',
-      'quote values that hold ": " or " #", indent with spaces, and write every key once',
+      'quote values that hold ": " or " #", indent with spaces, write every key once, and no alias or tag',
     ),
     'frontmatter-too-large': error(
       'skillsyncd',

@@ -46,7 +46,7 @@ const EXAMPLES: readonly Example[] = [
   {
     rule: 'encoding-invalid',
     bad: { 'a/SKILL.md': Buffer.from(skillMd(['name: a', 'description: caf\u00E9']), 'latin1') },
-    at: ['a/SKILL.md:1:1'],
+    at: ['a/SKILL.md:3:17'],
     good: skillMd(['name: a', 'description: Use for caf\u00E9s that are larger than others']),
   },
   { rule: 'name-missing', bad: skillMd([DESCRIPTION]), at: ['a/SKILL.md:2:1'], good: sound('a') },
@@ -403,6 +403,47 @@ test('text that no page shows is told, however much of it stands in code before'
   expect(flaws.map(shortOf)).toEqual(['unrendered-text a/SKILL.md:29:5'])
 })
 
+test('a body that is not UTF-8 is told, and does not keep the rest from being told', async () => {
+  const text = sound('a', ['license: yes', 'compatibility: ""'], 'A \uFFFD, a caf\u00E9, and [b](gone.md).\n')
+  const bytes = Buffer.from(text)
+  const at = bytes.indexOf('\u00E9')
+
+  const flaws = await flawsOf({
+    'a/SKILL.md': Buffer.concat([bytes.subarray(0, at), Buffer.from([0xe9]), bytes.subarray(at + 2)]),
+  })
+
+  expect(flaws.map(shortOf)).toEqual([
+    'yaml-ambiguous a/SKILL.md:4:10',
+    'compatibility-invalid a/SKILL.md:5:16',
+    'encoding-invalid a/SKILL.md:7:11',
+    'link-target-missing a/SKILL.md:7:22',
+  ])
+})
+
+test('columns are those of an editor, in files of any kind and where a byte order mark stands before them', async () => {
+  const flaws = await flawsOf({
+    'a/SKILL.md': sound('a'),
+    'a/b.py': '# \u{1F600}\u{1F600} a\u{202E}b\n',
+    'a/references/c.md': '\u{FEFF}[d](gone.md)\u{202E}\n',
+  })
+
+  expect(flaws.map(shortOf)).toEqual([
+    'hidden-unicode a/b.py:1:9',
+    'link-target-missing a/references/c.md:1:5',
+    'hidden-unicode a/references/c.md:1:13',
+  ])
+})
+
+test('hidden characters of a skill in a skill are told once, and those of a name beside those of a text', async () => {
+  const inner = await flawsOf({ 'a/SKILL.md': sound('a'), 'a/b/SKILL.md': sound('b', [], 'x\u{202E}\n') })
+  const named = await flawsOf({ 'a/SKILL.md': sound('a'), 'a/b\u{202E}.txt': 'x\u{202E}\n' })
+
+  expect(inner.filter(({ rule }) => rule === 'hidden-unicode').map(shortOf)).toEqual([
+    'hidden-unicode a/b/SKILL.md:5:2',
+  ])
+  expect(named.map(shortOf)).toEqual(['hidden-unicode a/b\u{202E}.txt:1:1', 'hidden-unicode a/b\u{202E}.txt:1:2'])
+})
+
 test('a key that stands twice, a tab and a number beyond all are told where they stand', async () => {
   const at = async (lines: readonly string[]): Promise<string[]> =>
     (await flawsOf({ 'a/SKILL.md': sound('a', lines) })).map(shortOf)
@@ -410,6 +451,8 @@ test('a key that stands twice, a tab and a number beyond all are told where they
   expect(await at(['license: MIT', 'license: BSD'])).toEqual(['frontmatter-invalid a/SKILL.md:5:1'])
   expect(await at(['metadata:', '\ta: b'])).toEqual(['frontmatter-invalid a/SKILL.md:5:1'])
   expect(await at(['metadata:', '  a: .inf'])).toEqual(['frontmatter-invalid a/SKILL.md:5:6'])
+  expect(await at(['x: &b c', 'metadata:', '  a: *b'])).toEqual(['frontmatter-invalid a/SKILL.md:6:6'])
+  expect(await at(['x: &b c', 'z: *b', 'x: d'])).toEqual(['frontmatter-invalid a/SKILL.md:6:1'])
 })
 
 test('a colon in a value without quotes is told in words that need no knowledge of YAML', async () => {
