@@ -68,6 +68,12 @@ const EXAMPLES: readonly Example[] = [
     bad: { 'a/SKILL.md': sound('a'), 'a/b/SKILL.md': sound('b') },
     at: ['a/b/SKILL.md:1:1'],
     good: { 'a/SKILL.md': sound('a'), 'b/SKILL.md': sound('b') },
+  },
+  {
+    rule: 'nested-skill',
+    bad: { 'SKILL.md': sound('a'), 'x/b/SKILL.md': sound('b') },
+    at: ['x/b/SKILL.md:1:1'],
+    good: { 'x/a/SKILL.md': sound('a'), 'x/b/SKILL.md': sound('b') },
     looked: { nested: 'as-files' },
   },
   {
@@ -195,6 +201,12 @@ const EXAMPLES: readonly Example[] = [
     good: sound('a', ['allowed-tools: Read Grep']),
   },
   {
+    rule: 'field-empty',
+    bad: sound('a', ['license:', 'allowed-tools: ""', 'metadata: ~']),
+    at: ['a/SKILL.md:4:9', 'a/SKILL.md:5:16', 'a/SKILL.md:6:11'],
+    good: sound('a', ['license: MIT', 'other:']),
+  },
+  {
     rule: 'tags-in-text',
     bad: skillMd(['name: a', 'description: Use when <system>asked</system> to count the beans']),
     at: ['a/SKILL.md:3:14'],
@@ -213,8 +225,18 @@ const EXAMPLES: readonly Example[] = [
       'bits: 0b11',
       'off: x',
       'list: [no, true]',
+      'then: 2024-01-01   10:00:00  +1',
+      'low: +0x1f',
+      'part: 1.0_5',
+      'less: -.5',
+      'default: =',
+      'merge: <<',
+      'map: {1.0: a, ~: b, true: c}',
     ]),
-    at: ['4:7', '5:8', '6:7', '7:5', '8:7', '9:8', '10:7', '11:7', '12:1', '13:8'].map((at) => `a/SKILL.md:${at}`),
+    at: [
+      ...['4:7', '5:8', '6:7', '7:5', '8:7', '9:8', '10:7', '11:7', '12:1', '13:8', '14:7', '15:6', '16:7', '17:7'],
+      ...['18:10', '19:8', '20:7', '20:15', '20:21'],
+    ].map((at) => `a/SKILL.md:${at}`),
     good: sound('a', [
       'when: "2024-01-01"',
       "eight: '010'",
@@ -225,6 +247,8 @@ const EXAMPLES: readonly Example[] = [
       'ratio: 0.5',
       'nothing: ~',
       'text: yes, please',
+      'tagged: !!str 010',
+      'minutes: 2024-01-01 10:00',
       'block: |',
       '  yes',
     ]),
@@ -240,6 +264,12 @@ const EXAMPLES: readonly Example[] = [
     bad: sound('a', ['hooks:', '  <<: {x: z}']),
     at: ['a/SKILL.md:5:3'],
     good: sound('a', ['hooks:', '  "<<": {x: z}']),
+  },
+  {
+    rule: 'yaml-tag',
+    bad: sound('a', ['x: !!str 010', 'y1: !!map {b: c}', '!!str z: ! d']),
+    at: ['a/SKILL.md:4:10', 'a/SKILL.md:5:11', 'a/SKILL.md:6:7', 'a/SKILL.md:6:12'],
+    good: sound('a', ['x: "!!str 010"', 'z: a !!str']),
   },
   {
     rule: 'yaml-comment',
@@ -391,7 +421,7 @@ test('a link in a skill inside of a skill is told once, of the inner one', async
 
   const flaws = await flawsOf({ 'a/SKILL.md': sound('a'), 'a/b/SKILL.md': inner })
 
-  expect(flaws.map(shortOf)).toEqual(['link-target-missing a/b/SKILL.md:5:5'])
+  expect(flaws.map(shortOf)).toEqual(['nested-skill a/b/SKILL.md:1:1', 'link-target-missing a/b/SKILL.md:5:5'])
 })
 
 test('text that no page shows is told, however much of it stands in code before', async () => {
