@@ -17,7 +17,8 @@ import type { Report, Reported, ReportedSkill } from '../validate/report.ts'
 import { rootsOf } from '../validate/roots.ts'
 import type { Root } from '../validate/roots.ts'
 import { sarifOf } from '../validate/sarif.ts'
-import { UsageError, printJson, printLines } from './command.ts'
+import { UsageError } from '../usage-error.ts'
+import { printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
 
 export const validate: Command = {

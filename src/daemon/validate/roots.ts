@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'nod
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/disk-error.ts'
 import { PASSED_OVER } from '../../sync/upstream/folder-walk.ts'
-import { UsageError } from '../commands/command.ts'
+import { UsageError } from '../usage-error.ts'
 
 /** A folder that is looked at. */
 export interface Root {

@@ -1,7 +1,7 @@
 import { mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { UsageError } from '../../../src/daemon/commands/command.ts'
+import { UsageError } from '../../../src/daemon/usage-error.ts'
 import { rootsOf } from '../../../src/daemon/validate/roots.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { fillFolder } from '../../support/folder.ts'
