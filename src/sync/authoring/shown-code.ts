@@ -34,5 +34,5 @@ function* codeIn(text: string, start: number): Generator<Span & { readonly kind:
   }
 }
 
-/** The line below the head of a table. */
-const TABLE = /^(?=.*[|:])[ \t]*(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/m
+/** The line below the head of a table. No white space can belong to two of its parts. */
+const TABLE = /^(?=.*[|:])[ \t]*(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?$/m

@@ -60,6 +60,34 @@ describe('what a page shows as code', () => {
     expect(isHeld(text)).toBe(true)
   })
 
+  // One that goes back would take hours for these.
+  test.each([
+    ' ',
+    '\t',
+    '- ',
+    '-',
+    '=',
+    '*',
+    '* ',
+    '|',
+    '| - ',
+    '|-',
+    ':',
+    '` ',
+    '```',
+    '~',
+    '> ',
+    '<',
+    '<a@b.',
+    '<a b=',
+    '[a]: b "',
+  ])('is looked for in 100,000 characters of %j, whatever stands around them', (part) => {
+    const line = part.repeat(100_000 / part.length)
+
+    for (const around of ['x\n| - ', 'x\n-', '* * *', '===', '```', '~~~', '<!', '<a ', '<a@b', '[a]: b', 'x\n', ''])
+      expect(withoutCode(`${around}${line}x\n${line}`, 0)).toHaveLength(around.length + 2 * line.length + 2)
+  })
+
   test('nothing else moves, whatever the text is', () => {
     const part = fc.constantFrom(
       '`',
