@@ -7,6 +7,7 @@ export interface LenientText {
   readonly fault: { readonly offset: number; readonly byte: number } | undefined
 }
 
+/** The bytes as such a text. A byte order mark is kept. */
 export function lenientText(bytes: Uint8Array): LenientText {
   const text = LENIENT_UTF8.decode(bytes)
   return { text, fault: isUtf8(bytes) ? undefined : faultIn(bytes, text) }

@@ -1,4 +1,4 @@
-import { tagAt } from './html-tag.ts'
+import { htmlBlockAt } from './html-block.ts'
 import { LineCursor } from './line-cursor.ts'
 
 /** Lines of a Markdown text that belong together. */
@@ -256,14 +256,10 @@ class LineStarts {
   }
 
   #html(rest: string): Line | undefined {
-    const closed = HTML.find(({ opening }) => opening.test(rest))
-    if (closed !== undefined) {
-      const isOver = closed.closing?.test(rest) === true
-      return this.#begin('html', isOver ? undefined : { kind: 'html', closing: closed.closing })
-    }
-    const tag = this.#mayGoOn ? undefined : tagAt(rest, 0, rest.length)
-    const isAlone = tag !== undefined && /^\s*$/.test(rest.slice(tag.end))
-    return isAlone ? this.#begin('html', { kind: 'html', closing: undefined }) : undefined
+    const html = htmlBlockAt(rest, !this.#mayGoOn)
+    if (html === undefined) return undefined
+    const isOver = html.closing?.test(rest) === true
+    return this.#begin('html', isOver ? undefined : { kind: 'html', closing: html.closing })
   }
 
   /** A line across the page, or one below a heading. */
@@ -287,7 +283,7 @@ class LineStarts {
     const marker = MARKER.exec(rest)?.[0]
     if (marker === undefined) return false
     const interrupts = this.#isInside && this.#mayGoOn
-    if (interrupts && (/^\d/.test(marker) ? Number.parseInt(marker, 10) !== 1 : false)) return false
+    if (interrupts && /^\d/.test(marker) && Number.parseInt(marker, 10) !== 1) return false
     if (interrupts && /^[ \t]*$/.test(rest.slice(marker.length))) return false
     this.#leave()
     const before = this.#cursor.indent
@@ -306,17 +302,3 @@ const ATX = /^#{1,6}(?:[ \t]|$)/
 const SETEXT = /^(?:=+|-+)[ \t]*$/
 const THEMATIC = /^(?:(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|(?:-[ \t]*){3,})$/
 const MARKER = /^(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$)/
-
-/** HTML that begins a line, by the tags that CommonMark names, and what ends it: an empty line where nothing is said. */
-const HTML: readonly { readonly opening: RegExp; readonly closing: RegExp | undefined }[] = [
-  { opening: /^<(?:script|pre|style|textarea)(?:\s|>|$)/i, closing: /<\/(?:script|pre|style|textarea)>/i },
-  { opening: /^<!--/, closing: /-->/ },
-  { opening: /^<\?/, closing: /\?>/ },
-  { opening: /^<![A-Za-z]/, closing: />/ },
-  { opening: /^<!\[CDATA\[/, closing: /\]\]>/ },
-  {
-    opening:
-      /^<\/?(?:address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul)(?:\s|\/?>|$)/i,
-    closing: undefined,
-  },
-]

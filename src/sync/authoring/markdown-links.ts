@@ -1,7 +1,8 @@
 import { tagAt } from './html-tag.ts'
 import { blocksIn } from './markdown-blocks.ts'
 import { MarkdownContent } from './markdown-content.ts'
-import { inlinesIn, targetAt, targetsOf, titleEnd } from './markdown-inline.ts'
+import { inlinesIn } from './markdown-inline.ts'
+import { targetAt, targetsOf, titleEnd } from './markdown-target.ts'
 
 /** Where a Markdown text links to: links, images, definitions that are used, addresses in angle brackets, and HTML. */
 export interface MarkdownLink {
