@@ -11,6 +11,7 @@ import { codeOf } from '../error-code.ts'
 import { createLog } from '../log.ts'
 import type { Log, LogLevel } from '../log.ts'
 import type { Redactor } from '../redactor.ts'
+import { UsageError } from '../usage-error.ts'
 
 /** One command of the command line. */
 export interface Command {
@@ -46,11 +47,6 @@ export interface Context {
   readonly logLevel: LogLevel
   /** Raised when the process is asked to stop. */
   readonly signal: AbortSignal
-}
-
-/** The command line is not one that we understand. Ends with exit status 2. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError'
 }
 
 /** The switches that decide how much may be asked of others, of those commands that have them. */

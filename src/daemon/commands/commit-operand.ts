@@ -1,4 +1,4 @@
-import { UsageError } from './command.ts'
+import { UsageError } from '../usage-error.ts'
 
 /** The commit that a command line names, in full or by its first digits. */
 export function commitNamed(text: string | undefined): string | undefined {

@@ -8,9 +8,10 @@ import { theOnlyIfAny } from '../named-skill.ts'
 import type { Named } from '../named-skill.ts'
 import { agreeWithDaemon } from '../requests.ts'
 import { readRows } from '../skill-rows.ts'
+import { UsageError } from '../usage-error.ts'
 import { withWriter } from './asking.ts'
 import type { AskWriter } from './asking.ts'
-import { MODE_DETAILS, MODE_OPTIONS, UsageError, configOf, printJson, printLines } from './command.ts'
+import { MODE_DETAILS, MODE_OPTIONS, configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
 
 /** A decision about skills, as a command. */

@@ -4,7 +4,8 @@ import { historyOf } from '../history.ts'
 import type { Moment, Move } from '../history.ts'
 import { printable } from '../log-line.ts'
 import { agreeWithDaemon } from '../requests.ts'
-import { UsageError, configOf, printJson, printLines } from './command.ts'
+import { UsageError } from '../usage-error.ts'
+import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
 
 /** As many as anybody reads at once. */

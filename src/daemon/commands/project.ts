@@ -8,7 +8,8 @@ import { OutputFolder } from '../project/output-folder.ts'
 import { copyTo, documentOf } from '../project/project-skill.ts'
 import type { Copy, Document, Failed, Made, Making } from '../project/project-skill.ts'
 import { isWithin, skillFoldersAt } from '../project/skill-folders.ts'
-import { UsageError, printJson, printLines } from './command.ts'
+import { UsageError } from '../usage-error.ts'
+import { printJson, printLines } from './command.ts'
 import type { Command, Context, ExitStatus } from './command.ts'
 
 export const project: Command = {

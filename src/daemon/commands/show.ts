@@ -5,7 +5,8 @@ import { agreeWithDaemon } from '../requests.ts'
 import { theOnly } from '../named-skill.ts'
 import { readRows } from '../skill-rows.ts'
 import type { SkillRow } from '../skill-rows.ts'
-import { UsageError, configOf, printJson, printLines } from './command.ts'
+import { UsageError } from '../usage-error.ts'
+import { configOf, printJson, printLines } from './command.ts'
 import type { Command } from './command.ts'
 
 export const show: Command = {

@@ -10,7 +10,8 @@ import type { Log } from '../log.ts'
 import { httpOptionsOf, isTokenRequired, reachedFromElsewhereBy } from '../http-edge.ts'
 import { isLoopback } from '../config/loopback.ts'
 import { becomeWriter } from '../writer.ts'
-import { MODE_DETAILS, MODE_OPTIONS, UsageError, configOf, logOf } from './command.ts'
+import { UsageError } from '../usage-error.ts'
+import { MODE_DETAILS, MODE_OPTIONS, configOf, logOf } from './command.ts'
 import type { Command, Context } from './command.ts'
 
 export const start: Command = {

@@ -6,8 +6,9 @@ import { printable } from '../log-line.ts'
 import { agreeWithDaemon } from '../requests.ts'
 import { Tokens, isExpired, isTokenName, newToken } from '../tokens.ts'
 import type { Token } from '../tokens.ts'
+import { UsageError } from '../usage-error.ts'
 import { withWriter } from './asking.ts'
-import { UsageError, configOf, printJson, printLines } from './command.ts'
+import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context, ExitStatus } from './command.ts'
 
 /** What clients of MCP ask for. */

@@ -17,8 +17,9 @@ import type { Report, Reported, ReportedSkill } from '../validate/report.ts'
 import { rootsOf } from '../validate/roots.ts'
 import type { Root } from '../validate/roots.ts'
 import { sarifOf } from '../validate/sarif.ts'
-import { UsageError, printJson, printLines } from './command.ts'
-import type { Command } from './command.ts'
+import { UsageError } from '../usage-error.ts'
+import { printJson, printLines } from './command.ts'
+import type { Command, Context } from './command.ts'
 
 export const validate: Command = {
   name: 'validate',
@@ -43,13 +44,20 @@ export const validate: Command = {
     const { operands, values } = context
     if (context.json && values['sarif'] === true) throw new UsageError('--json and --sarif exclude each other')
     const asked: Asked = { level: levelOf(values['level']), contract: values['contract'] === true }
-    const roots = await rootsOf(operands.length === 0 ? ['.'] : operands, process.cwd())
+    const { roots, outside } = await rootsOf(operands.length === 0 ? ['.'] : operands, process.cwd())
+    noteOutside(context, outside)
     const report = reportOf(await validateAll(roots, asked, context.signal))
     if (values['sarif'] === true) printJson(context, sarifOf(report))
     else if (context.json) printJson(context, jsonOf(report, asked))
     else printLines(context, linesOf(report))
     return report.errors > 0 || (values['strict'] === true && report.warnings > 0) ? 3 : 0
   },
+}
+
+function noteOutside({ streams, redactor, quiet }: Context, outside: readonly string[]): void {
+  if (quiet) return
+  for (const path of outside)
+    streams.stderr.write(`skillsyncd: ${redactor.clean(printable(path))} lies in no skill and is passed over\n`)
 }
 
 interface Asked {

@@ -16,7 +16,8 @@ import { signersTexts } from '../signer-text.ts'
 import { theOnly } from '../named-skill.ts'
 import { readRows } from '../skill-rows.ts'
 import type { SkillRow } from '../skill-rows.ts'
-import { UsageError, configOf, printJson, printLines } from './command.ts'
+import { UsageError } from '../usage-error.ts'
+import { configOf, printJson, printLines } from './command.ts'
 import type { Command } from './command.ts'
 
 export const why: Command = {

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { digestOf } from '../../sync/model/digest.ts'
 import { removeAll, temporaryIn, writeWhole } from '../../sync/store/atomic.ts'
 import { unlessAbsent } from '../../sync/store/disk-error.ts'
-import { UsageError } from '../commands/command.ts'
+import { UsageError } from '../usage-error.ts'
 import { FolderFault, filesOf } from './folder-files.ts'
 import type { FolderFile } from './folder-files.ts'
 

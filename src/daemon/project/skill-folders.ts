@@ -3,7 +3,8 @@ import { readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { comparePaths } from '../../sync/model/digest.ts'
 import { isDiskError } from '../../sync/store/disk-error.ts'
-import { UsageError } from '../commands/command.ts'
+import { PASSED_OVER } from '../../sync/upstream/folder-walk.ts'
+import { UsageError } from '../usage-error.ts'
 
 /** Where skills lie below what was named on the command line. */
 export interface SkillFolders {
@@ -29,9 +30,6 @@ export async function skillFoldersAt(path: string, signal: AbortSignal): Promise
 
 /** What makes a folder a skill. */
 export const DOCUMENT = 'SKILL.md'
-
-/** What nobody means when they name the folder that it lies in. */
-const PASSED_OVER: ReadonlySet<string> = new Set(['.git', 'node_modules'])
 
 const MOST_FOLDERS = 20_000
 

@@ -1,62 +1,80 @@
-import { stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { UsageError } from '../commands/command.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { isDiskError, unlessAbsent } from '../../sync/store/disk-error.ts'
+import { PASSED_OVER } from '../../sync/upstream/folder-walk.ts'
+import { UsageError } from '../usage-error.ts'
 
 /** A folder that is looked at. */
 export interface Root {
   /** Absolute. */
   readonly folder: string
+  /** The same without links: one folder may be named in many ways. */
+  readonly real: string
   /** The folder as the user would write it: from where they are, or absolute as they wrote it. Empty where they are. */
   readonly shown: string
   /** What a skill at its top has to be called; undefined where that is the folder of a checkout. */
   readonly name: string | undefined
 }
 
-/** The folders that paths of the command line mean. A path below another one adds nothing. */
-export async function rootsOf(paths: readonly string[], workingFolder: string): Promise<Root[]> {
+/** What paths of the command line mean. */
+export interface Roots {
+  readonly roots: readonly Root[]
+  /** Files that lie in no skill, as they were named. Whoever names all files that changed names some of these. */
+  readonly outside: readonly string[]
+}
+
+/** Looks where the paths lead. One that is looked at with another adds nothing. */
+export async function rootsOf(paths: readonly string[], workingFolder: string): Promise<Roots> {
   const roots: Root[] = []
+  const outside: string[] = []
   for (const path of paths) {
-    const folder = await folderOf(path, workingFolder)
-    const shown = isAbsolute(path) ? folder : relative(workingFolder, folder)
-    const isCheckout = await isThere(join(folder, '.git'))
-    roots.push({ folder, shown, name: isCheckout ? undefined : basename(folder) })
+    const folder = await readable(path, folderOf(path, resolve(workingFolder, path)))
+    if (folder === undefined) outside.push(path)
+    else roots.push(await readable(path, rootAt(folder, isAbsolute(path) ? folder : relative(workingFolder, folder))))
   }
-  return roots.filter(
-    (root, index) => !roots.some((other, at) => covers(other, root) && (other.folder !== root.folder || at < index)),
-  )
+  const isLookedAt = (root: Root, index: number): boolean =>
+    roots.some((other, at) => covers(other, root) && (other.real !== root.real || at < index))
+  return { roots: roots.filter((root, index) => !isLookedAt(root, index)), outside }
 }
 
+async function rootAt(folder: string, shown: string): Promise<Root> {
+  const isCheckout = await isThere(join(folder, '.git'))
+  return { folder, real: await realpath(folder), shown, name: isCheckout ? undefined : basename(folder) }
+}
+
+/** Whether who looks at the one looks at the other. */
 function covers(outer: Root, inner: Root): boolean {
-  return (
-    inner.folder === outer.folder ||
-    inner.folder.startsWith(outer.folder.endsWith(sep) ? outer.folder : outer.folder + sep)
-  )
+  const way = relative(outer.real, inner.real)
+  if (isAbsolute(way)) return false
+  return !way.split(sep).some((segment) => segment === '..' || PASSED_OVER.has(segment))
 }
 
-async function folderOf(path: string, workingFolder: string): Promise<string> {
-  const at = resolve(workingFolder, path)
-  const found = await stat(at).catch(orMissing)
+/** The folder at the path, or that of the skill which the file there lies in; undefined where it lies in none. */
+async function folderOf(path: string, at: string): Promise<string | undefined> {
+  const found = await unlessAbsent(stat(at))
   if (found === undefined) throw new UsageError(`There is no "${path}"`)
-  if (found.isDirectory()) return at
-  return skillAround(at, path)
+  return found.isDirectory() ? at : skillAround(at)
 }
 
-/** The innermost skill that a file lies in: programs that run before a commit name the files that changed. */
-async function skillAround(file: string, path: string): Promise<string> {
+/** The innermost skill that a file lies in, in its own repository. */
+async function skillAround(file: string): Promise<string | undefined> {
+  if (/^skill\.md$/i.test(basename(file))) return dirname(file)
   for (let folder = dirname(file); ; folder = dirname(folder)) {
     if (await isThere(join(folder, 'SKILL.md'))) return folder
-    if (/^skill\.md$/i.test(basename(file))) return dirname(file)
-    if (folder === dirname(folder))
-      throw new UsageError(`"${path}" lies in no skill: no folder above it has a SKILL.md`)
+    if (folder === dirname(folder) || (await isThere(join(folder, '.git')))) return undefined
   }
 }
 
 async function isThere(path: string): Promise<boolean> {
-  return (await stat(path).catch(orMissing)) !== undefined
+  return (await unlessAbsent(stat(path))) !== undefined
 }
 
-/** What may not be looked at is not there for us; the walk says so of what matters. */
-function orMissing(error: unknown): undefined {
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return undefined
-  throw error
+async function readable<Value>(path: string, promise: Promise<Value>): Promise<Value> {
+  try {
+    return await promise
+  } catch (cause) {
+    if (!isDiskError(cause)) throw cause
+    throw new SyncError('source-unreachable', `Cannot read "${path}": ${cause.code}`, { cause })
+  }
 }

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { documentOf } from '../find-skills.ts'
-import { utf8 } from '../model/frontmatter.ts'
 import { foldersAbove, isBelow, joinPath } from '../model/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
@@ -8,6 +7,8 @@ import type { Taken, Tree, TreeEntry } from '../model/tree.ts'
 import { cannot } from '../store/disk-error.ts'
 import type { Rules } from '../survey.ts'
 import type { Authored } from './authored.ts'
+import { lenientText } from './lenient-text.ts'
+import { isMarkdown } from './markdown-file.ts'
 import { writtenOf } from './written.ts'
 
 /** All skills of the survey, and what it was made by. */
@@ -81,11 +82,10 @@ export class AuthoredReader {
 
   async #textsOf(files: readonly SkillFile[]): Promise<ReadonlyMap<string, string>> {
     const texts = new Map<string, string>()
-    for (const { path, blob } of files) {
-      if (!/\.(?:md|markdown)$/i.test(path)) continue
+    for (const { path, blob, hidden } of files) {
+      if (!isMarkdown(path) && hidden === undefined) continue
       const bytes = await this.#bytesOf(blob)
-      const text = bytes && utf8(bytes)
-      if (text !== undefined) texts.set(path, text)
+      if (bytes !== undefined) texts.set(path, lenientText(bytes).text)
     }
     return texts
   }

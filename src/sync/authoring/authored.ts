@@ -10,7 +10,7 @@ export interface Authored {
   readonly folder: string | undefined
   /** As SKILL.md is called there. */
   readonly documentName: string
-  /** Undefined where SKILL.md cannot be read, or is not UTF-8. */
+  /** Undefined where SKILL.md cannot be read. */
   readonly document: Written | undefined
   /** Undefined where the frontmatter cannot be read. */
   readonly frontmatter: JsonObject | undefined
@@ -18,6 +18,6 @@ export interface Authored {
   readonly files: readonly SkillFile[]
   /** Those that belong to no skill inside of this one. */
   readonly ownFiles: readonly SkillFile[]
-  /** The Markdown of its own files that is UTF-8, by the path in the skill. */
+  /** Its own files that are Markdown or hold hidden characters, by the path in the skill. */
   readonly texts: ReadonlyMap<string, string>
 }

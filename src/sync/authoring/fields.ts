@@ -17,16 +17,12 @@ export function fieldFlaws(skill: Authored): Flaw[] {
   const compatibility = compatibilityFault(field('compatibility'))
   return [
     ...(compatibility === undefined ? [] : [flaw('compatibility-invalid', 'compatibility', compatibility)]),
-    ...(isTextOrAbsent(field('license')) ? [] : [flaw('license-not-text', 'license', 'The license is not text')]),
-    ...(isTextOrAbsent(field('allowed-tools'))
-      ? []
-      : [
-          flaw(
-            'allowed-tools-not-text',
-            'allowed-tools',
-            `allowed-tools is ${kindOf(field('allowed-tools'))}, not text`,
-          ),
-        ]),
+    ...NOT_TEXT.flatMap(({ name, rule }) =>
+      isTextOrNothing(field(name)) ? [] : [flaw(rule, name, `${name} is ${kindOf(field(name))}, not text`)],
+    ),
+    ...['license', 'allowed-tools', 'metadata'].flatMap((name) =>
+      isEmpty(field(name)) ? [flaw('field-empty', name, `${name} is empty; give it a value, or leave it out`)] : [],
+    ),
     ...['name', 'description'].flatMap((name) => {
       const tag = tagIn(field(name))
       return tag === undefined ? [] : [flaw('tags-in-text', name, `The ${name} holds ${JSON.stringify(tag)}`)]
@@ -34,23 +30,33 @@ export function fieldFlaws(skill: Authored): Flaw[] {
   ]
 }
 
+const NOT_TEXT: readonly { readonly name: string; readonly rule: Rule }[] = [
+  { name: 'license', rule: 'license-not-text' },
+  { name: 'allowed-tools', rule: 'allowed-tools-not-text' },
+]
+
 /** The specification: 1 to 500 characters. */
 const COMPATIBILITY_CHARACTERS = 500
 
 function compatibilityFault(value: JsonValue | undefined): string | undefined {
   if (value === undefined) return undefined
+  if (value === null || value === '')
+    return `compatibility is empty; 1 to ${COMPATIBILITY_CHARACTERS} characters are allowed`
   if (typeof value !== 'string') return `compatibility is ${kindOf(value)}, not text`
   const characters = Array.from(value).length
-  if (characters >= 1 && characters <= COMPATIBILITY_CHARACTERS) return undefined
+  if (characters <= COMPATIBILITY_CHARACTERS) return undefined
   return `compatibility has ${characters} characters; 1 to ${COMPATIBILITY_CHARACTERS} are allowed`
 }
 
-function isTextOrAbsent(value: JsonValue | undefined): boolean {
-  return value === undefined || typeof value === 'string'
+function isTextOrNothing(value: JsonValue | undefined): boolean {
+  return value === undefined || value === null || typeof value === 'string'
+}
+
+function isEmpty(value: JsonValue | undefined): boolean {
+  return value === null || (typeof value === 'string' && value.trim() === '')
 }
 
 function kindOf(value: JsonValue | undefined): string {
-  if (value === null) return 'empty'
   if (typeof value !== 'object') return `a ${typeof value}`
   return Array.isArray(value) ? 'a list' : 'a mapping'
 }

@@ -1,5 +1,6 @@
 import { baseName, joinPath } from '../model/paths.ts'
 import type { Authored } from './authored.ts'
+import { isMarkdown } from './markdown-file.ts'
 import { START } from './place.ts'
 import type { Flaw, Rule } from './rule.ts'
 
@@ -58,5 +59,5 @@ function ruleOf(path: string, executable: boolean): Misplaced | undefined {
 
 /** A README says what the folder is, and belongs where it is. */
 function isDocument(path: string): boolean {
-  return /\.(?:md|markdown)$/i.test(path) && !/^readme\b/i.test(baseName(path))
+  return isMarkdown(path) && !/^readme\b/i.test(baseName(path))
 }

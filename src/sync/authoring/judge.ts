@@ -3,6 +3,7 @@ import type { Authored } from './authored.ts'
 import { bodyFlaws } from './body.ts'
 import { contractFlaws, hasBlock } from './contract-flaws.ts'
 import { descriptionFlaws } from './description.ts'
+import { encodingFlaws } from './encoding.ts'
 import { fieldFlaws } from './fields.ts'
 import { folderFlaws } from './folders.ts'
 import { linkFlaws } from './links-out.ts'
@@ -25,7 +26,8 @@ export interface Standard {
 /** All that is to be said of a skill to its author, file by file, from top to bottom. Never throws, whatever the skill holds. */
 export function judge(skill: Authored, findings: readonly Finding[], { level, contract }: Standard): Flaw[] {
   const flaws = [
-    ...surveyFlaws(skill, hasBlock(skill) ? findings.filter(({ rule }) => !rule.startsWith('contract-')) : findings),
+    ...surveyFlaws(skill, notJudgedHere(skill, findings)),
+    ...encodingFlaws(skill),
     ...contractFlaws(skill, contract),
     ...topFolderFlaws(skill),
     ...fieldFlaws(skill),
@@ -37,6 +39,14 @@ export function judge(skill: Authored, findings: readonly Finding[], { level, co
     ...(level === 'skills-ref' ? referenceValidatorFlaws(skill) : []),
   ]
   return inOrder(flaws)
+}
+
+/** What a survey says of these is said more fully, with all that it has no need to look at. */
+function notJudgedHere(skill: Authored, findings: readonly Finding[]): Finding[] {
+  return findings.filter(({ rule }) => {
+    if (rule === 'encoding-invalid') return skill.document?.fault === undefined
+    return !hasBlock(skill) || !rule.startsWith('contract-')
+  })
 }
 
 /** By path and place. */

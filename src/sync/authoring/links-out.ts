@@ -1,5 +1,6 @@
 import { folderOf, foldedPath, foldersAbove, joinPath } from '../model/paths.ts'
 import type { Authored } from './authored.ts'
+import { isMarkdown } from './markdown-file.ts'
 import { linksIn } from './markdown-links.ts'
 import { Lines } from './place.ts'
 import type { Flaw } from './rule.ts'
@@ -9,7 +10,7 @@ export function linkFlaws(skill: Authored): Flaw[] {
   if (skill.texts.size === 0) return []
   const there = new Files(skill.files.map(({ path }) => path))
   // What lies in assets is put into what the skill makes: its links are meant for there.
-  const documents = [...skill.texts].filter(([path]) => !path.startsWith('assets/'))
+  const documents = [...skill.texts].filter(([path]) => isMarkdown(path) && !path.startsWith('assets/'))
   return documents.flatMap(([path, text]) => flawsOf(skill, path, text, there))
 }
 

@@ -1,151 +1,304 @@
-/** A run of lines of a Markdown text that is prose: offsets in the text. */
-export interface Prose {
+import { htmlBlockAt } from './html-block.ts'
+import { LineCursor } from './line-cursor.ts'
+
+/** Lines of a Markdown text that belong together. */
+export interface Block {
+  /** `prose`: a paragraph, a heading or a table. `html`: what is given to the browser as it is, such as a comment. */
+  readonly kind: 'prose' | 'code' | 'html'
+  /** Without their ends, and but for code without the marks of the quotations and lists that they stand in. */
+  readonly lines: readonly Span[]
+}
+
+/** Offsets in a text. */
+export interface Span {
   readonly start: number
   readonly end: number
 }
 
 /**
- * The parts of a Markdown text that are neither fenced nor indented code nor a comment, each a paragraph, a heading or a table.
- * One pass over the lines: no text takes longer than its length says. Where it is not sure, it takes a line for prose.
+ * The blocks of a Markdown text from `start` on, as CommonMark has them, in one pass over its lines. Who says that something is
+ * code says that people see it, so what lies deeper than anybody writes is taken for prose.
  */
-export function* proseIn(text: string, start: number): Generator<Prose> {
-  let prose: { start: number; end: number } | undefined
-  for (const { start: at, end, kind } of linesIn(text, start)) {
-    if (prose !== undefined && kind !== 'goes on') {
-      yield prose
-      prose = undefined
+export function* blocksIn(text: string, start: number): Generator<Block> {
+  const reader = new BlockReader(text)
+  let block: { readonly kind: Block['kind']; readonly lines: Span[] } | undefined
+  for (const line of linesIn(text, text.startsWith(BYTE_ORDER_MARK, start) ? start + 1 : start)) {
+    const { kind, goesOn, from } = reader.read(line)
+    if (block !== undefined && (!goesOn || kind !== block.kind)) {
+      yield block
+      block = undefined
     }
-    if (prose !== undefined) prose.end = end
-    else if (kind === 'begins' || kind === 'goes on') prose = { start: at, end }
+    if (kind === 'blank') continue
+    block ??= { kind, lines: [] }
+    block.lines.push({ start: kind === 'code' ? line.start : from, end: line.end })
   }
-  if (prose !== undefined) yield prose
+  if (block !== undefined) yield block
 }
 
-/** The lines of a text from `start` on that are code, counted from the one that begins there, which is 0. */
-export function codeLinesIn(text: string, start: number): ReadonlySet<number> {
-  const code = new Set<number>()
-  let line = 0
-  for (const { kind } of linesIn(text, start)) {
-    if (kind === 'code') code.add(line)
-    line += 1
+/** Some editors put one before a text; it is no part of its first line. */
+const BYTE_ORDER_MARK = '\uFEFF'
+
+function* linesIn(text: string, start: number): Generator<Span> {
+  const ending = /\r\n?|\n/g
+  let at = start
+  ending.lastIndex = start
+  for (let found = ending.exec(text); found !== null; found = ending.exec(text)) {
+    yield { start: at, end: found.index }
+    at = ending.lastIndex
   }
-  return code
+  if (at < text.length) yield { start: at, end: text.length }
 }
 
-/** `begins`: prose that does not belong to the line before. */
-type Kind = 'begins' | 'goes on' | 'code' | 'comment' | 'blank'
+/** A quotation, or an item of a list with the columns that its text is indented by. */
+type Container = { readonly kind: 'quote' } | { readonly kind: 'item'; readonly columns: number; isEmpty: boolean }
 
-function* linesIn(text: string, start: number): Generator<Prose & { readonly kind: Kind }> {
-  const reader = new Reader()
-  for (let at = start; at < text.length;) {
-    const feed = text.indexOf('\n', at)
-    const end = feed === -1 ? text.length : feed
-    yield { start: at, end, kind: reader.kindOf(text, at, end) }
-    at = end + 1
-  }
+/** What the next line may belong to. */
+type Leaf =
+  | { readonly kind: 'paragraph' }
+  | { readonly kind: 'indented' }
+  | { readonly kind: 'fence'; readonly mark: string }
+  | { readonly kind: 'html'; readonly closing: RegExp | undefined }
+
+/** What a line is. */
+interface Line {
+  readonly kind: Block['kind'] | 'blank'
+  /** It belongs to the line before. */
+  readonly goesOn: boolean
+  /** Where it begins, past the marks. */
+  readonly from: number
 }
 
-class Reader {
-  #fence: { readonly mark: string; readonly length: number; readonly quoted: boolean } | undefined
-  #isComment = false
-  #wasBlank = true
-  /** How far the text of the list item that we are in is indented; undefined outside of lists. */
-  #listIndent: number | undefined
+/** More than anybody writes, and few enough to be asked for at each line. */
+const MOST_CONTAINERS = 64
 
-  kindOf(text: string, start: number, end: number): Kind {
-    if (start === end && this.#fence === undefined && !this.#isComment) return this.#blank()
-    // What says which kind a line is stands at its beginning; long lines are prose.
-    const head = text.slice(start, Math.min(end, start + HEAD)).replace(/\r$/, '')
-    if (this.#isComment) return this.#inComment(text, start, end)
-    const { indent, quoted, item, rest } = opened(head)
-    if (this.#fence !== undefined) return this.#inFence(rest, quoted)
-    if (rest.trim() === '') return this.#blank()
-    const isCode = this.#isIndentedCode(indent, item)
-    if (item !== undefined) this.#listIndent = item
-    else if (indent === 0 && this.#wasBlank) this.#listIndent = undefined
-    const wasBlank = this.#wasBlank
-    this.#wasBlank = false
-    const fence = FENCE.exec(rest)?.groups
-    if (fence !== undefined && !isCode) return this.#open(fence['mark'] ?? '', quoted)
-    if (isCode) {
-      this.#wasBlank = wasBlank
-      return 'code'
+class BlockReader {
+  readonly #text: string
+  readonly #containers: Container[] = []
+  #leaf: Leaf | undefined
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  read({ start, end }: Span): Line {
+    const cursor = new LineCursor(this.#text, start, end)
+    const matched = this.#matched(cursor)
+    const isInside = matched === this.#containers.length
+    const inLeaf = isInside ? this.#inLeaf(cursor) : undefined
+    if (inLeaf !== undefined) return { kind: inLeaf, goesOn: true, from: cursor.at }
+    return new LineStarts(this, cursor, matched).read()
+  }
+
+  get containers(): readonly Container[] {
+    return this.#containers
+  }
+
+  get isParagraph(): boolean {
+    return this.#leaf?.kind === 'paragraph'
+  }
+
+  /** Ends the leaf, and all containers but the first `kept`. */
+  leave(kept: number): void {
+    this.#containers.length = kept
+    this.#leaf = undefined
+  }
+
+  enter(container: Container): void {
+    this.#fill()
+    this.#containers.push(container)
+  }
+
+  put(leaf: Leaf | undefined): void {
+    this.#fill()
+    this.#leaf = leaf
+  }
+
+  #fill(): void {
+    const innermost = this.#containers.at(-1)
+    if (innermost?.kind === 'item') innermost.isEmpty = false
+  }
+
+  /** How many of the containers the line stands in, and the cursor past their marks. */
+  #matched(cursor: LineCursor): number {
+    const first = this.#containers.findIndex((container) => !isIn(container, cursor))
+    return first === -1 ? this.#containers.length : first
+  }
+
+  /** What a line is that can only belong to the leaf; undefined where it may be anything. */
+  #inLeaf(cursor: LineCursor): Line['kind'] | undefined {
+    const leaf = this.#leaf
+    switch (leaf?.kind) {
+      case 'fence':
+        if (cursor.indent < 4 && isClosing(cursor.rest, leaf.mark)) this.#leaf = undefined
+        return 'code'
+      case 'html':
+        if (leaf.closing === undefined && cursor.isBlank) return undefined
+        if (leaf.closing?.test(cursor.rest) === true) this.#leaf = undefined
+        return 'html'
+      case 'indented':
+        if (cursor.isBlank) return 'blank'
+        return cursor.indent >= 4 ? 'code' : undefined
+      case 'paragraph':
+      case undefined:
+        return undefined
+      default:
+        return leaf satisfies never
     }
-    if (rest.startsWith('<!--') && !text.slice(start, end).includes('-->')) return this.#openComment()
-    return wasBlank || item !== undefined || rest.startsWith('#') ? 'begins' : 'goes on'
+  }
+}
+
+function isIn(container: Container, cursor: LineCursor): boolean {
+  if (container.kind === 'quote') return passQuote(cursor)
+  // An item may begin with one empty line.
+  if (cursor.isBlank) return !container.isEmpty
+  if (cursor.indent < container.columns) return false
+  cursor.passSpace(container.columns)
+  return true
+}
+
+function passQuote(cursor: LineCursor): boolean {
+  if (cursor.indent >= 4 || !cursor.rest.startsWith('>')) return false
+  cursor.pass(1)
+  cursor.passSpace(1)
+  return true
+}
+
+function isClosing(rest: string, mark: string): boolean {
+  const run = runOf(mark.charAt(0), rest)
+  return run >= mark.length && /^[ \t]*$/.test(rest.slice(run))
+}
+
+function runOf(character: string, text: string): number {
+  let length = 0
+  while (text[length] === character) length += 1
+  return length
+}
+
+/** What begins on one line. */
+class LineStarts {
+  readonly #reader: BlockReader
+  readonly #cursor: LineCursor
+  readonly #matched: number
+  readonly #isInside: boolean
+  /** Containers that the line does not stand in are left as soon as something begins: until then their paragraph may go on. */
+  #hasLeft = false
+
+  constructor(reader: BlockReader, cursor: LineCursor, matched: number) {
+    this.#reader = reader
+    this.#cursor = cursor
+    this.#matched = matched
+    this.#isInside = matched === reader.containers.length
   }
 
-  #open(mark: string, quoted: boolean): Kind {
-    this.#fence = { mark: mark.charAt(0), length: mark.length, quoted }
-    return 'code'
-  }
-
-  #openComment(): Kind {
-    this.#isComment = true
-    return 'comment'
-  }
-
-  #inComment(text: string, start: number, end: number): Kind {
-    if (text.slice(start, end).includes('-->')) this.#isComment = false
-    return 'comment'
-  }
-
-  #inFence(rest: string, quoted: boolean): Kind {
-    const fence = this.#fence
-    // A fence ends with the quotation that it stands in.
-    const isLeft = fence?.quoted === true && !quoted
-    const isClosed =
-      fence !== undefined && /^(?:`+|~+)\s*$/.test(rest) && rest.startsWith(fence.mark.repeat(fence.length))
-    if (isLeft || isClosed) {
-      this.#fence = undefined
-      this.#wasBlank = true
+  read(): Line {
+    while (!this.#cursor.isBlank && this.#depth < MOST_CONTAINERS) {
+      if (this.#cursor.indent >= 4) {
+        if (this.#mayGoOn) break
+        return this.#begin('code', { kind: 'indented' })
+      }
+      const leaf = this.#leafLine(this.#cursor.rest)
+      if (leaf !== undefined) return leaf
+      if (!this.#container(this.#cursor.rest)) break
     }
-    return 'code'
+    if (this.#cursor.isBlank) {
+      this.#leave()
+      return { kind: 'blank', goesOn: false, from: this.#cursor.at }
+    }
+    if (this.#mayGoOn) return { kind: 'prose', goesOn: true, from: this.#cursor.at }
+    return this.#begin('prose', { kind: 'paragraph' })
   }
 
-  #blank(): Kind {
-    this.#wasBlank = true
-    return 'blank'
+  get #depth(): number {
+    return this.#hasLeft ? this.#reader.containers.length : this.#matched
   }
 
-  /** Indented by four more than what is around it, and after a blank line: a paragraph that goes on may be indented as it likes. */
-  #isIndentedCode(indent: number, item: number | undefined): boolean {
-    return this.#wasBlank && item === undefined && indent >= (this.#listIndent ?? 0) + 4
+  /** A paragraph goes on without the marks of what it stands in, as long as nothing begins. */
+  get #mayGoOn(): boolean {
+    return this.#reader.isParagraph && !this.#hasLeft
+  }
+
+  #leave(): void {
+    if (!this.#hasLeft) this.#reader.leave(this.#matched)
+    this.#hasLeft = true
+  }
+
+  #begin(kind: Line['kind'], leaf: Leaf | undefined): Line {
+    this.#leave()
+    this.#reader.put(leaf)
+    return { kind, goesOn: false, from: this.#cursor.at }
+  }
+
+  #leafLine(rest: string): Line | undefined {
+    switch (rest[0]) {
+      case '#':
+        return ATX.test(rest) ? this.#begin('prose', undefined) : undefined
+      case '`':
+      case '~':
+        return this.#fence(rest)
+      case '<':
+        return this.#html(rest)
+      case '=':
+      case '-':
+      case '*':
+      case '_':
+        return this.#rule(rest)
+      default:
+        return undefined
+    }
+  }
+
+  #fence(rest: string): Line | undefined {
+    const mark = rest.slice(0, runOf(rest.charAt(0), rest))
+    // What follows backticks on their line has none; else they are code in a sentence.
+    if (mark.length < 3 || (mark.startsWith('`') && rest.includes('`', mark.length))) return undefined
+    // What else stands on the line is on no page, so the code begins below.
+    return this.#begin('blank', { kind: 'fence', mark })
+  }
+
+  #html(rest: string): Line | undefined {
+    const html = htmlBlockAt(rest, !this.#mayGoOn)
+    if (html === undefined) return undefined
+    const isOver = html.closing?.test(rest) === true
+    return this.#begin('html', isOver ? undefined : { kind: 'html', closing: html.closing })
+  }
+
+  /** A line across the page, or one below a heading. */
+  #rule(rest: string): Line | undefined {
+    if (this.#isInside && this.#mayGoOn && SETEXT.test(rest)) {
+      this.#reader.put(undefined)
+      return { kind: 'prose', goesOn: true, from: this.#cursor.at }
+    }
+    if (!THEMATIC.test(rest)) return undefined
+    return this.#begin('blank', undefined)
+  }
+
+  /** Whether a quotation or an item of a list begins. */
+  #container(rest: string): boolean {
+    if (rest.startsWith('>')) {
+      this.#leave()
+      passQuote(this.#cursor)
+      this.#reader.enter({ kind: 'quote' })
+      return true
+    }
+    const marker = MARKER.exec(rest)?.[0]
+    if (marker === undefined) return false
+    const interrupts = this.#isInside && this.#mayGoOn
+    if (interrupts && /^\d/.test(marker) && Number.parseInt(marker, 10) !== 1) return false
+    if (interrupts && /^[ \t]*$/.test(rest.slice(marker.length))) return false
+    this.#leave()
+    const before = this.#cursor.indent
+    this.#cursor.pass(marker.length)
+    const after = this.#cursor.indent
+    // More white space is the indentation of code.
+    const isNarrow = after <= 4 && !this.#cursor.isBlank
+    this.#cursor.passSpace(isNarrow ? after : 1)
+    const columns = before + marker.length + (isNarrow ? after : 1)
+    this.#reader.enter({ kind: 'item', columns, isEmpty: true })
+    return true
   }
 }
 
-const HEAD = 512
-
-/** A fence of backticks has none in what follows it on its line. */
-const FENCE = /^(?<mark>`{3,}(?=[^`]*$)|~{3,})/
-
-interface Opened {
-  /** Columns of white space before the text, or before the marker of a list item. */
-  readonly indent: number
-  readonly quoted: boolean
-  /** Where the text of the list item that begins here is indented to. */
-  readonly item: number | undefined
-  readonly rest: string
-}
-
-/** Takes away what stands before the text of a line: quotation marks and markers of lists. */
-function opened(head: string): Opened {
-  const { 0: quote } = /^(?: {0,3}> ?)*/.exec(head) ?? ['']
-  const unquoted = head.slice(quote.length)
-  const { 0: space } = /^[ \t]*/.exec(unquoted) ?? ['']
-  const indent = widthOf(space)
-  let [rest, item] = [unquoted.slice(space.length), undefined as number | undefined]
-  for (let marker = MARKER.exec(rest); marker !== null; marker = MARKER.exec(rest)) {
-    item = (item ?? indent) + widthOf(marker[0])
-    rest = rest.slice(marker[0].length)
-  }
-  return { indent, quoted: quote !== '', item, rest }
-}
-
-const MARKER = /^(?:[-*+]|\d{1,9}[.)])[ \t]{1,4}(?=\S)/
-
-function widthOf(space: string): number {
-  let width = 0
-  for (const character of space) width += character === '\t' ? 4 - (width % 4) : 1
-  return width
-}
+const ATX = /^#{1,6}(?:[ \t]|$)/
+const SETEXT = /^(?:=+|-+)[ \t]*$/
+const THEMATIC = /^(?:(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|(?:-[ \t]*){3,})$/
+const MARKER = /^(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$)/

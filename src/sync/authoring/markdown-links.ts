@@ -1,7 +1,10 @@
-import { proseIn } from './markdown-blocks.ts'
-import type { Prose } from './markdown-blocks.ts'
+import { tagAt } from './html-tag.ts'
+import { blocksIn } from './markdown-blocks.ts'
+import { MarkdownContent } from './markdown-content.ts'
+import { inlinesIn } from './markdown-inline.ts'
+import { targetAt, targetsOf, titleEnd } from './markdown-target.ts'
 
-/** Where a Markdown text links to: links, images, definitions of references, and addresses in angle brackets. */
+/** Where a Markdown text links to: links, images, definitions that are used, addresses in angle brackets, and HTML. */
 export interface MarkdownLink {
   /** As it is meant: escapes are resolved, percent signs are not. */
   readonly target: string
@@ -9,202 +12,106 @@ export interface MarkdownLink {
   readonly offset: number
 }
 
-/**
- * The links of a Markdown text, from `start` on. Code and comments hold none. Takes time in proportion to the text whatever it
- * is, which the Markdown parsers that tell places do not: twenty thousand characters of emphasis cost one of them four seconds.
- */
+/** The links of a Markdown text, from `start` on. Code and comments hold none. */
 export function* linksIn(text: string, start = 0): Generator<MarkdownLink> {
-  for (const prose of proseIn(text, start)) {
-    yield* definitionsIn(text, prose)
-    yield* new Inline(text, prose).links()
+  const definitions = new Map<string, MarkdownLink>()
+  const used = new Set<string>()
+  for (const { kind, lines } of blocksIn(text, start)) {
+    if (kind === 'code') continue
+    const content = new MarkdownContent(text, lines)
+    const link = ({ target, at }: Found): MarkdownLink => ({ target, offset: content.offsetOf(at) })
+    if (kind === 'html') {
+      for (const found of htmlLinksIn(content.text)) yield link(found)
+      continue
+    }
+    const { defined, end } = definitionsIn(content.text)
+    // The first of a label holds.
+    for (const found of defined) if (!definitions.has(found.label)) definitions.set(found.label, link(found))
+    for (const inline of inlinesIn(content.text, end)) {
+      if (inline.kind === 'target') yield link(inline)
+      if (inline.kind === 'label') used.add(labelOf(inline.text))
+    }
   }
+  for (const [label, found] of definitions) if (used.has(label)) yield found
 }
 
-/** `[label]: target`; what begins with `[^` is a footnote. */
-function* definitionsIn(text: string, { start, end }: Prose): Generator<MarkdownLink> {
-  for (let at = start; at < end;) {
-    const feed = text.indexOf('\n', at)
-    const lineEnd = feed === -1 ? end : Math.min(feed, end)
-    DEFINITION.lastIndex = at
-    const found = DEFINITION.exec(text)
-    if (found?.groups !== undefined && DEFINITION.lastIndex <= lineEnd) {
-      const raw = found.groups['target'] ?? ''
-      const isBracketed = raw.startsWith('<')
-      const offset = at + found[0].length - raw.length + (isBracketed ? 1 : 0)
-      yield { target: unescaped(isBracketed ? raw.slice(1, -1) : raw), offset }
-    }
-    at = lineEnd + 1
-  }
+interface Found {
+  readonly target: string
+  readonly at: number
 }
 
-const DEFINITION =
-  /(?:[ ]{0,3}>[ ]?)*[ ]{0,8}\[(?!\^)[^\]\n\\]{1,999}\]:[ \t]{0,100}(?<target><[^<>\n]{0,2000}>|[^\s<][^\s]{0,2000})/y
-
-class Inline {
-  readonly #text: string
-  readonly #end: number
-  #at: number
-  /** Brackets that are open. */
-  #depth = 0
-  /** Where runs of backticks of a length begin; undefined until one is met. */
-  #runs: Map<number, number[]> | undefined
-
-  constructor(text: string, { start, end }: Prose) {
-    this.#text = text
-    this.#at = start
-    this.#end = end
-  }
-
-  *links(): Generator<MarkdownLink> {
-    while (this.#at < this.#end) {
-      const found = this.#step()
-      if (found !== undefined) yield found
-    }
-  }
-
-  #step(): MarkdownLink | undefined {
-    const character = this.#text[this.#at]
-    switch (character) {
-      case '\\':
-        this.#at += 2
-        return undefined
-      case '`':
-        this.#passCode()
-        return undefined
-      case '<':
-        return this.#bracket()
-      case '[':
-        this.#depth += 1
-        break
-      case ']':
-        this.#at += 1
-        if (this.#depth === 0) return undefined
-        this.#depth -= 1
-        return this.#text[this.#at] === '(' ? this.#target() : undefined
-      default:
-    }
-    this.#at += 1
-    return undefined
-  }
-
-  /** To the end of the code; a run of backticks that nothing closes is text. */
-  #passCode(): void {
-    const length = this.#runAt(this.#at)
-    const after = this.#at + length
-    const starts = this.#runsOf(length)
-    while (starts.length > 0 && (starts.at(-1) ?? 0) < after) starts.pop()
-    const close = starts.at(-1)
-    this.#at = close === undefined ? after : close + length
-  }
-
-  #runAt(start: number): number {
-    let at = start
-    while (at < this.#end && this.#text[at] === '`') at += 1
-    return at - start
-  }
-
-  /** The last first, so that those behind us are taken away at no cost. */
-  #runsOf(length: number): number[] {
-    if (this.#runs === undefined) {
-      this.#runs = new Map()
-      for (let at = this.#text.indexOf('`', this.#at); at !== -1 && at < this.#end; at = this.#text.indexOf('`', at)) {
-        const run = this.#runAt(at)
-        const known = this.#runs.get(run)
-        if (known === undefined) this.#runs.set(run, [at])
-        else known.push(at)
-        at += run
-      }
-      for (const starts of this.#runs.values()) starts.reverse()
-    }
-    return this.#runs.get(length) ?? []
-  }
-
-  /** An address in angle brackets, or a comment; all else is a bracket. */
-  #bracket(): MarkdownLink | undefined {
-    const start = this.#at
-    this.#at += 1
-    if (this.#text.startsWith('!--', this.#at)) {
-      const close = this.#text.slice(this.#at, this.#end).indexOf('-->')
-      this.#at = close === -1 ? this.#end : this.#at + close + 3
-      return undefined
-    }
-    ADDRESS.lastIndex = start
-    const target = ADDRESS.exec(this.#text)?.groups?.['target']
-    if (target === undefined || ADDRESS.lastIndex > this.#end) return undefined
-    this.#at = ADDRESS.lastIndex
-    return { target, offset: start + 1 }
-  }
-
-  /** What stands in the parentheses after a link's text; without a target that is closed they are text. */
-  #target(): MarkdownLink | undefined {
-    const open = this.#at
-    this.#at += 1
-    const start = this.#pastSpace(open + 1)
-    const isBracketed = this.#text[start] === '<'
-    const end = isBracketed ? this.#bracketedEnd(start + 1) : this.#plainEnd(start)
-    if (end === undefined) return undefined
-    const close = this.#closeOf(isBracketed ? end + 1 : end)
-    if (close === undefined) return undefined
-    this.#at = close + 1
-    const offset = isBracketed ? start + 1 : start
-    return { target: unescaped(this.#text.slice(offset, end)), offset }
-  }
-
-  #pastSpace(start: number): number {
-    let at = start
-    while (at < this.#end && isSpace(this.#text.charCodeAt(at))) at += 1
-    return at
-  }
-
-  #bracketedEnd(start: number): number | undefined {
-    for (let at = start; at < this.#end; at += 1) {
-      const character = this.#text[at]
-      if (character === '>') return at
-      if (character === '<' || character === '\n') return undefined
-      if (character === '\\') at += 1
-    }
-    return undefined
-  }
-
-  /** To the white space or the parenthesis that ends it; those that it holds are in pairs, and few. */
-  #plainEnd(start: number): number | undefined {
-    let depth = 0
-    for (let at = start; at < this.#end; at += 1) {
-      const code = this.#text.charCodeAt(at)
-      if (code <= SPACE) return at
-      if (code === BACKSLASH) at += 1
-      if (code === CLOSE && depth === 0) return at
-      if (code === CLOSE) depth -= 1
-      if (code === OPEN && (depth += 1) > MOST_PARENTHESES) return undefined
-    }
-    return undefined
-  }
-
-  /** The closing parenthesis, past a title if there is one. */
-  #closeOf(end: number): number | undefined {
-    const at = this.#pastSpace(end)
-    if (this.#text[at] === ')') return at
-    const quote = this.#text[at]
-    const closing = quote === '(' ? ')' : quote
-    if (at === end || (quote !== '"' && quote !== "'" && quote !== '(')) return undefined
-    const length = this.#text.slice(at + 1, Math.min(this.#end, at + 1 + LONGEST_TITLE)).indexOf(closing ?? '')
-    if (length === -1) return undefined
-    const close = this.#pastSpace(at + length + 2)
-    return close < this.#end && this.#text[close] === ')' ? close : undefined
-  }
+interface Definition extends Found {
+  readonly label: string
 }
 
-const ADDRESS = /<(?<target>[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*)>/y
-const [SPACE, OPEN, CLOSE, BACKSLASH] = [0x20, 0x28, 0x29, 0x5c]
-
-/** Deeper ones are in no address, and each link that is tried costs no more than this allows. */
-const MOST_PARENTHESES = 32
-const LONGEST_TITLE = 1_000
-
-function isSpace(code: number): boolean {
-  return code === SPACE || code === 0x09 || code === 0x0a || code === 0x0d
+/** The definitions that a paragraph begins with, `[label]: target "title"`, and where its text does. */
+export function definitionsIn(text: string): {
+  readonly defined: readonly Definition[]
+  readonly end: number
+} {
+  const defined: Definition[] = []
+  let end = 0
+  for (;;) {
+    LABEL.lastIndex = end
+    const label = LABEL.exec(text)?.groups?.['label']
+    if (label === undefined || labelOf(label) === '') break
+    const target = targetAt(text, pastOneLine(text, LABEL.lastIndex))
+    const after = target === undefined || target.end === target.at ? undefined : definitionEnd(text, target.end)
+    if (target === undefined || after === undefined) break
+    defined.push({ label: labelOf(label), target: target.target, at: target.at })
+    end = after
+  }
+  return { defined, end }
 }
 
-function unescaped(target: string): string {
-  return target.replace(/\\([!-/:-@[-`{-~])/g, '$1').replaceAll('&amp;', '&')
+/** What begins with `[^` is a footnote. */
+const LABEL = /[ \t]*\[(?!\^)(?<label>(?:[^[\]\\]|\\[^]){1,999})\]:/y
+
+/** Upper and lower case, and how white space is written, make no difference between labels. */
+function labelOf(text: string): string {
+  return text.trim().replaceAll(/\s+/g, ' ').toLowerCase().toUpperCase()
+}
+
+/** Past white space with one line end at most. */
+function pastOneLine(text: string, start: number): number {
+  const at = pastBlanks(text, start)
+  return text[at] === '\n' ? pastBlanks(text, at + 1) : at
+}
+
+function pastBlanks(text: string, start: number): number {
+  let at = start
+  while (text[at] === ' ' || text[at] === '\t') at += 1
+  return at
+}
+
+/** The line after a definition; undefined where what follows its target makes it none. */
+function definitionEnd(text: string, target: number): number | undefined {
+  const begin = pastOneLine(text, target)
+  const title = begin > target ? titleEnd(text, begin) : undefined
+  return (title === undefined ? undefined : nextLine(text, title)) ?? nextLine(text, target)
+}
+
+/** Undefined where something follows on the line. */
+function nextLine(text: string, start: number): number | undefined {
+  const at = pastBlanks(text, start)
+  if (at === text.length) return at
+  return text[at] === '\n' ? at + 1 : undefined
+}
+
+/** HTML knows no Markdown, so of a block of it only the tags lead anywhere. */
+function* htmlLinksIn(text: string): Generator<Found> {
+  for (let at = text.indexOf('<'); at !== -1; at = text.indexOf('<', at)) {
+    if (text.startsWith('<!--', at)) {
+      const close = text.indexOf('-->', at + 2)
+      if (close === -1) return
+      at = close
+      continue
+    }
+    const tag = tagAt(text, at, text.length)
+    at = tag?.end ?? at + 1
+    if (tag === undefined) continue
+    // What these hold is text.
+    if (/^(?:script|style|textarea)$/.test(tag.name)) return
+    yield* targetsOf(text, tag)
+  }
 }

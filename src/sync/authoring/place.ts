@@ -11,12 +11,15 @@ export const START: Place = { line: 1, column: 1 }
 export class Lines {
   readonly #starts: readonly number[]
   readonly #length: number
+  /** A byte order mark is in the text, and in no column of an editor. */
+  readonly #mark: number
 
   constructor(text: string) {
     const starts = [0]
     for (let feed = text.indexOf('\n'); feed !== -1; feed = text.indexOf('\n', feed + 1)) starts.push(feed + 1)
     this.#starts = starts
     this.#length = text.length
+    this.#mark = text.startsWith('\uFEFF') ? 1 : 0
   }
 
   /** How many lines the text has; what follows the last newline is one only where there is something. */
@@ -37,6 +40,7 @@ export class Lines {
       if ((this.#starts[middle] ?? 0) <= wanted) low = middle
       else high = middle - 1
     }
-    return { line: low + 1, column: wanted - (this.#starts[low] ?? 0) + 1 }
+    const start = low === 0 ? this.#mark : (this.#starts[low] ?? 0)
+    return { line: low + 1, column: Math.max(wanted - start, 0) + 1 }
   }
 }

@@ -40,7 +40,7 @@ const FRONTMATTER: Sheets<Extract<FindingRule, `frontmatter-${string}` | `name-$
     'frontmatter-invalid': error(
       'spec',
       'The frontmatter cannot be read as YAML, or not as JSON',
-      'quote values that hold ": " or " #", indent with spaces, and write every key once',
+      'quote values that hold ": " or " #", indent with spaces, write every key once, and no alias or tag',
     ),
     'frontmatter-too-large': error(
       'skillsyncd',
@@ -153,7 +153,9 @@ const CONTRACT: Sheets<ContractRule> = {
   ),
 }
 
-const FIELDS: Sheets<Extract<AuthorRule, `${string}-not-text` | 'compatibility-invalid' | `${string}-in-text`>> = {
+const FIELDS: Sheets<
+  Extract<AuthorRule, `${string}-not-text` | 'compatibility-invalid' | `${string}-in-text` | 'field-empty'>
+> = {
   'compatibility-invalid': error(
     'spec',
     'compatibility is no text of 1 to 500 characters',
@@ -164,6 +166,11 @@ const FIELDS: Sheets<Extract<AuthorRule, `${string}-not-text` | 'compatibility-i
     'spec',
     'allowed-tools is no text: some clients read a list, others refuse it',
     'write the tools as one text with spaces between them',
+  ),
+  'field-empty': warning(
+    'skillsyncd',
+    'An optional field with nothing in it: nothing to some readers, an empty text or an error to others',
+    'give it a value, or leave the field out',
   ),
   'tags-in-text': warning(
     'skillsyncd',
@@ -187,6 +194,11 @@ const YAML: Sheets<Extract<AuthorRule, `yaml-${string}`>> = {
     'skillsyncd',
     'Readers of YAML 1.1 merge what stands at "<<", others take it for a key',
     'write the keys out',
+  ),
+  'yaml-tag': warning(
+    'skillsyncd',
+    'A tag (!!): readers that know few of them refuse it or take it for text',
+    'take the tag out, and quote a value that is meant as text',
   ),
   'yaml-comment': warning('skillsyncd', 'What follows " #" is a comment and no part of the text', 'quote the text'),
 }

@@ -1,15 +1,16 @@
-import { isMap, isScalar, isSeq } from 'yaml'
+import { isMap, isScalar } from 'yaml'
 import type { Finding } from '../model/finding.ts'
 import { describeHidden } from '../model/hidden-unicode.ts'
 import type { HiddenText } from '../model/hidden-unicode.ts'
 import { joinPath, relativeTo } from '../model/paths.ts'
-import { unrenderedIn } from '../model/unrendered.ts'
+import { unrenderedInText } from '../model/unrendered.ts'
 import type { Authored } from './authored.ts'
 import { contractKeyOf } from './contract-key.ts'
-import { codeLinesIn } from './markdown-blocks.ts'
+import { oddityOf } from './oddity.ts'
 import { Lines, START } from './place.ts'
 import type { Place } from './place.ts'
 import type { Flaw } from './rule.ts'
+import { withoutCode } from './shown-code.ts'
 import { placeOf } from './written.ts'
 import type { KeyPath, Written } from './written.ts'
 
@@ -38,9 +39,16 @@ function plainly(document: Written | undefined, message: string): string {
       return 'The frontmatter is not valid YAML: a value here holds ": " and is not quoted, so it is taken for a mapping'
     case 'TAB_AS_INDENT':
       return 'The frontmatter is not valid YAML: a tab stands where spaces must'
+    case undefined:
+      return isAliased(document) ? 'The frontmatter holds an alias here (*): write the value out' : message
     default:
       return message
   }
+}
+
+function isAliased(document: Written | undefined): boolean {
+  const yaml = document?.yaml
+  return yaml !== undefined && yaml.document.warnings.length === 0 && oddityOf(yaml)?.kind === 'alias'
 }
 
 function placeIn(document: Written, finding: Finding): Place {
@@ -74,52 +82,28 @@ function notText({ yaml }: Written): KeyPath {
   return wrong !== undefined && isScalar(wrong.key) ? ['metadata', String(wrong.key.value)] : ['metadata']
 }
 
-/** Where the reader stopped; else the key that is there twice, or the value that JSON has no form for. */
+/** Where the reader stopped; else what it objects to in what it read. */
 function invalidPlace({ yaml, lines }: Written): Place {
   if (yaml === undefined) return START
-  const { document, start } = yaml
-  const [problem] = [...document.errors, ...document.warnings]
-  return lines.at(start + (problem?.pos[0] ?? oddOffset(document.contents, 0) ?? 0))
-}
-
-function oddOffset(node: unknown, depth: number): number | undefined {
-  if (depth > DEEPEST) return undefined
-  if (isScalar(node)) return isOdd(node.value) ? node.range?.[0] : undefined
-  if (isSeq(node)) return firstOf(node.items, (item) => oddOffset(item, depth + 1))
-  if (!isMap(node)) return undefined
-  const met = new Set<unknown>()
-  return firstOf(node.items, ({ key, value }) => {
-    const name: unknown = isScalar(key) ? key.value : key
-    if (met.has(name)) return isScalar(key) ? key.range?.[0] : undefined
-    met.add(name)
-    return oddOffset(value, depth + 1)
-  })
-}
-
-const DEEPEST = 64
-
-function firstOf<Item>(items: readonly Item[], offsetOf: (item: Item) => number | undefined): number | undefined {
-  for (const item of items) {
-    const offset = offsetOf(item)
-    if (offset !== undefined) return offset
-  }
-  return undefined
-}
-
-function isOdd(value: unknown): boolean {
-  return typeof value === 'number' && !(Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value))
+  const [problem] = [...yaml.document.errors, ...yaml.document.warnings]
+  return lines.at(yaml.start + (problem?.pos[0] ?? oddityOf(yaml)?.offset ?? 0))
 }
 
 /** One flaw for each run of hidden characters, where the finding is about the text of a file. */
-function hiddenFlaws(skill: Authored, { rule, path }: Finding): Flaw[] | undefined {
+function hiddenFlaws(skill: Authored, { rule, path, message }: Finding): Flaw[] | undefined {
   if (rule !== 'hidden-unicode') return undefined
   const inside = relativeTo(skill.path, path)
-  const hidden = skill.files.find((file) => file.path === inside)?.hidden
-  if (hidden === undefined) return undefined
+  const file = skill.files.find((candidate) => candidate.path === inside)
+  if (file === undefined) return undefined
+  // A file of a skill inside of this one is told of there.
+  if (!skill.ownFiles.includes(file)) return []
+  const { hidden } = file
+  // Else it is about the file's name, or about what the frontmatter spells by escapes.
+  if (hidden === undefined || !message.startsWith('The file holds ')) return undefined
   const text = inside === skill.documentName ? skill.document?.text : skill.texts.get(inside)
   return hiddenPlaces(hidden, text).map((place, index) => {
-    const message = `Characters stand here that nobody sees and a model reads: ${describeHidden(runAlone(hidden, index))}`
-    return { rule, path, place, message }
+    const said = `Characters stand here that nobody sees and a model reads: ${describeHidden(runAlone(hidden, index))}`
+    return { rule, path, place, message: said }
   })
 }
 
@@ -144,12 +128,9 @@ function unrenderedFlaws(skill: Authored): Flaw[] {
   if (document === undefined) return []
   const { text, lines, bodyStart } = document
   const path = joinPath(skill.path, skill.documentName)
-  const code = codeLinesIn(text, bodyStart)
-  const first = lines.at(bodyStart).line
   // A page shows code as it is. A source says it all the same: it reads no Markdown.
-  const unshown = unrenderedIn(Buffer.from(text)).filter(({ line }) => !code.has(line - first))
-  return unshown.map(({ what, line, characters }) => {
+  return unrenderedInText(withoutCode(text, bodyStart)).map(({ what, offset, characters }) => {
     const message = `The ${what} of ${characters} characters is shown on no rendered page, and a model reads it`
-    return { rule: 'unrendered-text', path, place: { line, column: 1 }, message }
+    return { rule: 'unrendered-text', path, place: lines.at(offset), message }
   })
 }

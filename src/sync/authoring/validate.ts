@@ -1,3 +1,6 @@
+import type { Finding } from '../model/finding.ts'
+import { foldersAbove } from '../model/paths.ts'
+import type { Skill } from '../model/skill.ts'
 import type { Tree } from '../model/tree.ts'
 import { survey } from '../survey.ts'
 import type { Rules } from '../survey.ts'
@@ -40,14 +43,16 @@ export async function validate(tree: Tree, validating: Validating, signal: Abort
   const { skills, findings, taken } = await survey(tree, validating.rules, undefined, signal)
   const reader = new AuthoredReader(tree, taken, { skills, ...validating })
   const standard = { level: validating.level, contract: validating.rules.selection.contract }
+  const folders = new Set(skills.map(({ path }) => path))
   const judged: Judged[] = []
   for (const skill of skills) {
     signal.throwIfAborted()
     const authored = await reader.read(skill)
+    const findings = [...skill.findings, ...nestedIn(skill, folders)]
     judged.push({
       path: skill.path,
       name: skill.name,
-      flaws: judge(authored, skill.findings, standard),
+      flaws: judge(authored, findings, standard),
       declared: declarationOf(authored),
     })
   }
@@ -55,4 +60,13 @@ export async function validate(tree: Tree, validating: Validating, signal: Abort
     skills: judged,
     flaws: inOrder(findings.map(({ rule, path, message }) => ({ rule, path, place: START, message }))),
   }
+}
+
+/** A survey takes a skill in a skill as it is, unless a source says otherwise. Its author is told either way. */
+function nestedIn({ path, findings }: Skill, folders: ReadonlySet<string>): Finding[] {
+  const outer = [...foldersAbove(path)].find((above) => folders.has(above))
+  if (outer === undefined || findings.some(({ rule }) => rule === 'nested-skill')) return []
+  const where = outer === '' ? 'at the top' : `in "${outer}"`
+  const message = `The skill lies inside the skill ${where}: some clients do not find it there, and its files are served twice`
+  return [{ rule: 'nested-skill', path, message }]
 }

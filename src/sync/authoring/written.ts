@@ -1,13 +1,14 @@
 import { isMap, isNode, isScalar, isSeq } from 'yaml'
 import type { Document } from 'yaml'
-import { frontmatterBlock, parseYaml, utf8 } from '../model/frontmatter.ts'
+import { frontmatterBlock, parseYaml } from '../model/frontmatter.ts'
 import type { FrontmatterLimits } from '../model/frontmatter.ts'
+import { lenientText } from './lenient-text.ts'
+import type { LenientText } from './lenient-text.ts'
 import { Lines, START } from './place.ts'
 import type { Place } from './place.ts'
 
 /** A SKILL.md as its author wrote it: the text, and where the parts of its frontmatter stand. */
-export interface Written {
-  readonly text: string
+export interface Written extends LenientText {
   readonly lines: Lines
   /** Undefined where no frontmatter is found. */
   readonly yaml: WrittenYaml | undefined
@@ -25,18 +26,17 @@ export interface WrittenYaml {
 /** The way from the top of the frontmatter to a key or a list entry. */
 export type KeyPath = readonly (string | number)[]
 
-/** Undefined for bytes that are not UTF-8. Never throws. */
-export function writtenOf(bytes: Uint8Array, limits: FrontmatterLimits): Written | undefined {
-  const text = utf8(bytes)
-  if (text === undefined) return undefined
+/** As far as the bytes are text. Never throws. */
+export function writtenOf(bytes: Uint8Array, limits: FrontmatterLimits): Written {
+  const { text, fault } = lenientText(bytes)
   const lines = new Lines(text)
   const block = frontmatterBlock(bytes, limits.bytes)
-  if (!block.ok) return { text, lines, yaml: undefined, bodyStart: 0 }
-  const before = utf8(bytes.subarray(0, block.yaml.byteOffset - bytes.byteOffset)) ?? ''
-  const yaml = utf8(block.yaml) ?? ''
-  const start = before.length
-  const bodyStart = text.length - (utf8(bytes.subarray(block.bodyStart)) ?? '').length
-  return { text, lines, yaml: { text: yaml, start, document: parseYaml(yaml) }, bodyStart }
+  if (!block.ok) return { text, fault, lines, yaml: undefined, bodyStart: 0 }
+  // Each part begins with a line, and a character that is broken off ends with its own.
+  const start = lenientText(bytes.subarray(0, block.yaml.byteOffset - bytes.byteOffset)).text.length
+  const yaml = lenientText(block.yaml).text
+  const bodyStart = text.length - lenientText(bytes.subarray(block.bodyStart)).text.length
+  return { text, fault, lines, yaml: { text: yaml, start, document: parseYaml(yaml) }, bodyStart }
 }
 
 /** Where a key or its value stands; for one that is not there, where the nearest above it does. */

@@ -46,7 +46,7 @@ const EXAMPLES: readonly Example[] = [
   {
     rule: 'encoding-invalid',
     bad: { 'a/SKILL.md': Buffer.from(skillMd(['name: a', 'description: caf\u00E9']), 'latin1') },
-    at: ['a/SKILL.md:1:1'],
+    at: ['a/SKILL.md:3:17'],
     good: skillMd(['name: a', 'description: Use for caf\u00E9s that are larger than others']),
   },
   { rule: 'name-missing', bad: skillMd([DESCRIPTION]), at: ['a/SKILL.md:2:1'], good: sound('a') },
@@ -68,6 +68,12 @@ const EXAMPLES: readonly Example[] = [
     bad: { 'a/SKILL.md': sound('a'), 'a/b/SKILL.md': sound('b') },
     at: ['a/b/SKILL.md:1:1'],
     good: { 'a/SKILL.md': sound('a'), 'b/SKILL.md': sound('b') },
+  },
+  {
+    rule: 'nested-skill',
+    bad: { 'SKILL.md': sound('a'), 'x/b/SKILL.md': sound('b') },
+    at: ['x/b/SKILL.md:1:1'],
+    good: { 'x/a/SKILL.md': sound('a'), 'x/b/SKILL.md': sound('b') },
     looked: { nested: 'as-files' },
   },
   {
@@ -195,6 +201,12 @@ const EXAMPLES: readonly Example[] = [
     good: sound('a', ['allowed-tools: Read Grep']),
   },
   {
+    rule: 'field-empty',
+    bad: sound('a', ['license:', 'allowed-tools: ""', 'metadata: ~']),
+    at: ['a/SKILL.md:4:9', 'a/SKILL.md:5:16', 'a/SKILL.md:6:11'],
+    good: sound('a', ['license: MIT', 'other:']),
+  },
+  {
     rule: 'tags-in-text',
     bad: skillMd(['name: a', 'description: Use when <system>asked</system> to count the beans']),
     at: ['a/SKILL.md:3:14'],
@@ -213,8 +225,17 @@ const EXAMPLES: readonly Example[] = [
       'bits: 0b11',
       'off: x',
       'list: [no, true]',
+      'then: 2024-01-01   10:00:00  +1',
+      'low: +0x1f',
+      'part: 1.0_5',
+      'less: -.5',
+      'default: =',
+      'merge: <<',
+      'map: {1.0: a, ~: b, true: c}',
     ]),
-    at: ['4:7', '5:8', '6:7', '7:5', '8:7', '9:8', '10:7', '11:7', '12:1', '13:8'].map((at) => `a/SKILL.md:${at}`),
+    at: '4:7 5:8 6:7 7:5 8:7 9:8 10:7 11:7 12:1 13:8 14:7 15:6 16:7 17:7 18:10 19:8 20:7 20:15 20:21'
+      .split(' ')
+      .map((at) => `a/SKILL.md:${at}`),
     good: sound('a', [
       'when: "2024-01-01"',
       "eight: '010'",
@@ -225,6 +246,8 @@ const EXAMPLES: readonly Example[] = [
       'ratio: 0.5',
       'nothing: ~',
       'text: yes, please',
+      'tagged: !!str 010',
+      'minutes: 2024-01-01 10:00',
       'block: |',
       '  yes',
     ]),
@@ -240,6 +263,12 @@ const EXAMPLES: readonly Example[] = [
     bad: sound('a', ['hooks:', '  <<: {x: z}']),
     at: ['a/SKILL.md:5:3'],
     good: sound('a', ['hooks:', '  "<<": {x: z}']),
+  },
+  {
+    rule: 'yaml-tag',
+    bad: sound('a', ['x: !!str 010', 'y1: !!map {b: c}', '!!str z: ! d']),
+    at: ['a/SKILL.md:4:10', 'a/SKILL.md:5:11', 'a/SKILL.md:6:7', 'a/SKILL.md:6:12'],
+    good: sound('a', ['x: "!!str 010"', 'z: a !!str']),
   },
   {
     rule: 'yaml-comment',
@@ -391,7 +420,57 @@ test('a link in a skill inside of a skill is told once, of the inner one', async
 
   const flaws = await flawsOf({ 'a/SKILL.md': sound('a'), 'a/b/SKILL.md': inner })
 
-  expect(flaws.map(shortOf)).toEqual(['link-target-missing a/b/SKILL.md:5:5'])
+  expect(flaws.map(shortOf)).toEqual(['nested-skill a/b/SKILL.md:1:1', 'link-target-missing a/b/SKILL.md:5:5'])
+})
+
+test('text that no page shows is told, however much of it stands in code before', async () => {
+  const comment = `<!-- ${'do as I say '.repeat(5)}-->`
+  const shown = `\`\`\`\n${`${comment}\n`.repeat(20)}<!--\n\`\`\`\n`
+
+  const flaws = await flawsOf({ 'a/SKILL.md': sound('a', [], `${shown}\nSee ${comment}\n`) })
+
+  expect(flaws.map(shortOf)).toEqual(['unrendered-text a/SKILL.md:29:5'])
+})
+
+test('a body that is not UTF-8 is told, and does not keep the rest from being told', async () => {
+  const text = sound('a', ['license: yes', 'compatibility: ""'], 'A \uFFFD, a caf\u00E9, and [b](gone.md).\n')
+  const bytes = Buffer.from(text)
+  const at = bytes.indexOf('\u00E9')
+
+  const flaws = await flawsOf({
+    'a/SKILL.md': Buffer.concat([bytes.subarray(0, at), Buffer.from([0xe9]), bytes.subarray(at + 2)]),
+  })
+
+  expect(flaws.map(shortOf)).toEqual([
+    'yaml-ambiguous a/SKILL.md:4:10',
+    'compatibility-invalid a/SKILL.md:5:16',
+    'encoding-invalid a/SKILL.md:7:11',
+    'link-target-missing a/SKILL.md:7:22',
+  ])
+})
+
+test('columns are those of an editor, in files of any kind and where a byte order mark stands before them', async () => {
+  const flaws = await flawsOf({
+    'a/SKILL.md': sound('a'),
+    'a/b.py': '# \u{1F600}\u{1F600} a\u{202E}b\n',
+    'a/references/c.md': '\u{FEFF}[d](gone.md)\u{202E}\n',
+  })
+
+  expect(flaws.map(shortOf)).toEqual([
+    'hidden-unicode a/b.py:1:9',
+    'link-target-missing a/references/c.md:1:5',
+    'hidden-unicode a/references/c.md:1:13',
+  ])
+})
+
+test('hidden characters of a skill in a skill are told once, and those of a name beside those of a text', async () => {
+  const inner = await flawsOf({ 'a/SKILL.md': sound('a'), 'a/b/SKILL.md': sound('b', [], 'x\u{202E}\n') })
+  const named = await flawsOf({ 'a/SKILL.md': sound('a'), 'a/b\u{202E}.txt': 'x\u{202E}\n' })
+
+  expect(inner.filter(({ rule }) => rule === 'hidden-unicode').map(shortOf)).toEqual([
+    'hidden-unicode a/b/SKILL.md:5:2',
+  ])
+  expect(named.map(shortOf)).toEqual(['hidden-unicode a/b\u{202E}.txt:1:1', 'hidden-unicode a/b\u{202E}.txt:1:2'])
 })
 
 test('a key that stands twice, a tab and a number beyond all are told where they stand', async () => {
@@ -401,6 +480,8 @@ test('a key that stands twice, a tab and a number beyond all are told where they
   expect(await at(['license: MIT', 'license: BSD'])).toEqual(['frontmatter-invalid a/SKILL.md:5:1'])
   expect(await at(['metadata:', '\ta: b'])).toEqual(['frontmatter-invalid a/SKILL.md:5:1'])
   expect(await at(['metadata:', '  a: .inf'])).toEqual(['frontmatter-invalid a/SKILL.md:5:6'])
+  expect(await at(['x: &b c', 'metadata:', '  a: *b'])).toEqual(['frontmatter-invalid a/SKILL.md:6:6'])
+  expect(await at(['x: &b c', 'z: *b', 'x: d'])).toEqual(['frontmatter-invalid a/SKILL.md:6:1'])
 })
 
 test('a colon in a value without quotes is told in words that need no knowledge of YAML', async () => {
