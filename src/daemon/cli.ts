@@ -64,7 +64,11 @@ const COMMANDS: readonly Command[] = [
 ]
 
 /** Runs one command line. Results go to stdout, everything else to stderr. */
-export async function run(args: readonly string[], process: Streams & Signals): Promise<ExitStatus> {
+export async function run(
+  args: readonly string[],
+  process: Streams & Signals,
+  environment = processEnvironment(),
+): Promise<ExitStatus> {
   const redactor = new Redactor()
   // Node would show it as it is, with whatever secret stands in it.
   process.on('uncaughtException', (error) => {
@@ -77,7 +81,7 @@ export async function run(args: readonly string[], process: Streams & Signals): 
     if (name === '--version' || name === '-V') return print(process, `${VERSION}\n`)
     const command = COMMANDS.find((candidate) => candidate.name === name)
     if (command === undefined) throw new UsageError(`There is no command "${name}"; skillsyncd --help lists them`)
-    return await runCommand(command, rest, process, redactor)
+    return await runCommand(command, rest, { process, environment, redactor })
   } catch (error) {
     const failure = failureOf(error)
     if (failure === undefined) throw error
@@ -86,11 +90,14 @@ export async function run(args: readonly string[], process: Streams & Signals): 
   }
 }
 
+interface Caller extends Pick<Context, 'environment' | 'redactor'> {
+  readonly process: Streams & Signals
+}
+
 async function runCommand(
   command: Command,
   args: readonly string[],
-  process: Streams & Signals,
-  redactor: Redactor,
+  { process, environment, redactor }: Caller,
 ): Promise<ExitStatus> {
   const { values, positionals } = parsed(command, args)
   if (values['help'] === true) return print(process, commandHelp(command))
@@ -101,7 +108,7 @@ async function runCommand(
     throw new UsageError('--log-level is one of error, warn, info, debug')
   const context: Context = {
     streams: process,
-    environment: processEnvironment(),
+    environment,
     redactor,
     operands: positionals,
     values,

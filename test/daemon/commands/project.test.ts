@@ -25,7 +25,7 @@ async function write(files: Readonly<Record<string, string>>): Promise<void> {
 }
 
 function project(...args: string[]): Promise<Ended> {
-  return home.run('project', skills, '--out', out, ...args)
+  return home.command('project', skills, '--out', out, ...args)
 }
 
 /** The names of what was written, and nothing that the command keeps for itself. */
@@ -46,7 +46,7 @@ describe('a folder of skills', () => {
       'readme.md': 'no skill',
     })
 
-    const ended = await project()
+    const ended = await home.run('project', skills, '--out', out)
     const json = JSON.parse((await project('--json')).stdout)
 
     expect(ended.status).toBe(1)
@@ -148,11 +148,11 @@ describe('a copy', () => {
   test('is refused inside of what it is made from, and where what it is made from lies', async () => {
     await write({ 'a/SKILL.md': skillOf('a') })
 
-    const inside = await home.run('project', skills, '--out', join(skills, 'new/out'))
-    const same = await home.run('project', skills, '--out', skills)
+    const inside = await home.command('project', skills, '--out', join(skills, 'new/out'))
+    const same = await home.command('project', skills, '--out', skills)
     await symlink(skills, join(home.path, 'alias'))
-    const aliased = await home.run('project', skills, '--out', join(home.path, 'alias/out'))
-    const over = await home.run('project', join(skills, 'a'), '--out', skills)
+    const aliased = await home.command('project', skills, '--out', join(home.path, 'alias/out'))
+    const over = await home.command('project', join(skills, 'a'), '--out', skills)
 
     for (const ended of [inside, same, aliased]) expect(ended).toMatchObject({ status: 2, stdout: '' })
     expect(over).toMatchObject({ status: 1, stderr: expect.stringContaining('lies where its copy would go') })
@@ -242,8 +242,8 @@ describe('on stdout', () => {
     await write({ 'a/SKILL.md': text })
 
     const ended = await home.run('project', join(skills, 'a'))
-    const quiet = await home.run('project', skills, '--quiet')
-    const json = await home.run('project', join(skills, 'a/SKILL.md'), '--json')
+    const quiet = await home.command('project', skills, '--quiet')
+    const json = await home.command('project', join(skills, 'a/SKILL.md'), '--json')
 
     expect(ended).toEqual({
       status: 0,
@@ -261,8 +261,8 @@ describe('on stdout', () => {
   test('there is nothing of a skill at fault', async () => {
     await write({ 'a/SKILL.md': text.replace('name: a', 'name: A B') })
 
-    const ended = await home.run('project', skills)
-    const json = await home.run('project', skills, '--json')
+    const ended = await home.command('project', skills)
+    const json = await home.command('project', skills, '--json')
 
     expect(ended).toMatchObject({
       status: 1,
@@ -277,17 +277,17 @@ describe('on stdout', () => {
     await write({ 'a/SKILL.md': text, 'b/SKILL.md': skillOf('b'), 'none/readme.md': 'x' })
 
     const all = await Promise.all([
-      home.run('project'),
-      home.run('project', skills),
-      home.run('project', join(skills, 'none')),
-      home.run('project', join(skills, 'nowhere')),
-      home.run('project', join(skills, 'none/readme.md')),
-      home.run('project', join(skills, 'a'), '--profile', 'loose'),
-      home.run('project', join(skills, 'a'), '--profile', 'strict', '--reverse'),
-      home.run('project', join(skills, 'a'), '--out', ''),
-      home.run('project', join(skills, 'a'), '--out', join(skills, 'none/readme.md')),
-      home.run('project', join(skills, 'a'), '--out', join(skills, 'none/readme.md/out')),
-      home.run('project', join(skills, 'a'), join(skills, 'b')),
+      home.command('project'),
+      home.command('project', skills),
+      home.command('project', join(skills, 'none')),
+      home.command('project', join(skills, 'nowhere')),
+      home.command('project', join(skills, 'none/readme.md')),
+      home.command('project', join(skills, 'a'), '--profile', 'loose'),
+      home.command('project', join(skills, 'a'), '--profile', 'strict', '--reverse'),
+      home.command('project', join(skills, 'a'), '--out', ''),
+      home.command('project', join(skills, 'a'), '--out', join(skills, 'none/readme.md')),
+      home.command('project', join(skills, 'a'), '--out', join(skills, 'none/readme.md/out')),
+      home.command('project', join(skills, 'a'), join(skills, 'b')),
     ])
 
     for (const ended of all) expect(ended).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/./) })
@@ -301,9 +301,9 @@ test('--reverse gives back a folder of skills, and refuses what is no projection
   const copy = join(home.path, 'copy')
   await cp(out, copy, { recursive: true })
 
-  const undone = await home.run('project', copy, '--reverse', '--out', join(home.path, 'undone'))
-  const again = await home.run('project', copy)
-  const refused = await home.run('project', skills, '--reverse')
+  const undone = await home.command('project', copy, '--reverse', '--out', join(home.path, 'undone'))
+  const again = await home.command('project', copy)
+  const refused = await home.command('project', skills, '--reverse')
 
   expect(undone).toMatchObject({ status: 0, stderr: '' })
   expect(await readFile(join(home.path, 'undone/a/SKILL.md'), 'utf8')).toContain('x-personal-mcp:\n  id: "a"')
