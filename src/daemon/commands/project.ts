@@ -3,6 +3,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path'
 import type { Profile } from '../../sync/model/projection.ts'
 import { utf8 } from '../../sync/model/frontmatter.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/disk-error.ts'
+import { systemClock } from '../clock.ts'
 import { printable } from '../log-line.ts'
 import { OutputFolder } from '../project/output-folder.ts'
 import { copyTo, documentOf } from '../project/project-skill.ts'
@@ -71,7 +72,7 @@ async function outputAt(out: string, root: string): Promise<OutputFolder> {
   try {
     const real = await futurePath(resolve(out))
     if (isWithin(real, root)) throw new UsageError(`--out "${out}" lies inside of what is projected`)
-    return await OutputFolder.open(real)
+    return await OutputFolder.open(real, () => systemClock.now().getTime())
   } catch (error) {
     if (isDiskError(error)) throw new UsageError(`Cannot write to --out "${out}": ${error.code}`, { cause: error })
     throw error
@@ -96,7 +97,7 @@ async function copies(
   const taken = new Map<string, string>()
   for (const folder of folders) {
     signal.throwIfAborted()
-    made.push({ path: shown(folder), ...(await copyTo(output, folder, making, taken)) })
+    made.push({ path: shown(folder), ...(await copyTo(output, folder, making, { taken, signal })) })
   }
   return made
 }

@@ -54,7 +54,7 @@ export async function copyTo(
   output: OutputFolder,
   folder: string,
   making: Making,
-  taken: Map<string, string>,
+  { taken, signal }: { readonly taken: Map<string, string>; readonly signal: AbortSignal },
 ): Promise<Made<Copy>> {
   return unlessFaulty(async () => {
     const files = await filesOf(folder)
@@ -70,6 +70,7 @@ export async function copyTo(
     const status = await output.put(
       name,
       files.map((file) => (file === document ? { ...file, bytes } : file)),
+      signal,
     )
     taken.set(name, folder)
     const nested = files.map(({ path }) => path).filter((path) => path.endsWith(`/${DOCUMENT}`))

@@ -201,6 +201,7 @@ describe('what is there already', () => {
     ['a folder of somebody', (target) => mkdir(target).then(() => writeFile(join(target, 'mine'), 'mine'))],
     ['a file', (target) => writeFile(target, 'mine')],
     ['a link', (target) => symlink(skills, target)],
+    ['an empty folder', (target) => mkdir(target)],
   ])('is left alone where it is %s', async (_, put) => {
     await mkdir(out)
     await put(join(out, 'a'))
@@ -209,15 +210,6 @@ describe('what is there already', () => {
 
     expect(ended).toMatchObject({ status: 1, stderr: expect.stringContaining('is not as this command wrote it') })
     expect(await readdir(out)).toEqual(['a'])
-  })
-
-  test('is written to where it is an empty folder', async () => {
-    await mkdir(join(out, 'a'), { recursive: true })
-
-    const ended = await project()
-
-    expect(ended.status).toBe(0)
-    expect((await readdir(join(out, 'a'))).toSorted()).toEqual(['SKILL.md', 'x.md'])
   })
 
   test.each(['{', '[]', '{"a":"b"}'])('stops the command where the record of it is damaged: %s', async (text) => {
