@@ -41,7 +41,13 @@ function isEmpty(value: Exclude<Written, string | number | boolean | null>): boo
 function scalar(value: Written): string {
   if (typeof value === 'string') return quoted(value)
   if (value instanceof Map) return '{}'
+  if (typeof value === 'number') return numberText(value)
   return JSON.stringify(value)
+}
+
+/** A number in digits. Without a point before its exponent, `1e-7` is a text to readers of YAML 1.1. */
+function numberText(value: number): string {
+  return JSON.stringify(value).replace(/^(-?\d+)e/, '$1.0e')
 }
 
 /** Written plain only where no reader of YAML 1.1 or 1.2 takes it for anything but a text. */

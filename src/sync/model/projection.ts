@@ -93,7 +93,21 @@ function standardFaults(frontmatter: JsonObject): ProjectionFault[] {
     if (isGiven(frontmatter[field]) && typeof frontmatter[field] !== 'string')
       faults.push({ field, message: 'has to be a text; put it in quotes' })
   }
+  const characters = Array.from(textAt(frontmatter, 'compatibility')).length
+  if (says(frontmatter['compatibility']) && characters > COMPATIBILITY_CHARACTERS)
+    faults.push({
+      field: 'compatibility',
+      message: `has ${characters} characters, and ${COMPATIBILITY_CHARACTERS} at most are allowed; shorten it`,
+    })
   return [...faults, ...toolFaults(tools)]
+}
+
+/** Agent Skills: 1 to 500, where it is there. */
+const COMPATIBILITY_CHARACTERS = 500
+
+/** Whether something is given that is more than blanks. */
+function says(value: JsonValue | undefined): boolean {
+  return isGiven(value) && (typeof value !== 'string' || value.trim() !== '')
 }
 
 function toolFaults(tools: JsonValue | undefined): ProjectionFault[] {
@@ -150,7 +164,8 @@ function standardFields(
 ): readonly (readonly [string, Written])[] {
   const tools = frontmatter['allowed-tools']
   return [
-    ...fieldsOf(frontmatter, ['name', 'description', 'license', 'compatibility']).filter(([, value]) => value !== null),
+    ...fieldsOf(frontmatter, ['name', 'description', 'license']).filter(([, value]) => value !== null),
+    ...fieldsOf(frontmatter, ['compatibility']).filter(([, value]) => says(value)),
     ...(isGiven(tools) ? [['allowed-tools', toolText(tools)] as const] : []),
     ...(metadata.size > 0 ? [['metadata', metadata] as const] : []),
   ]
