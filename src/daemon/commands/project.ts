@@ -29,8 +29,8 @@ export const project: Command = {
     const [path] = context.operands
     if (path === undefined) throw new UsageError('"project" wants the path of a skill, or of a folder of skills')
     const making = makingOf(context)
-    const { root, folders, closed } = await skillFoldersAt(path, context.signal)
-    const shown = (folder: string): string => join(path, relative(root, folder))
+    const { root, named, folders, closed } = await skillFoldersAt(path, context.signal)
+    const shown = (folder: string): string => join(named, relative(root, folder))
     const unread = closed.map(([folder, code]): Named<Failed> => {
       const faults = [{ path: '', message: `cannot be looked into: ${code}` }]
       return { path: shown(folder), kind: 'failed', faults }

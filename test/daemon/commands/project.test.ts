@@ -222,6 +222,65 @@ describe('what is there already', () => {
   })
 })
 
+describe('a path by way of links', () => {
+  beforeEach(() => write({ 'a/SKILL.md': skillOf('a'), 'a/text.md': skillOf('a', 'Two'), 'b/SKILL.md': skillOf('b') }))
+
+  test.each<[string, (skill: string) => Promise<string>]>([
+    ['a link to the folder', (skill) => linkedAs(skill, join(home.path, 'link'))],
+    ['SKILL.md below such a link', async (skill) => join(await linkedAs(skill, join(home.path, 'link')), 'SKILL.md')],
+    ['a link of another name to SKILL.md', (skill) => linkedAs(join(skill, 'SKILL.md'), join(home.path, 'latest.md'))],
+  ])('is the skill that it leads to: %s', async (_, link) => {
+    const path = await link(join(skills, 'a'))
+
+    const ended = await home.command('project', path)
+    const copied = await home.command('project', path, '--out', out)
+
+    expect(ended).toMatchObject({ status: 0, stderr: '' })
+    expect(ended.stdout).toContain('name: "a"')
+    expect(copied).toMatchObject({ status: 0 })
+    expect(await written()).toEqual(['a'])
+  })
+
+  test('a SKILL.md that is a link inside of its folder is that skill, and is read through it', async () => {
+    await rename(join(skills, 'a/SKILL.md'), join(skills, 'a/other.md'))
+    await symlink('text.md', join(skills, 'a/SKILL.md'))
+
+    const named = await home.command('project', join(skills, 'a/SKILL.md'))
+    const folder = await home.command('project', join(skills, 'a'))
+
+    expect(named).toMatchObject({ status: 0, stdout: expect.stringContaining('Two') })
+    expect(folder.stdout).toBe(named.stdout)
+  })
+
+  test('a SKILL.md that is at fault is told with the same path, named itself or by its folder', async () => {
+    await write({ 'a/SKILL.md': '# No frontmatter\n' })
+
+    const ends = [
+      await home.command('project', join(skills, 'a')),
+      await home.command('project', join(skills, 'a/SKILL.md')),
+    ]
+
+    expect(ends[0]?.stderr).toMatch(`! ${skills}/a/SKILL.md: frontmatter `)
+    expect(ends[1]).toEqual(ends[0])
+  })
+
+  test('a SKILL.md that leads to another skill is refused, named itself or by its folder', async () => {
+    await rename(join(skills, 'a/SKILL.md'), join(skills, 'a/other.md'))
+    await symlink('../b/SKILL.md', join(skills, 'a/SKILL.md'))
+
+    const ends = [
+      await home.command('project', join(skills, 'a/SKILL.md')),
+      await home.command('project', join(skills, 'a')),
+      await home.command('project', join(skills, 'a/SKILL.md'), '--out', out),
+    ]
+
+    for (const ended of ends) {
+      expect(ended).toMatchObject({ status: 1, stdout: '' })
+      expect(ended.stderr).toContain(`! ${skills}/a/SKILL.md: is a link that leads out of the skill`)
+    }
+  })
+})
+
 describe('on stdout', () => {
   const text =
     '---\nname: a\ndescription: d\nwhen_to_use: often\nx-other: 1\n---\nA token: ghp_0123456789abcdefghijABCDEFGHIJ012345\n'
@@ -303,6 +362,11 @@ test('--reverse gives back a folder of skills, and refuses what is no projection
   expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining('--reverse') })
   expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining('x-personal-mcp') })
 })
+
+async function linkedAs(target: string, link: string): Promise<string> {
+  await symlink(target, link)
+  return link
+}
 
 async function throughALink(folder: string): Promise<void> {
   await symlink('../..', join(folder, 'up'))
