@@ -102,7 +102,7 @@ async function runCommand(
   const { values, positionals } = parsed(command, args)
   if (values['help'] === true) return print(process, commandHelp(command))
   if (positionals.length > (command.operands?.most ?? 0))
-    throw new UsageError(`"${command.name}" takes no "${positionals.at(-1)}"`)
+    throw new UsageError(`"${command.name}" takes no "${positionals.at(-1)}"; see skillsyncd ${command.name} --help`)
   const logLevel = values['log-level'] ?? 'info'
   if (typeof logLevel !== 'string' || !isLogLevel(logLevel))
     throw new UsageError('--log-level is one of error, warn, info, debug')
@@ -140,9 +140,10 @@ function parsed(command: Command, args: readonly string[]): ReturnType<typeof pa
       strict: true,
     })
   } catch (error) {
-    if (error instanceof TypeError)
-      throw new UsageError(`${error.message}; see skillsyncd ${command.name} --help`, { cause: error })
-    throw error
+    if (!(error instanceof TypeError)) throw error
+    // Node goes on about what else could have been meant.
+    const [fault = ''] = error.message.split('. To specify')
+    throw new UsageError(`${fault}; see skillsyncd ${command.name} --help`, { cause: error })
   }
 }
 
@@ -194,6 +195,7 @@ Usage: skillsyncd COMMAND [options]
 ${rows.join('\n')}
 
 Everywhere:
+${CONFIGURING_HELP}
 ${COMMON_HELP}
       --version        the version of this program
 
@@ -201,20 +203,22 @@ Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 a check found s
 `
 }
 
-function commandHelp({ name, operands, summary, details = '' }: Command): string {
-  return `Usage: skillsyncd ${name} ${operands?.text ?? ''} [options]
+function commandHelp({ name, operands, summary, needsConfiguration, details = '' }: Command): string {
+  const usage = ['skillsyncd', name, ...(operands === undefined ? [] : [operands.text]), '[options]'].join(' ')
+  return `Usage: ${usage}
 
 ${summary}
 ${details}
-${COMMON_HELP}
+${needsConfiguration === false ? '' : `${CONFIGURING_HELP}\n`}${COMMON_HELP}
 `
 }
 
-const COMMON_HELP = `  -c, --config FILE    the configuration; default: ./skillsyncd.yaml, then the user's, then the system's
+const CONFIGURING_HELP = `  -c, --config FILE    the configuration; default: ./skillsyncd.yaml, then the user's, then the system's
       --state DIR      the state folder, in place of the configuration's
       --source URL     a repository to use without a configuration; may be repeated
-      --skills-dir DIR a folder of skills to use without a configuration: an absolute path; may be repeated
-      --json           the result as JSON
+      --skills-dir DIR a folder of skills to use without a configuration: an absolute path; may be repeated`
+
+const COMMON_HELP = `      --json           the result as JSON
       --log-level L    error, warn, info or debug; default: info
   -q, --quiet          nothing but results and errors
   -h, --help           this text`

@@ -8,6 +8,7 @@ import { readContract } from '../../sync/model/read-contract.ts'
 import { reconstruct } from '../../sync/model/reconstruction.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isDiskError } from '../../sync/store/disk-error.ts'
+import { whyNotUsed } from './disk-words.ts'
 import { FolderFault, fileOf, filesOf } from './folder-files.ts'
 import type { OutputFolder } from './output-folder.ts'
 import { DOCUMENT, isWithin } from './skill-folders.ts'
@@ -122,7 +123,8 @@ async function unlessFaulty<Result>(work: () => Promise<Made<Result>>): Promise<
   } catch (error) {
     if (error instanceof FolderFault) return failed([{ path: error.path, message: error.message }])
     if (error instanceof SyncError) return failed([{ path: '', message: error.message }])
-    if (isDiskError(error)) return failed([{ path: '', message: `cannot be read or written: ${error.message}` }])
+    if (isDiskError(error))
+      return failed([{ path: '', message: `cannot be read or written: ${whyNotUsed(error)} (${error.message})` }])
     throw error
   }
 }

@@ -4,6 +4,7 @@ import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { comparePaths } from '../../sync/model/digest.ts'
 import { isDiskError } from '../../sync/store/disk-error.ts'
 import { UsageError } from '../commands/command.ts'
+import { whyNotUsed } from './disk-words.ts'
 
 /** Where skills lie below what was named on the command line. */
 export interface SkillFolders {
@@ -85,7 +86,10 @@ export function isWithin(path: string, folder: string): boolean {
 
 function notThere(path: string): (error: unknown) => never {
   return (error) => {
-    if (isDiskError(error)) throw new UsageError(`Cannot read "${path}": ${error.code}`, { cause: error })
+    if (isDiskError(error))
+      throw new UsageError(`Cannot read "${path}": ${whyNotUsed(error)}; name a ${DOCUMENT} or a folder`, {
+        cause: error,
+      })
     throw error
   }
 }

@@ -324,24 +324,28 @@ describe('on stdout', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ skills: [], failed: [{ field: 'name' }] })
   })
 
-  test('a command line that makes no sense is told so', async () => {
+  test.each<[string, () => string[], string]>([
+    ['no path', () => [], 'see skillsyncd project --help'],
+    ['several skills', () => [skills], 'say with --out where they go'],
+    ['no skill', () => [join(skills, 'none')], 'name the folder that the skill lies in'],
+    ['a path that is not there', () => [join(skills, 'nowhere')], 'there is nothing of that name; name a SKILL.md'],
+    ['a SKILL.md that is not there', () => [join(skills, 'none/SKILL.md')], 'there is nothing of that name'],
+    ['another file', () => [join(skills, 'none/readme.md')], 'neither a folder nor a SKILL.md; name the folder'],
+    ['an unknown profile', () => [join(skills, 'a'), '--profile', 'loose'], 'strict or claude-code, not "loose"'],
+    ['a profile back', () => [join(skills, 'a'), '--profile', 'strict', '--reverse'], 'exclude each other'],
+    ['an empty --out', () => [join(skills, 'a'), '--out', ''], 'name one that is not inside of PATH'],
+    ['a file as --out', () => [join(skills, 'a'), '--out', join(skills, 'none/readme.md')], 'it is no folder; name'],
+    ['--out below a file', () => [skills, '--out', join(home.path, 'file/out')], 'a part of the path is no folder'],
+    ['two paths', () => [join(skills, 'a'), join(skills, 'b')], 'see skillsyncd project --help'],
+  ])('a command line with %s is told so, and what to try', async (_, args, says) => {
     await write({ 'a/SKILL.md': text, 'b/SKILL.md': skillOf('b'), 'none/readme.md': 'x' })
+    await writeFile(join(home.path, 'file'), '')
 
-    const all = await Promise.all([
-      home.command('project'),
-      home.command('project', skills),
-      home.command('project', join(skills, 'none')),
-      home.command('project', join(skills, 'nowhere')),
-      home.command('project', join(skills, 'none/readme.md')),
-      home.command('project', join(skills, 'a'), '--profile', 'loose'),
-      home.command('project', join(skills, 'a'), '--profile', 'strict', '--reverse'),
-      home.command('project', join(skills, 'a'), '--out', ''),
-      home.command('project', join(skills, 'a'), '--out', join(skills, 'none/readme.md')),
-      home.command('project', join(skills, 'a'), '--out', join(skills, 'none/readme.md/out')),
-      home.command('project', join(skills, 'a'), join(skills, 'b')),
-    ])
+    const ended = await home.command('project', ...args())
 
-    for (const ended of all) expect(ended).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/./) })
+    expect(ended).toMatchObject({ status: 2, stdout: '' })
+    expect(ended.stderr).toMatch(/^skillsyncd: .+\n$/)
+    expect(ended.stderr).toContain(says)
   })
 })
 
