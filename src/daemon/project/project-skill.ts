@@ -19,6 +19,7 @@ export type Making = { readonly kind: 'project'; readonly profile: Profile } | {
 /** What became of one skill. */
 export type Made<Result> = ({ readonly kind: 'made' } & Result) | Failed
 
+/** All that keeps one skill from being made. */
 export interface Failed {
   readonly kind: 'failed'
   readonly faults: readonly PlacedFault[]
@@ -31,6 +32,7 @@ export interface PlacedFault {
   readonly message: string
 }
 
+/** A SKILL.md that was made. */
 export interface Document {
   readonly name: string
   readonly bytes: Uint8Array
@@ -43,6 +45,7 @@ export async function documentOf(folder: string, making: Making): Promise<Made<D
   return unlessFaulty(async () => made({ bytes: (await fileOf(folder, DOCUMENT)).bytes, folder }, making))
 }
 
+/** A whole folder that was made. */
 export interface Copy extends Omit<Document, 'bytes'> {
   readonly to: string
   readonly status: 'written' | 'unchanged'
@@ -97,8 +100,13 @@ function made(authored: Authored, making: Making): Made<Document> {
   const result = project(bytes, making.profile, basename(folder))
   if (!result.ok) return inDocument(result.faults)
   const { name, bytes: written, dropped } = result
+  const back = reconstruct(written)
+  if (!back.ok)
+    return inDocument(back.faults.map(({ field, message }) => ({ field, message: `${NO_WAY_BACK}: ${message}` })))
   return { kind: 'made', name, bytes: written, dropped }
 }
+
+const NO_WAY_BACK = 'would not come back with --reverse'
 
 /** A block that is there has to keep the contract: what is broken would be handed on as it is. */
 function violationsOf({ bytes, folder, files }: Authored): readonly ContractFault[] {

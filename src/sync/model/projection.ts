@@ -4,7 +4,7 @@ import { CONTRACT_KEY } from './contract.ts'
 import { FRONTMATTER_LIMITS, YAML_RULES, readFrontmatter, utf8 } from './frontmatter.ts'
 import type { JsonObject, JsonValue } from './frontmatter.ts'
 import { frontmatterText } from './frontmatter-text.ts'
-import type { Written } from './frontmatter-text.ts'
+import type { Form, Written } from './frontmatter-text.ts'
 import { isSkillName } from './skill-name.ts'
 import { isOneTool, toolsIn } from './tool-list.ts'
 
@@ -22,6 +22,7 @@ export type Projection =
     }
   | { readonly ok: false; readonly faults: readonly ProjectionFault[] }
 
+/** One thing that keeps a SKILL.md from being projected, or a projection from being undone. */
 export interface ProjectionFault {
   /** `frontmatter`, or the path of a field such as `metadata.version`. */
   readonly field: string
@@ -209,8 +210,9 @@ export function orderOfMetadata(bytes: Uint8Array, bodyStart: number): string[] 
 export function documentOf(
   fields: ReadonlyMap<string, Written>,
   body: Uint8Array,
+  form: Form = 'lines',
 ): { readonly ok: true; readonly bytes: Uint8Array } | { readonly ok: false; readonly faults: ProjectionFault[] } {
-  const bytes = Buffer.concat([Buffer.from(`---\n${frontmatterText(fields)}---\n`), body])
+  const bytes = Buffer.concat([Buffer.from(`---\n${frontmatterText(fields, form)}---\n`), body])
   const back = readFrontmatter(bytes, FRONTMATTER_LIMITS)
   if (!back.ok) return refused([{ field: 'frontmatter', message: `cannot be written again: ${back.message}` }])
   if (isDeepStrictEqual(back.frontmatter, plain(fields))) return { ok: true, bytes }
@@ -223,6 +225,7 @@ function plain(value: Written): unknown {
     : value
 }
 
+/** What is not made, with all the reasons. */
 export function refused(faults: ProjectionFault[]): {
   readonly ok: false
   readonly faults: ProjectionFault[]
@@ -252,6 +255,7 @@ function isList(value: JsonValue): value is readonly JsonValue[] {
   return Array.isArray(value)
 }
 
+/** Whether it is a mapping of names to values. */
 export function isMapping(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -23,7 +23,10 @@ export function reconstruct(bytes: Uint8Array): Reconstruction {
     return refused([{ field: CONTRACT_KEY, message: 'is there already: this is no projection' }])
   const parts = isMapping(metadata) ? partsOf(metadata, orderOfMetadata(bytes, bodyStart)) : undefined
   if (parts !== undefined && parts.faults.length > 0) return refused(parts.faults)
-  const written = documentOf(fieldsOf(frontmatter, parts), bytes.subarray(bodyStart))
+  const [fields, body] = [fieldsOf(frontmatter, parts), bytes.subarray(bodyStart)]
+  const inLines = documentOf(fields, body)
+  // What a projection has on one line may need more room on many than a frontmatter has.
+  const written = inLines.ok ? inLines : documentOf(fields, body, 'compact')
   return written.ok ? { ok: true, name, bytes: written.bytes } : written
 }
 

@@ -349,6 +349,18 @@ describe('on stdout', () => {
   })
 })
 
+test('a projection that --reverse could not undo is not made', async () => {
+  const block = 'x-personal-mcp:\n  id: a\n  version: "1.0.0"\n  capabilities: ["resource://skills/a/document"]\n'
+  const numbers = Array.from({ length: 12_000 }, () => '1e-7').join(',')
+  await write({ 'a/SKILL.md': `---\nname: a\ndescription: d\n${block}  later: [${numbers}]\n---\n` })
+
+  const ended = await project()
+
+  expect(ended).toMatchObject({ status: 1, stdout: '' })
+  expect(ended.stderr).toContain('frontmatter would not come back with --reverse: ')
+  expect(await written()).toEqual([])
+})
+
 test('--reverse gives back a folder of skills, and refuses what is no projection', async () => {
   const block = 'x-personal-mcp:\n  id: a\n  version: "1.0.0"\n  capabilities:\n    - "resource://skills/a/document"\n'
   await write({ 'a/SKILL.md': `---\nname: "a"\ndescription: "d"\n${block}---\nbody`, 'a/x.md': 'x' })

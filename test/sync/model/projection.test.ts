@@ -429,6 +429,19 @@ x-personal-mcp:
   })
 })
 
+test.each([
+  ['a list', `[${'a,'.repeat(8_000)}a]`],
+  ['deep lists', `[${Array.from({ length: 300 }, () => `${'['.repeat(25)}1${']'.repeat(25)}`).join(',')}]`],
+  ['mappings', `[${'{ a: 1.0e-7, "---": { } },'.repeat(1_500)}]`],
+])('a reconstruction of %s that has no room on lines of its own is compact, and has the same values', (_, yaml) => {
+  const bytes = authored(`${BLOCK}  later: ${yaml}\n`)
+
+  const undone = reconstruct(projected(bytes).bytes)
+
+  expect(undone.ok && read(undone.bytes).frontmatter).toEqual(read(bytes).frontmatter)
+  expect(undone.ok && readBy11(undone.bytes)).toEqual(read(bytes).frontmatter)
+})
+
 test('a reconstruction has zero for the zero below zero, which YAML does not know', () => {
   const undone = reconstruct(authored('metadata: { x-personal-mcp.later: "[-0, 1e-7]" }\n'))
 
