@@ -44,7 +44,11 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
 ])
 
 /** Runs one command line. Results go to stdout, everything else to stderr. */
-export async function run(args: readonly string[], process: Streams & Signals): Promise<ExitStatus> {
+export async function run(
+  args: readonly string[],
+  process: Streams & Signals,
+  environment = processEnvironment(),
+): Promise<ExitStatus> {
   const redactor = new Redactor()
   // Node would show it as it is, with whatever secret stands in it.
   process.on('uncaughtException', (error) => {
@@ -58,7 +62,7 @@ export async function run(args: readonly string[], process: Streams & Signals): 
     if (name === '--version' || name === '-V') return print(process, `${VERSION}\n`)
     const load = COMMANDS.get(name)
     if (load === undefined) throw new UsageError(`There is no command "${name}"; skillsyncd --help lists them`)
-    return await runCommand(await load(), rest, process, redactor)
+    return await runCommand(await load(), rest, { process, environment, redactor })
   } catch (error) {
     const failure = failureOf(error)
     if (failure === undefined) throw error
@@ -67,22 +71,25 @@ export async function run(args: readonly string[], process: Streams & Signals): 
   }
 }
 
+interface Caller extends Pick<Context, 'environment' | 'redactor'> {
+  readonly process: Streams & Signals
+}
+
 async function runCommand(
   command: Command,
   args: readonly string[],
-  process: Streams & Signals,
-  redactor: Redactor,
+  { process, environment, redactor }: Caller,
 ): Promise<ExitStatus> {
   const { values, positionals } = parsed(command, args)
   if (values['help'] === true) return print(process, commandHelp(command))
   if (positionals.length > (command.operands?.most ?? 0))
-    throw new UsageError(`"${command.name}" takes no "${positionals.at(-1)}"`)
+    throw new UsageError(`"${command.name}" takes no "${positionals.at(-1)}"; see skillsyncd ${command.name} --help`)
   const logLevel = values['log-level'] ?? 'info'
   if (typeof logLevel !== 'string' || !isLogLevel(logLevel))
     throw new UsageError('--log-level is one of error, warn, info, debug')
   const context: Context = {
     streams: process,
-    environment: processEnvironment(),
+    environment,
     redactor,
     operands: positionals,
     values,
@@ -114,9 +121,10 @@ function parsed(command: Command, args: readonly string[]): ReturnType<typeof pa
       strict: true,
     })
   } catch (error) {
-    if (error instanceof TypeError)
-      throw new UsageError(`${error.message}; see skillsyncd ${command.name} --help`, { cause: error })
-    throw error
+    if (!(error instanceof TypeError)) throw error
+    // Node goes on about what else could have been meant.
+    const [fault = ''] = error.message.split('. To specify')
+    throw new UsageError(`${fault}; see skillsyncd ${command.name} --help`, { cause: error })
   }
 }
 
@@ -169,6 +177,7 @@ Usage: skillsyncd COMMAND [options]
 ${rows.join('\n')}
 
 Everywhere:
+${CONFIGURING_HELP}
 ${COMMON_HELP}
       --version        the version of this program
 
@@ -176,20 +185,22 @@ Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 a check found s
 `
 }
 
-function commandHelp({ name, operands, summary, details = '' }: Command): string {
-  return `Usage: skillsyncd ${name} ${operands?.text ?? ''} [options]
+function commandHelp({ name, operands, summary, needsConfiguration, details = '' }: Command): string {
+  const usage = ['skillsyncd', name, ...(operands === undefined ? [] : [operands.text]), '[options]'].join(' ')
+  return `Usage: ${usage}
 
 ${summary}
 ${details}
-${COMMON_HELP}
+${needsConfiguration === false ? '' : `${CONFIGURING_HELP}\n`}${COMMON_HELP}
 `
 }
 
-const COMMON_HELP = `  -c, --config FILE    the configuration; default: ./skillsyncd.yaml, then the user's, then the system's
+const CONFIGURING_HELP = `  -c, --config FILE    the configuration; default: ./skillsyncd.yaml, then the user's, then the system's
       --state DIR      the state folder, in place of the configuration's
       --source URL     a repository to use without a configuration; may be repeated
-      --skills-dir DIR a folder of skills to use without a configuration: an absolute path; may be repeated
-      --json           the result as JSON
+      --skills-dir DIR a folder of skills to use without a configuration: an absolute path; may be repeated`
+
+const COMMON_HELP = `      --json           the result as JSON
       --log-level L    error, warn, info or debug; default: info
   -q, --quiet          nothing but results and errors
   -h, --help           this text`

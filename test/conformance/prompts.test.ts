@@ -44,7 +44,7 @@ describe('the prompt init-skills', () => {
     const said = textOf(await small.of(kind).call('prompts/get', { name: 'init-skills' }))
     const withArguments = { name: 'init-skills', arguments: { audience: 'nobody' } }
     const again = textOf(await small.of(kind).call('prompts/get', withArguments))
-    const printed = await home.run('instructions', '--no-xml')
+    const printed = await home.command('instructions', '--no-xml')
 
     expect(printed).toMatchObject({ status: 0, stdout: said, stderr: '' })
     expect(again).toBe(said)
@@ -147,12 +147,12 @@ describe('the command instructions', () => {
     const home = await Home.create()
 
     const wrapped = await home.run('instructions')
-    const plain = await home.run('instructions', '--no-xml')
+    const plain = await home.command('instructions', '--no-xml')
 
     expect(wrapped).toMatchObject({ status: 0, stderr: '' })
     expect(plain).toMatchObject({ status: 0, stderr: '' })
     expect(plain.stdout).toMatch(/^# Skills MCP - Usage Guide\n[^]*[^\n]\n$/)
-    expect(JSON.parse((await home.run('instructions', '--json')).stdout)).toEqual({ instructions: wrapped.stdout })
+    expect(JSON.parse((await home.command('instructions', '--json')).stdout)).toEqual({ instructions: wrapped.stdout })
     expect(wrapped.stdout).toBe(`<skills-mcp-instructions>\n${plain.stdout}</skills-mcp-instructions>\n`)
     expect(await readdir(home.path)).toEqual(['config', 'run', 'tmp'])
   })
@@ -160,9 +160,9 @@ describe('the command instructions', () => {
   test('C159: help is a result; a flag or a word that is not known is wrong usage', async () => {
     const home = await Home.create()
 
-    const help = await home.run('instructions', '--help')
+    const help = await home.command('instructions', '--help')
     const flags = await Promise.all(
-      ['--xml', '--no-xm', '--no-xml=1', 'AGENTS.md'].map((w) => home.run('instructions', w)),
+      ['--xml', '--no-xm', '--no-xml=1', 'AGENTS.md'].map((w) => home.command('instructions', w)),
     )
 
     expect(help).toMatchObject({ status: 0, stderr: '', stdout: expect.stringContaining('--no-xml') })

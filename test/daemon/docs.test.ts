@@ -96,17 +96,17 @@ test('P3: the lock holds the docs; other ones are not served, and each command t
   await using world = await World.create([...SOURCE, 'every: 1h'])
   await world.repository.commit({ ...FILES, alpha: null })
   await world.synced()
-  expect(await world.home.run('lock')).toMatchObject({ status: 0 })
+  expect(await world.home.command('lock')).toMatchObject({ status: 0 })
   const file = join(world.home.configFile, '..', 'skills.lock')
   const locked = JSON.parse(await readFile(file, 'utf8'))
   const [digest] = await readdir(join(world.home.state, 'docs'))
   expect(locked.sources.team).toMatchObject({ docs: `sha256:${digest}`, selection: { docs: 'docs' } })
-  expect(await world.home.run('sync', '--locked')).toMatchObject({ status: 0 })
+  expect(await world.home.command('sync', '--locked')).toMatchObject({ status: 0 })
 
   await world.repository.commit({ 'docs/usage.md': 'second' })
-  const diff = await world.home.run('diff')
-  const update = await world.home.run('update', '--json')
-  const log = await world.home.run('log')
+  const diff = await world.home.command('diff')
+  const update = await world.home.command('update', '--json')
+  const log = await world.home.command('log')
 
   expect(diff.stdout).toContain('  changed the docs folder\n')
   expect(JSON.parse(update.stdout).sources).toMatchObject([{ docs: 'changed', skills: [] }])
@@ -114,8 +114,8 @@ test('P3: the lock holds the docs; other ones are not served, and each command t
   const forged = JSON.parse(await readFile(file, 'utf8'))
   forged.sources.team.docs = locked.sources.team.docs
   await writeFile(file, JSON.stringify(forged))
-  const verify = await world.home.run('verify', '--locked', '--json')
-  const end = await world.home.run('sync', '--locked', '--json')
+  const verify = await world.home.command('verify', '--locked', '--json')
+  const end = await world.home.command('sync', '--locked', '--json')
 
   expect(JSON.parse(verify.stdout).findings).toMatchObject([{ code: 'lock-differs' }])
   expect(end.status).toBe(1)
@@ -126,11 +126,11 @@ test('P3: the lock holds the docs; other ones are not served, and each command t
 test('a lock from before the docs does not fit a configuration that has them, and says so', async () => {
   await using world = await World.create()
   await world.synced()
-  expect(await world.home.run('lock')).toMatchObject({ status: 0 })
+  expect(await world.home.command('lock')).toMatchObject({ status: 0 })
   const text = await readFile(join(world.home.configFile, '..', 'skills.lock'), 'utf8')
   await world.home.configure({ team: [`url: ${world.git.origin}/team.git`, 'docs: docs'] })
 
-  const end = await world.home.run('sync', '--locked')
+  const end = await world.home.command('sync', '--locked')
 
   expect(text).not.toContain('docs')
   expect(end.status).toBe(1)
@@ -144,7 +144,7 @@ test('verify finds docs that are damaged', async () => {
   const [digest = ''] = await readdir(join(world.home.state, 'docs'))
   await rm(join(world.home.state, 'docs', digest, 'deep/page.md'), { force: true })
 
-  const end = await world.home.run('verify', '--json')
+  const end = await world.home.command('verify', '--json')
 
   expect(end.status).toBe(3)
   expect(JSON.parse(end.stdout).findings).toMatchObject([

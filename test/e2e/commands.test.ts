@@ -12,9 +12,9 @@ import { Repository } from '../support/repository.ts'
 test('before anything was ever synced each command says so, and none fails for it', async () => {
   await using world = await World.create()
 
-  const status = await world.home.run('status', '--json')
-  const list = await world.home.run('list', '--json')
-  const show = await world.home.run('show', 'alpha')
+  const status = await world.home.command('status', '--json')
+  const list = await world.home.command('list', '--json')
+  const show = await world.home.command('show', 'alpha')
 
   expect(status).toMatchObject({ status: 0, stderr: '' })
   expect(JSON.parse(status.stdout)).toMatchObject({
@@ -26,7 +26,7 @@ test('before anything was ever synced each command says so, and none fails for i
   expect(list).toMatchObject({ status: 0, stderr: '' })
   expect(JSON.parse(list.stdout)).toEqual({ skills: [] })
   expect(show).toMatchObject({ status: 1, stdout: '' })
-  expect((await world.home.run('status')).stdout).toContain('never pulled')
+  expect((await world.home.command('status')).stdout).toContain('never pulled')
 })
 
 test('each command says the same with a running daemon and without one', async () => {
@@ -48,12 +48,12 @@ test('each command says the same with a running daemon and without one', async (
 
 test('a sync by the daemon and one without it tell an update in the same words', async () => {
   await using world = await World.create()
-  const first = await world.home.run('sync', '--json', 'team')
+  const first = await world.home.command('sync', '--json', 'team')
   const daemon = world.home.start('start')
   await daemon.line()
 
   await world.team.commit({ 'alpha/SKILL.md': skill('alpha', 'changed') })
-  const second = await world.home.run('sync', '--json', 'team')
+  const second = await world.home.command('sync', '--json', 'team')
 
   const [alone, asked] = [first, second].map(({ stdout }) => JSON.parse(stdout).sources[0])
   expect(asked).toEqual({ ...alone, commit: asked.commit })
@@ -66,7 +66,7 @@ test('what list prints is what is served', async () => {
   const daemon = world.home.start('start')
   await using peer = await modernHttp(await daemon.line())
 
-  const { skills } = JSON.parse((await world.home.run('list', '--served', '--json')).stdout)
+  const { skills } = JSON.parse((await world.home.command('list', '--served', '--json')).stdout)
 
   const { result } = await peer.call('skills/list')
   const told = skills.map((row: any) => [row.uri, row.files.map(({ digest, size }: any) => [digest, size]).sort()])
@@ -83,11 +83,11 @@ test('a source that is no longer configured is neither served nor listed', async
   await world.synced()
   await world.home.configure({ team: [`url: ${world.git.origin}/team.git`, 'every: 1h'] })
 
-  const before = { list: await world.home.run('list'), status: await world.home.run('status', '--json') }
+  const before = { list: await world.home.command('list'), status: await world.home.command('status', '--json') }
   const daemon = world.home.start('start')
   await using peer = await modernHttp(await daemon.line())
   const { result } = await peer.call('skills/list')
-  const after = { list: await world.home.run('list'), status: await world.home.run('status', '--json') }
+  const after = { list: await world.home.command('list'), status: await world.home.command('status', '--json') }
 
   expect(result.skills.map(({ uri }: any) => uri)).toEqual([
     'skill://team/alpha/SKILL.md',
@@ -105,7 +105,7 @@ test('show finds a skill by its URI, its path with and without the source, and i
   const uri = 'skill://team/nested/beta'
   const asked = [`${uri}/SKILL.md`, uri, 'team/nested/beta', 'nested/beta', 'beta']
 
-  const ends = await Promise.all(asked.map((name) => world.home.run('show', '--json', name)))
+  const ends = await Promise.all(asked.map((name) => world.home.command('show', '--json', name)))
 
   for (const { status, stdout } of ends) {
     expect(status).toBe(0)
@@ -117,12 +117,12 @@ test('show names the candidates of a name that several skills have, and picks no
   await using world = await World.create()
   await world.synced()
 
-  const end = await world.home.run('show', 'alpha')
+  const end = await world.home.command('show', 'alpha')
 
   expect(end).toMatchObject({ status: 1, stdout: '' })
   expect(end.stderr).toContain('team/alpha')
   expect(end.stderr).toContain('more/alpha')
-  expect(await world.home.run('show', 'more/alpha')).toMatchObject({ status: 0 })
+  expect(await world.home.command('show', 'more/alpha')).toMatchObject({ status: 0 })
 })
 
 test('a sync that fails for one source ends with 1, tells both, and serves the other', async () => {
@@ -132,7 +132,7 @@ test('a sync that fails for one source ends with 1, tells both, and serves the o
     gone: [`url: ${world.git.origin}/gone.git`],
   })
 
-  const end = await world.home.run('sync', '--json')
+  const end = await world.home.command('sync', '--json')
 
   expect(end.status).toBe(1)
   const { sources } = JSON.parse(end.stdout)
@@ -141,7 +141,7 @@ test('a sync that fails for one source ends with 1, tells both, and serves the o
     { source: 'gone', outcome: 'failed', code: 'repository-not-found' },
   ])
   expect(sources[1].mend).toContain('Check the address')
-  expect((await world.home.run('list', '--served')).stdout).toContain('skill://team/alpha')
+  expect((await world.home.command('list', '--served')).stdout).toContain('skill://team/alpha')
 })
 
 test.each(
@@ -152,6 +152,8 @@ test.each(
     ['status', '--port', '1'],
     ['status', 'operand'],
     ['start', 'operand'],
+    ['instructions', '--xml'],
+    ['project', '/absent'],
     ['show'],
     ['show', 'one', 'two'],
     ['status', '--log-level', 'loud'],
@@ -170,7 +172,7 @@ test.each(
 )('wrong usage, $line, ends with 2, says why on stderr and does nothing', async ({ args }) => {
   await using world = await World.create()
 
-  const end = await world.home.run(...args)
+  const end = await world.home.command(...args)
 
   expect(end).toMatchObject({ status: 2, stdout: '' })
   expect(end.stderr).toMatch(/^skillsyncd: .+\n$/)
@@ -180,18 +182,31 @@ test.each(
 
 test('no command at all, help and --help print the commands, and each --help its own options', async () => {
   await using home = await Home.create()
-  const commands = ['start', 'mcp', 'sync', 'status', 'list', 'show']
+  const listed = (await home.command('help')).stdout
+  const commands = Array.from(listed.matchAll(/^  ([a-z]+) /gm), ([, name = '']) => name)
   const lines = [[], ['help'], ['--help'], ['-h'], ...commands.map((name) => [name, '--help'])]
 
-  const ends = await Promise.all(lines.map((args) => home.run(...args)))
+  const ends = await Promise.all(lines.map((args) => home.command(...args)))
 
   for (const { status, stderr, stdout } of ends) {
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(stdout.split('\n').filter((line) => line.length > 120)).toEqual([])
-    expect(stdout).toContain('--config FILE')
+    expect(stdout).toContain('--log-level L')
   }
-  for (const name of commands) expect(ends[0]!.stdout).toMatch(new RegExp(`^  ${name}\\b`, 'm'))
+  expect(commands).toEqual(expect.arrayContaining(['start', 'mcp', 'sync', 'status', 'validate', 'project', 'token']))
+  for (const { stdout } of ends.slice(0, 4)) expect(stdout).toBe(listed)
   expect(ends.find(({ stdout }) => stdout.startsWith('Usage: skillsyncd start'))?.stdout).toContain('--port N')
+})
+
+test('the help of a command that reads no configuration has no options that name one', async () => {
+  await using home = await Home.create()
+
+  for (const name of ['validate', 'project', 'instructions']) {
+    const { stdout } = await home.command(name, '--help')
+
+    expect(stdout).not.toMatch(/--(?:config|state|source|skills-dir)/)
+    expect(stdout).toContain('eeds no configuration')
+  }
 })
 
 test('--version prints that of the package', async () => {
@@ -204,7 +219,7 @@ test('--version prints that of the package', async () => {
 test('--quiet leaves nothing but the result', async () => {
   await using world = await World.create()
 
-  const end = await world.home.run('sync', '--quiet')
+  const end = await world.home.command('sync', '--quiet')
 
   expect(end).toMatchObject({ status: 0, stderr: '' })
   expect(end.stdout).toMatch(/^team: updated, .+\nmore: updated, .+\n$/)
@@ -216,8 +231,8 @@ test('a path of this disk, a file address and an http address can be used withou
   const file = pathToFileURL(world.team.folder).href
 
   for (const url of [world.team.folder, file, `${world.git.origin}/team.git`]) {
-    const sync = await home.run('sync', '--json', '--source', url)
-    const list = await home.run('list', '--json', '--source', url)
+    const sync = await home.command('sync', '--json', '--source', url)
+    const list = await home.command('list', '--json', '--source', url)
 
     expect(sync).toMatchObject({ status: 0 })
     const [{ source }] = JSON.parse(sync.stdout).sources
@@ -236,13 +251,13 @@ test('a command whose configuration is not that of the running daemon ends with 
   await writeFile(other, `sources:\n  - id: x\n    url: file:///nowhere\nstate: ${world.home.state}\n`)
 
   for (const command of [['status'], ['list'], ['show', 'alpha'], ['sync'], ['mcp']]) {
-    const end = await world.home.run(...command, '--config', other)
+    const end = await world.home.command(...command, '--config', other)
 
     expect(end, command[0]).toMatchObject({ status: 2, stdout: '' })
     expect(end.stderr).toContain('has another configuration')
     expect(end.stderr).toContain(world.home.configFile)
   }
-  expect(await world.home.run('status')).toMatchObject({ status: 0 })
+  expect(await world.home.command('status')).toMatchObject({ status: 0 })
 })
 
 test('a repository with a great many findings is told by a running daemon like by none', async () => {
@@ -250,11 +265,11 @@ test('a repository with a great many findings is told by a running daemon like b
   const many = Array.from({ length: 8000 }, (_, index) => [`some/folder-${index}/SKILL.md`, 'no frontmatter at all\n'])
   await world.team.commit(Object.fromEntries(many))
   await world.synced()
-  const alone = await world.home.run('status', '--json')
+  const alone = await world.home.command('status', '--json')
   const daemon = world.home.start('start')
   await daemon.line()
 
-  const asked = await world.home.run('status', '--json')
+  const asked = await world.home.command('status', '--json')
 
   expect(asked).toMatchObject({ status: 0, stderr: '' })
   expect(JSON.parse(asked.stdout).sources[0].tally).toEqual(JSON.parse(alone.stdout).sources[0].tally)
@@ -292,7 +307,7 @@ test('23: a config with several faults is refused with file, line, column and ke
   await writeFile(home.configFile, `${lines.join('\n')}\n`)
 
   for (const command of ['start', 'mcp', 'sync', 'status', 'list']) {
-    const end = await home.run(command)
+    const end = await home.command(command)
 
     expect(end).toMatchObject({ status: 2, stdout: '' })
     expect(end.stderr).toContain(`${home.configFile}:4:5: sources[0].brunch: `)
@@ -314,13 +329,13 @@ test('a config that is no YAML, no UTF-8, a folder or absent is refused with 2 a
   await writeFile(latin, Buffer.from('sources: [] # caf\u{E9}\n', 'latin1'))
 
   for (const file of [broken, latin, home.path, join(home.path, 'absent.yaml')]) {
-    const end = await home.run('status', '--config', file)
+    const end = await home.command('status', '--config', file)
 
     expect(end).toMatchObject({ status: 2, stdout: '' })
     expect(end.stderr).toContain(file)
     expect(end.stderr).not.toContain('    at ')
   }
-  expect((await home.run('status')).stderr).toContain(home.configFile)
+  expect((await home.command('status')).stderr).toContain(home.configFile)
 })
 
 /** A home with two sources: `team` has two skills, `more` has one with a name that `team` has too. */
@@ -356,16 +371,16 @@ class World implements AsyncDisposable {
   }
 
   async synced(): Promise<void> {
-    expect(await this.home.run('sync')).toMatchObject({ status: 0 })
+    expect(await this.home.command('sync')).toMatchObject({ status: 0 })
     expect(await holderOf(this.home.state)).toBeUndefined()
   }
 
   async results() {
     return {
-      status: await this.home.run('status', '--json'),
-      list: await this.home.run('list', '--json'),
-      lines: await this.home.run('list'),
-      show: await this.home.run('show', '--json', 'team/alpha'),
+      status: await this.home.command('status', '--json'),
+      list: await this.home.command('list', '--json'),
+      lines: await this.home.command('list'),
+      show: await this.home.command('show', '--json', 'team/alpha'),
     }
   }
 

@@ -31,7 +31,7 @@ describe('skillsyncd validate', () => {
       '    use 1 to 64 of a-z, 0-9 and single hyphens between them',
       'skills/warned/SKILL.md:7:12  warning  link-leaves-skill  The link to "../sound/SKILL.md" leads out of the skill',
       '    copy the file into the skill, or link to its address on the web',
-      '3 skills, 2 pass, 1 errors, 1 warnings',
+      '3 skills, 2 pass, 1 error, 1 warning',
       '',
     ])
     expect(status).toBe(3)

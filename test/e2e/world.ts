@@ -28,7 +28,7 @@ export class World implements AsyncDisposable {
 
   /** Brings the first generation. */
   async synced(): Promise<void> {
-    expect(await this.home.run('sync')).toMatchObject({ status: 0 })
+    expect(await this.home.command('sync')).toMatchObject({ status: 0 })
   }
 
   /** Where the only SKILL.md lies. */

@@ -26,7 +26,7 @@ class Hub implements AsyncDisposable {
     const world = await World.create()
     await listenEverywhere(world)
     await world.synced()
-    const { stdout } = await world.home.run('token', 'add', 'reader')
+    const { stdout } = await world.home.command('token', 'add', 'reader')
     const daemon = world.home.start('start', '--log-level', 'debug')
     const { port } = new URL(await daemon.line())
     return new Hub(world, stdout.trim(), daemon, port)
@@ -43,7 +43,11 @@ class Hub implements AsyncDisposable {
     const { home } = this.world
     const cmdline = await readFile(`/proc/${this.#daemon.pid}/cmdline`, 'utf8')
     const environ = await readFile(`/proc/${this.#daemon.pid}/environ`, 'utf8')
-    const told = [await home.run('status'), await home.run('status', '--json'), await home.run('token', 'list')]
+    const told = [
+      await home.command('status'),
+      await home.command('status', '--json'),
+      await home.command('token', 'list'),
+    ]
     return JSON.stringify([cmdline, environ, told, await this.#daemon.stop(), await textsBelow(home.state)])
   }
 
@@ -80,10 +84,10 @@ test('S74: off loopback, a request that a browser could be made to send is refus
 test('S76: off loopback nothing is told without a right token, and the token is met nowhere but where it was sent', async () => {
   await using hub = await Hub.start()
   const { home } = hub.world
-  const narrow = (await home.run('token', 'add', 'narrow', '--scope', 'page')).stdout.trim()
-  const gone = (await home.run('token', 'add', 'gone')).stdout.trim()
-  const short = (await home.run('token', 'add', 'short', '--expires', '1ms')).stdout.trim()
-  await home.run('token', 'revoke', 'gone')
+  const narrow = (await home.command('token', 'add', 'narrow', '--scope', 'page')).stdout.trim()
+  const gone = (await home.command('token', 'add', 'gone')).stdout.trim()
+  const short = (await home.command('token', 'add', 'short', '--expires', '1ms')).stdout.trim()
+  await home.command('token', 'revoke', 'gone')
   const uri = 'skill://team/alpha/SKILL.md'
   const given = [
     '',
@@ -143,7 +147,7 @@ test('on loopback behind a name of elsewhere a token is needed as well', async (
 test('off loopback webhooks want an address of their own', async () => {
   await using world = await World.create(['every: 1h', 'webhook: { provider: gitea, secret: { env: HOOK } }'])
   await listenEverywhere(world)
-  await world.home.run('token', 'add', 'reader')
+  await world.home.command('token', 'add', 'reader')
 
   const end = await world.home.run('start')
 

@@ -29,16 +29,16 @@ test('S64: --locked refuses a lock that lacks a source, has one too many, anothe
       expect(end).toMatchObject({ status: 1, stdout: '' })
       expect(end.stderr).toContain(said)
     }
-    const told = await world.home.run('outdated', '--json')
+    const told = await world.home.command('outdated', '--json')
     expect(told.status).toBe(3)
     expect(JSON.parse(told.stdout).sources.at(-1).state).toBe(more.length > 0 ? 'missing' : 'differs')
   }
   await world.home.configure({ more: [`url: ${url}`] })
-  const both = await world.home.run('sync', '--locked')
+  const both = await world.home.command('sync', '--locked')
 
   expect(both.status).toBe(1)
   expect(both.stderr).toContain('"more" is not in the lock; "team" is in the lock and not in the configuration')
-  const { sources } = JSON.parse((await world.home.run('outdated', '--json')).stdout)
+  const { sources } = JSON.parse((await world.home.command('outdated', '--json')).stdout)
   expect(sources.map(({ source, state }: any) => [source, state])).toEqual([
     ['more', 'missing'],
     ['team', 'extra'],
@@ -54,16 +54,16 @@ test('S64: without --locked only lock writes, and it adds what is missing and mo
   const url = `${world.git.origin}/team.git`
   await world.home.configure({ team: [`url: ${url}`], more: [`url: ${url}`] })
 
-  expect(await world.home.run('sync')).toMatchObject({ status: 0 })
+  expect(await world.home.command('sync')).toMatchObject({ status: 0 })
   expect(JSON.parse(await lockOf(world.home))).toEqual(before)
-  expect(await world.home.run('lock')).toMatchObject({ status: 0 })
+  expect(await world.home.command('lock')).toMatchObject({ status: 0 })
 
   const after = JSON.parse(await lockOf(world.home))
   expect(after.sources.team).toEqual(before.sources.team)
   expect(after.sources.more.commit).not.toBe(before.sources.team.commit)
-  expect(await world.home.run('sync', '--locked')).toMatchObject({ status: 0 })
+  expect(await world.home.command('sync', '--locked')).toMatchObject({ status: 0 })
   await world.home.configure({ team: [`url: ${url}`] })
-  expect(await world.home.run('lock', '--prune')).toMatchObject({ status: 0 })
+  expect(await world.home.command('lock', '--prune')).toMatchObject({ status: 0 })
   expect(JSON.parse(await lockOf(world.home))).toEqual(before)
 })
 
@@ -73,8 +73,8 @@ test('S66: a locked commit whose skills have another digest is refused by name, 
   // Whole in itself, as one that was made on purpose is.
   await relock(world, { 'alpha/SKILL.md': skill('alpha', 'forged') })
 
-  const end = await world.home.run('sync', '--locked', '--json')
-  const list = await world.home.run('list', '--served', '--json')
+  const end = await world.home.command('sync', '--locked', '--json')
+  const list = await world.home.command('list', '--served', '--json')
 
   expect(end.status).toBe(1)
   const [{ code, message }] = JSON.parse(end.stdout).sources
@@ -119,7 +119,7 @@ test('two people who lock the same state get the same bytes', async () => {
   // In another folder, later, with another schedule.
   await home.configure({ team: ['every: 7s', `url: ${world.git.origin}/team.git`] })
 
-  expect(await home.run('lock', '--state', join(home.path, 'elsewhere'))).toMatchObject({ status: 0 })
+  expect(await home.command('lock', '--state', join(home.path, 'elsewhere'))).toMatchObject({ status: 0 })
 
   expect(await lockOf(home)).toBe(await lockOf(world.home))
 })
@@ -129,15 +129,15 @@ test('update moves the lock and what is served, and tells commits and skills; ou
   await locked(world)
   const from = await world.repository.git('rev-parse', 'main')
   await world.repository.commit({ 'gone/SKILL.md': skill('gone', 'x') })
-  await world.home.run('update')
+  await world.home.command('update')
   const to = await world.repository.commit({
     'alpha/SKILL.md': skill('alpha', 'second'),
     'new/SKILL.md': skill('new', 'x'),
     'gone/SKILL.md': null,
   })
 
-  const outdated = await world.home.run('outdated')
-  const end = await world.home.run('update', '--json')
+  const outdated = await world.home.command('outdated')
+  const end = await world.home.command('update', '--json')
 
   expect(outdated.status).toBe(3)
   expect(outdated.stdout).toContain(`upstream has refs/heads/main at ${to}`)
@@ -150,14 +150,14 @@ test('update moves the lock and what is served, and tells commits and skills; ou
     { path: 'gone', change: 'removed' },
     { path: 'new', change: 'added' },
   ])
-  expect(await world.home.run('outdated')).toMatchObject({ status: 0, stderr: '' })
-  expect((await world.home.run('update')).stdout).toContain('skills.lock is as it was')
+  expect(await world.home.command('outdated')).toMatchObject({ status: 0, stderr: '' })
+  expect((await world.home.command('update')).stdout).toContain('skills.lock is as it was')
 
-  const back = await world.home.run('update', 'team', '--precise', from)
+  const back = await world.home.command('update', 'team', '--precise', from)
   expect(back.stdout).toContain(`moved from refs/heads/main at ${to} to ${from} at ${from}`)
-  expect(await world.home.run('sync', '--locked')).toMatchObject({ status: 0 })
+  expect(await world.home.command('sync', '--locked')).toMatchObject({ status: 0 })
   expect(await servedBody(world)).toBe(skill('alpha', 'first'))
-  expect(await world.home.run('outdated')).toMatchObject({ status: 3 })
+  expect(await world.home.command('outdated')).toMatchObject({ status: 3 })
 })
 
 test('update is the yes to a tag that was moved, and leaves the entry of a source that fails', async () => {
@@ -173,9 +173,9 @@ test('update is the yes to a tag that was moved, and leaves the entry of a sourc
   await using empty = await Repository.create()
   world.git.serve('gone', empty)
   const { gone } = JSON.parse(await lockOf(world.home)).sources
-  expect(await world.home.run('sync', 'team')).toMatchObject({ status: 3 })
+  expect(await world.home.command('sync', 'team')).toMatchObject({ status: 3 })
 
-  const end = await world.home.run('update', '--json')
+  const end = await world.home.command('update', '--json')
 
   expect(end.status).toBe(1)
   const { sources } = JSON.parse(end.stdout)
@@ -191,12 +191,12 @@ test('update is the yes to what waits for review, and a source that follows the 
   await using world = await World.create()
   const url = `url: ${world.git.origin}/team.git`
   await world.home.configure({ team: [url, 'update: review'], follows: [url, 'update: locked'] })
-  expect(await world.home.run('sync', 'team')).toMatchObject({ status: 0 })
-  expect(await world.home.run('lock')).toMatchObject({ status: 0 })
+  expect(await world.home.command('sync', 'team')).toMatchObject({ status: 0 })
+  expect(await world.home.command('lock')).toMatchObject({ status: 0 })
   const commit = await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
-  expect(await world.home.run('sync')).toMatchObject({ status: 3 })
+  expect(await world.home.command('sync')).toMatchObject({ status: 3 })
 
-  const end = await world.home.run('update', '--json')
+  const end = await world.home.command('update', '--json')
 
   expect(end.status).toBe(0)
   expect(JSON.parse(end.stdout).sources).toMatchObject([
@@ -225,10 +225,10 @@ test('update --precise wants one source and a full commit id, and a commit that 
   const before = await lockOf(world.home)
   const absent = '1'.repeat(40)
 
-  expect(await world.home.run('update', '--precise', absent)).toMatchObject({ status: 2 })
-  expect(await world.home.run('update', 'team', '--precise', 'main')).toMatchObject({ status: 2 })
-  expect(await world.home.run('update', 'nobody')).toMatchObject({ status: 2 })
-  const end = await world.home.run('update', 'team', '--precise', absent)
+  expect(await world.home.command('update', '--precise', absent)).toMatchObject({ status: 2 })
+  expect(await world.home.command('update', 'team', '--precise', 'main')).toMatchObject({ status: 2 })
+  expect(await world.home.command('update', 'nobody')).toMatchObject({ status: 2 })
+  const end = await world.home.command('update', 'team', '--precise', absent)
 
   expect(end.status).toBe(1)
   expect(end.stdout).toContain(absent)
@@ -246,15 +246,15 @@ test('S4: what was locked is served byte-identical after upstream rewrote and co
   await collectGarbage(world.repository)
   await expect(world.repository.git('cat-file', '-e', commit)).rejects.toThrow('ended with')
   // It has moved on, so that the locked commit is not what it serves.
-  expect(await world.home.run('sync')).toMatchObject({ status: 0 })
+  expect(await world.home.command('sync')).toMatchObject({ status: 0 })
   expect(await servedBody(world)).toBe(skill('alpha', 'rewritten'))
 
-  const held = await world.home.run('sync', '--locked')
+  const held = await world.home.command('sync', '--locked')
   const lost = await fresh.run('sync', '--locked', '--json')
 
   expect(held.status).toBe(0)
   expect(await servedBody(world)).toBe(skill('alpha', 'first'))
-  const outdated = await world.home.run('outdated', '--json')
+  const outdated = await world.home.command('outdated', '--json')
   expect(outdated.status).toBe(3)
   expect(JSON.parse(outdated.stdout).sources).toMatchObject([{ state: 'moved', locked: { commit } }])
   expect(lost.status).toBe(1)
@@ -273,10 +273,10 @@ test('a branch that moved on and lost a skill: restored as locked with 0, told b
   await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second'), 'beta/SKILL.md': null })
 
   for (const home of [world.home, await freshHome(world, text)]) {
-    expect(await home.run('sync', '--locked')).toMatchObject({ status: 0 })
+    expect(await home.command('sync', '--locked')).toMatchObject({ status: 0 })
     expect(await servedNames(home)).toEqual(['alpha', 'beta'])
-    expect(await home.run('outdated')).toMatchObject({ status: 3 })
-    const diff = await home.run('diff', '--json')
+    expect(await home.command('outdated')).toMatchObject({ status: 3 })
+    const diff = await home.command('diff', '--json')
     expect(diff.status).toBe(3)
     expect(JSON.parse(diff.stdout).sources[0].skills).toMatchObject([
       { path: 'alpha', change: 'changed' },
@@ -298,12 +298,12 @@ test.each([false, true])(
     const fresh = await freshHome(world, text, ['ref: v1'])
 
     for (const home of [world.home, fresh]) {
-      const end = await home.run('sync', '--locked', '--json')
+      const end = await home.command('sync', '--locked', '--json')
       expect(end.status).toBe(3)
       const [{ code, message }] = JSON.parse(end.stdout).sources
       expect(code).toBe('tag-moved')
       for (const id of [locked1, moved]) expect(message).toContain(id)
-      const outdated = await home.run('outdated', '--json')
+      const outdated = await home.command('outdated', '--json')
       expect(outdated.status).toBe(3)
       expect(JSON.parse(outdated.stdout).sources).toMatchObject([{ state: 'tag-moved' }])
       expect(await lockOf(home)).toBe(text)
@@ -344,14 +344,14 @@ test('P3: an entry that is taken out of the lock while a daemon runs --locked ta
   await using heard = await mcp.subscribe([], { list: true })
 
   await writeFile(lockFile(world.home), JSON.stringify({ ...JSON.parse(text), sources: {} }))
-  const end = await world.home.run('sync')
+  const end = await world.home.command('sync')
   await heard.next(({ method }) => method === 'notifications/resources/list_changed')
 
   expect(end.status).toBe(1)
   expect(end.stdout).toContain('"team" is not in the lock')
   expect([await bodyOf(peer), await bodyOf(mcp)]).toEqual([undefined, undefined])
   await writeFile(lockFile(world.home), text)
-  expect(await world.home.run('sync')).toMatchObject({ status: 0 })
+  expect(await world.home.command('sync')).toMatchObject({ status: 0 })
   expect(await bodyOf(peer)).toBe(skill('alpha', 'first'))
 })
 
@@ -362,12 +362,12 @@ test('--frozen and --offline ask no host for anything, and serve what is here', 
   const asked = world.git.requests.length
 
   for (const flags of [['--frozen'], ['--offline'], ['--locked', '--offline']]) {
-    expect(await world.home.run('sync', ...flags)).toMatchObject({ status: 0 })
+    expect(await world.home.command('sync', ...flags)).toMatchObject({ status: 0 })
     const daemon = world.home.start('start', ...flags)
     await using peer = await modernHttp(await daemon.line())
-    expect(await world.home.run('sync', ...flags)).toMatchObject({ status: 0 })
+    expect(await world.home.command('sync', ...flags)).toMatchObject({ status: 0 })
     expect(await bodyOf(peer)).toBe(skill('alpha', 'first'))
-    expect(await world.home.run('outdated')).toMatchObject({ status: 1 })
+    expect(await world.home.command('outdated')).toMatchObject({ status: 1 })
     await daemon.stop()
     await using mcp = await stdio(flags, 'legacy', world.home.env)
     expect(await bodyOf(mcp)).toBe(skill('alpha', 'first'))
@@ -384,15 +384,15 @@ test('diff tells what changed between lock, served, upstream, generations and an
   await using world = await World.create()
   await locked(world)
   await writeFile(join(world.home.path, 'old.lock'), await lockOf(world.home))
-  expect(await world.home.run('diff')).toMatchObject({ status: 0, stdout: 'no difference\n' })
+  expect(await world.home.command('diff')).toMatchObject({ status: 0, stdout: 'no difference\n' })
   await world.repository.commit({ 'alpha/SKILL.md': `${skill('alpha', 'second')}\u001B[31m\ttabbed\u202E\n` })
 
-  const upstream = await world.home.run('diff')
+  const upstream = await world.home.command('diff')
   expect(upstream.status).toBe(3)
   expect(upstream.stdout.split('\n')).toEqual(
     expect.arrayContaining(['  changed alpha', '    -first', '    +second', '    +\\u{1b}[31m\ttabbed\\u{202e}']),
   )
-  expect(await world.home.run('diff', 'lock', 'served')).toMatchObject({ status: 0 })
+  expect(await world.home.command('diff', 'lock', 'served')).toMatchObject({ status: 0 })
   await world.synced()
   const pairs = [
     ['lock', 'served'],
@@ -408,7 +408,7 @@ test('diff tells what changed between lock, served, upstream, generations and an
     expect(source.skills).toMatchObject([{ path: 'alpha', change: 'changed', from: { name: 'alpha' } }])
     expect(source.skills[0].text).toContain('+second')
   }
-  const back = JSON.parse((await world.home.run('diff', 'served', 'lock', '--json')).stdout)
+  const back = JSON.parse((await world.home.command('diff', 'served', 'lock', '--json')).stdout)
   expect(back.sources[0].skills).toMatchObject([{ path: 'alpha', change: 'changed' }])
   expect(back.sources[0].skills[0].text).toBeUndefined()
 })
@@ -417,11 +417,11 @@ test('diff says what it cannot compare: a generation, lock or source that is not
   await using world = await World.create()
   await locked(world)
 
-  expect((await world.home.run('diff', '99', 'served')).stderr).toContain('no generation 99')
+  expect((await world.home.command('diff', '99', 'served')).stderr).toContain('no generation 99')
   expect((await world.home.run('diff', './absent.lock', 'served')).stderr).toContain('there is none')
-  expect(await world.home.run('diff', '--only', 'nobody')).toMatchObject({ status: 2 })
+  expect(await world.home.command('diff', '--only', 'nobody')).toMatchObject({ status: 2 })
   world.git.fault = { kind: 'status', status: 503 }
-  const down = await world.home.run('diff', '--json')
+  const down = await world.home.command('diff', '--json')
 
   expect(down.status).toBe(1)
   expect(JSON.parse(down.stdout).sources).toMatchObject([{ source: 'team', error: { code: 'source-unreachable' } }])
@@ -432,7 +432,7 @@ test('diff tells of a SKILL.md over a mebibyte, and shows none of it', async () 
   await locked(world)
   await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'x'.repeat(2 ** 20)) })
 
-  const end = await world.home.run('diff')
+  const end = await world.home.command('diff')
 
   expect(end.status).toBe(3)
   expect(end.stdout).toContain('over 1048576')
@@ -442,7 +442,7 @@ test('diff tells of a SKILL.md over a mebibyte, and shows none of it', async () 
 /** Writes the lock of what the world has now, and serves that. */
 async function locked(world: World): Promise<void> {
   await world.synced()
-  expect(await world.home.run('lock')).toMatchObject({ status: 0 })
+  expect(await world.home.command('lock')).toMatchObject({ status: 0 })
 }
 
 function lockFile(home: Home): string {
@@ -457,7 +457,7 @@ async function lockOf(home: Home): Promise<string> {
 async function relock(world: World, files: Readonly<Record<string, string>>): Promise<void> {
   const before = JSON.parse(await lockOf(world.home))
   await world.repository.commit(files)
-  expect(await world.home.run('update')).toMatchObject({ status: 0 })
+  expect(await world.home.command('update')).toMatchObject({ status: 0 })
   const { commit, tree } = before.sources.team
   const after = JSON.parse(await lockOf(world.home))
   Object.assign(after.sources.team, { commit, tree })
@@ -493,6 +493,6 @@ async function bodyOf(peer: Peer): Promise<string | undefined> {
 }
 
 async function servedNames(home: Home): Promise<string[]> {
-  const { skills } = JSON.parse((await home.run('list', '--served', '--json')).stdout)
+  const { skills } = JSON.parse((await home.command('list', '--served', '--json')).stdout)
   return skills.map(({ name }: any) => name)
 }

@@ -2,8 +2,10 @@ import { spawn } from 'node:child_process'
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { temporaryFolder } from './temporary.ts'
 
 /** The built program. */
@@ -69,10 +71,41 @@ export class Home implements AsyncDisposable {
     return program.ended()
   }
 
+  /**
+   * Runs a command line in this process, which is many times quicker: for what a command says and does, not for how a process
+   * starts and ends. Paths in it are absolute, since the folder it runs in is that of the tests.
+   */
+  async command(...args: string[]): Promise<Ended> {
+    // Most tests run child processes alone, and need not wait until the whole program is loaded here.
+    const { run } = await import('../../src/daemon/cli.ts')
+    const [stdout, stderr] = [new Heard(), new Heard()]
+    const process = { stdin: Readable.from([]), stdout, stderr, on: () => undefined, exit: noExit }
+    const status = await run(args, process, environmentOf(this.env, this.path))
+    return { status, signal: null, stdout: stdout.text, stderr: stderr.text }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#programs.map((program) => program.kill()))
     await this.#folder[Symbol.asyncDispose]()
   }
+}
+
+/** What was written to it. */
+class Heard extends Writable {
+  readonly #chunks: Buffer[] = []
+
+  get text(): string {
+    return Buffer.concat(this.#chunks).toString()
+  }
+
+  override _write(chunk: Buffer, _: BufferEncoding, done: () => void): void {
+    this.#chunks.push(chunk)
+    done()
+  }
+}
+
+function noExit(status: number): never {
+  throw new Error(`A command ended the process, with status ${status}`)
 }
 
 /** How a process ended, and what it wrote. */

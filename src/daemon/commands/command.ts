@@ -20,6 +20,8 @@ export interface Command {
   readonly summary: string
   readonly operands?: { readonly text: string; readonly most: number }
   readonly options?: ParseArgsOptionsConfig
+  /** False for one that reads no configuration: its help is silent of the options that name one, and they mean nothing to it. */
+  readonly needsConfiguration?: false
   /** The lines of its help about its own options. */
   readonly details?: string
   run(context: Context): Promise<ExitStatus>

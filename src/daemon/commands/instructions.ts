@@ -2,9 +2,11 @@ import { INSTRUCTIONS } from '../../serve/instructions.ts'
 import { printJson } from './command.ts'
 import type { Command } from './command.ts'
 
+/** The guide for agents, as the prompt `init-skills` gives it. */
 export const instructions: Command = {
   name: 'instructions',
   summary: 'The guide for agents that the prompt init-skills gives, for AGENTS.md and the like',
+  needsConfiguration: false,
   details: `
   Needs no configuration and no daemon: skillsyncd instructions >> AGENTS.md
 

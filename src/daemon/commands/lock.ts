@@ -1,3 +1,4 @@
+import { countOf } from '../../serve/count-text.ts'
 import { entryOf } from '../../sync/model/lock.ts'
 import type { Lock, LockEntry } from '../../sync/model/lock.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
@@ -107,7 +108,7 @@ function print(context: Context, file: string, isWritten: boolean, ends: readonl
   const lines = ends.map(({ id, entry, why }) =>
     entry === undefined
       ? `${id}: not locked: ${printable(why ?? '')}`
-      : `${id}: locked ${printable(entry.revision.ref)} at ${entry.revision.commit}, ${entry.skills.size} skills`,
+      : `${id}: locked ${printable(entry.revision.ref)} at ${entry.revision.commit}, ${countOf(entry.skills.size, 'skill')}`,
   )
   printLines(context, [...lines, isWritten ? `wrote ${file}` : `${file} is as it was`])
 }

@@ -3,7 +3,9 @@ import { basename, dirname, join, relative, resolve } from 'node:path'
 import type { Profile } from '../../sync/model/projection.ts'
 import { utf8 } from '../../sync/model/frontmatter.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/disk-error.ts'
+import { systemClock } from '../clock.ts'
 import { printable } from '../log-line.ts'
+import { whyNotUsed } from '../project/disk-words.ts'
 import { OutputFolder } from '../project/output-folder.ts'
 import { copyTo, documentOf } from '../project/project-skill.ts'
 import type { Copy, Document, Failed, Made, Making } from '../project/project-skill.ts'
@@ -12,10 +14,12 @@ import { UsageError } from '../usage-error.ts'
 import { printJson, printLines } from './command.ts'
 import type { Command, Context, ExitStatus } from './command.ts'
 
+/** Projections of skills, on stdout or in a folder of their own, and the way back. */
 export const project: Command = {
   name: 'project',
   summary: 'A skill with standard frontmatter alone, for uploads and validators that refuse the rest',
   operands: { text: 'PATH', most: 1 },
+  needsConfiguration: false,
   details: `
   PATH is a SKILL.md, the folder of a skill, or a folder of skills. One SKILL.md goes to stdout; with --out each skill
   is copied whole to DIR/NAME, and replaced there only while it is as it was written. Needs no configuration.
@@ -27,10 +31,13 @@ export const project: Command = {
   options: { out: { type: 'string' }, profile: { type: 'string' }, reverse: { type: 'boolean' } },
   async run(context) {
     const [path] = context.operands
-    if (path === undefined) throw new UsageError('"project" wants the path of a skill, or of a folder of skills')
+    if (path === undefined)
+      throw new UsageError(
+        '"project" wants the path of a skill, or of a folder of skills; see skillsyncd project --help',
+      )
     const making = makingOf(context)
-    const { root, folders, closed } = await skillFoldersAt(path, context.signal)
-    const shown = (folder: string): string => join(path, relative(root, folder))
+    const { root, named, folders, closed } = await skillFoldersAt(path, context.signal)
+    const shown = (folder: string): string => join(named, relative(root, folder))
     const unread = closed.map(([folder, code]): Named<Failed> => {
       const faults = [{ path: '', message: `cannot be looked into: ${code}` }]
       return { path: shown(folder), kind: 'failed', faults }
@@ -42,7 +49,7 @@ export const project: Command = {
     }
     const [folder, other] = folders
     if (folder !== undefined && (other !== undefined || unread.length > 0))
-      throw new UsageError(`"${path}" holds more than one skill; say with --out where they go`)
+      throw new UsageError(`"${path}" holds more than one skill; say with --out where they go, or name one of them`)
     const document: Made<Document> = folder === undefined ? nothing(unread) : await documentOf(folder, making)
     return printDocument(context, { path: shown(folder ?? root), ...document })
   },
@@ -52,9 +59,10 @@ type Named<Result> = Result & { readonly path: string }
 
 function makingOf({ values }: Context): Making {
   const profile = values['profile'] ?? 'strict'
-  if (!isProfile(profile)) throw new UsageError('--profile is strict or claude-code')
+  if (!isProfile(profile)) throw new UsageError(`--profile is strict or claude-code, not ${JSON.stringify(profile)}`)
   if (values['reverse'] !== true) return { kind: 'project', profile }
-  if (values['profile'] !== undefined) throw new UsageError('--reverse and --profile exclude each other')
+  if (values['profile'] !== undefined)
+    throw new UsageError('--reverse and --profile exclude each other: the way back is the same for all profiles')
   return { kind: 'reverse' }
 }
 
@@ -68,13 +76,17 @@ function nothing(unread: readonly Named<Failed>[]): Failed {
 
 /** Copies among what they are made from would be skills of it, and be projected in their turn. */
 async function outputAt(out: string, root: string): Promise<OutputFolder> {
-  if (out === '') throw new UsageError('--out names no folder')
+  if (out === '') throw new UsageError('--out "" names no folder; name one that is not inside of PATH')
   try {
     const real = await futurePath(resolve(out))
-    if (isWithin(real, root)) throw new UsageError(`--out "${out}" lies inside of what is projected`)
-    return await OutputFolder.open(real)
+    if (isWithin(real, root))
+      throw new UsageError(`--out "${out}" lies inside of what is projected; name a folder beside it`)
+    return await OutputFolder.open(real, () => systemClock.now().getTime())
   } catch (error) {
-    if (isDiskError(error)) throw new UsageError(`Cannot write to --out "${out}": ${error.code}`, { cause: error })
+    if (isDiskError(error))
+      throw new UsageError(`Cannot write to --out "${out}": ${whyNotUsed(error)}; name another folder`, {
+        cause: error,
+      })
     throw error
   }
 }
@@ -97,7 +109,7 @@ async function copies(
   const taken = new Map<string, string>()
   for (const folder of folders) {
     signal.throwIfAborted()
-    made.push({ path: shown(folder), ...(await copyTo(output, folder, making, taken)) })
+    made.push({ path: shown(folder), ...(await copyTo(output, folder, making, { taken, signal })) })
   }
   return made
 }

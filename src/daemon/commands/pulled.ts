@@ -1,3 +1,4 @@
+import { countOf } from '../../serve/count-text.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
 import { printable } from '../log-line.ts'
@@ -12,11 +13,11 @@ export async function pulled(context: Context, ids: readonly SourceId[], ask: As
   if (ids.length === 0) return []
   using progress = createProgress({ stream: context.streams.stderr, quiet: context.quiet })
   const ends: SyncEnd[] = []
-  progress.show(`pulling ${ids.length} ${ids.length === 1 ? 'source' : 'sources'}`)
+  progress.show(`pulling ${countOf(ids.length, 'source')}`)
   await ask('sync', { sources: ids }, (event) => {
     const end = SYNC_END.parse(event)
     ends.push(end)
-    progress.show(`${ends.length} of ${ids.length} sources: ${end.source} ${end.outcome}`)
+    progress.show(`${ends.length} of ${countOf(ids.length, 'source')}: ${end.source} ${end.outcome}`)
   })
   return ids.flatMap((id) => ends.filter(({ source }) => source === id))
 }
@@ -37,6 +38,6 @@ export function linesOfPull(end: SyncEnd): string[] {
   const at = `${printable(ref ?? '')} at ${commit?.slice(0, 12)}`
   if (skills === undefined) return code === undefined ? [`${source}: unchanged, ${at}`] : why
   const { seen, clean, noted, tools, withheld } = skills
-  const served = `${clean + noted} of ${seen} skills served (${noted} with a note), ${tools} for tools only, ${withheld} withheld`
+  const served = `${clean + noted} of ${countOf(seen, 'skill')} served (${noted} with a note), ${tools} for tools only, ${withheld} withheld`
   return [`${source}: updated, ${at}: ${served}`, ...why]
 }

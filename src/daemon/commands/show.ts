@@ -1,3 +1,4 @@
+import { countOf } from '../../serve/count-text.ts'
 import type { Contract } from '../../sync/model/contract.ts'
 import { disabledText } from '../decision-text.ts'
 import { printable } from '../log-line.ts'
@@ -51,7 +52,7 @@ function linesOf(row: SkillRow): string[] {
     ...(description === undefined ? [] : [`  ${printable(description.replaceAll(/\s+/g, ' '))}`]),
     ...(uri === undefined ? [] : [`  uri     ${uri}`]),
     `  from    ${source}, ${path === '' ? 'the root' : printable(path)}, ${printable(ref)} at ${commit}`,
-    ...(digest === undefined ? [] : [`  digest  ${digest}, ${files.length} files, ${size} bytes`]),
+    ...(digest === undefined ? [] : [`  digest  ${digest}, ${countOf(files.length, 'file')}, ${size} bytes`]),
     ...contractLines(contract),
     ...(disabled ? [`  ! ${printable(disabledText(source, path))}`] : []),
     ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { countOf } from '../../serve/count-text.ts'
 import { EMPTY_CATALOG } from '../../sync/model/catalog.ts'
 import type { Decision } from '../../sync/model/decisions.ts'
 import { NONE_DISABLED } from '../../sync/model/disabled.ts'
@@ -71,8 +72,9 @@ function isStatus(result: unknown): result is Status {
 function linesOf(now: Status, all: boolean): string[] {
   const daemon =
     now.daemon === undefined ? 'no daemon runs' : `daemon ${now.daemon.pid}, up since ${now.daemon.startedAt}`
-  const head = `skillsyncd ${now.version}: ${daemon}; generation ${now.generation}, ${now.skills} skills served`
-  const clients = now.http && `${now.http.url}/mcp: ${now.http.sessions} sessions, ${now.http.streams} streams`
+  const head = `skillsyncd ${now.version}: ${daemon}; generation ${now.generation}, ${countOf(now.skills, 'skill')} served`
+  const clients =
+    now.http && `${now.http.url}/mcp: ${countOf(now.http.sessions, 'session')}, ${countOf(now.http.streams, 'stream')}`
   const access = now.http && accessText(now.http.tokens)
   const hooks = now.http?.operations && `${now.http.operations.url}/hooks: webhooks`
   return [

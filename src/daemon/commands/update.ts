@@ -1,3 +1,4 @@
+import { countOf } from '../../serve/count-text.ts'
 import { docsChange, entryOf, skillChanges } from '../../sync/model/lock.ts'
 import type { Lock, LockEntry, SkillChange } from '../../sync/model/lock.ts'
 import { isObjectId, type ObjectId } from '../../sync/model/revision.ts'
@@ -205,7 +206,7 @@ function linesOf(end: End): string[] {
 
 function moveText(before: LockEntry | undefined, { revision: { ref, commit }, skills }: LockEntry): string {
   const at = `${printable(ref)} at ${commit}`
-  if (before === undefined) return `locked ${at}, ${skills.size} skills`
+  if (before === undefined) return `locked ${at}, ${countOf(skills.size, 'skill')}`
   if (before.revision.commit === commit) return `unmoved, ${at}`
   return `moved from ${printable(before.revision.ref)} at ${before.revision.commit} to ${at}`
 }

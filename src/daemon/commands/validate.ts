@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { countOf } from '../../serve/count-text.ts'
 import type { Level } from '../../sync/authoring/judge.ts'
 import { validate as validateTree } from '../../sync/authoring/validate.ts'
 import type { Validation } from '../../sync/authoring/validate.ts'
@@ -23,11 +24,12 @@ import type { Command, Context } from './command.ts'
 
 export const validate: Command = {
   name: 'validate',
-  summary: 'What is wrong with skills, with line, column and mend; exits with 3 for an error',
+  summary: 'For authors and their CI: what is wrong with skills, where, and how it is mended',
   operands: { text: '[PATH…]', most: Number.POSITIVE_INFINITY },
+  needsConfiguration: false,
   details: `
   PATH is a skill's folder, a file of a skill, or a folder of skills; without one, the folder you are in.
-  Needs no configuration and no network. docs/validate.md explains each rule.
+  Needs no configuration and no network. Ends with 3 for an error. docs/validate.md explains each rule.
 
       --level LEVEL    spec: the specification, the default; skills-ref: what its reference validator refuses too
       --contract       ask every skill for the x-personal-mcp block
@@ -120,7 +122,10 @@ function linesOf(report: Report): string[] {
   const { skills, findings, errors, warnings } = report
   const texts = findings.flatMap(textsOf)
   const passed = skills.filter(passes).length
-  return [...texts, `${skills.length} skills, ${passed} pass, ${errors} errors, ${warnings} warnings`]
+  return [
+    ...texts,
+    `${countOf(skills.length, 'skill')}, ${passed} pass, ${countOf(errors, 'error')}, ${countOf(warnings, 'warning')}`,
+  ]
 }
 
 function textsOf({ path, line, column, rule, sheet, message }: Reported): string[] {

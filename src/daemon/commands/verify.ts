@@ -1,3 +1,4 @@
+import { countOf } from '../../serve/count-text.ts'
 import { Store } from '../../sync/store/store.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { idsOf } from '../config.ts'
@@ -75,12 +76,14 @@ function print(context: Context, { served, looked }: Verifying, remarks: readonl
     return
   }
   const what =
-    served === undefined ? 'nothing is served yet' : `generation ${served.number}, ${looked.size} skills looked at`
+    served === undefined
+      ? 'nothing is served yet'
+      : `generation ${served.number}, ${countOf(looked.size, 'skill')} looked at`
   const count = findings.length === 0 ? 'nothing found' : `${findings.length} found`
   printLines(context, [
     ...findings.map((remark) => `! ${lineOf(remark)}`),
     ...notes.map((remark) => `- ${lineOf(remark)}`),
-    `${what}: ${count}${notes.length === 0 ? '' : `, ${notes.length} notes`}`,
+    `${what}: ${count}${notes.length === 0 ? '' : `, ${countOf(notes.length, 'note')}`}`,
   ])
 }
 

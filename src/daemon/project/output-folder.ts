@@ -1,101 +1,133 @@
 import { hash } from 'node:crypto'
-import { lstat, mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readdir, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { z } from 'zod'
 import { digestOf } from '../../sync/model/digest.ts'
-import { removeAll, temporaryIn, writeWhole } from '../../sync/store/atomic.ts'
+import { foldersAbove } from '../../sync/model/paths.ts'
+import { isTemporary, removeAll, syncFolder, temporaryIn } from '../../sync/store/atomic.ts'
 import { unlessAbsent } from '../../sync/store/disk-error.ts'
-import { UsageError } from '../usage-error.ts'
-import { FolderFault, filesOf } from './folder-files.ts'
+import { makeDurable } from '../../sync/store/durable.ts'
+import { Turn } from '../../sync/store/turn.ts'
+import { FolderFault, filesAsWritten } from './folder-files.ts'
 import type { FolderFile } from './folder-files.ts'
+import { readRecord, writeRecord } from './written-record.ts'
+import type { WrittenRecord } from './written-record.ts'
 
 /**
  * The folder that projected skills are written to, each in a folder of its name. It remembers what it wrote, by digest: a
- * folder is replaced only while it is as it was written, so nothing that anybody else put there is lost.
+ * folder is replaced only while it is as it was written, so nothing that anybody else put there is lost. Several processes
+ * may write to it at once.
  */
 export class OutputFolder {
   readonly #path: string
-  readonly #written: Map<string, string>
+  readonly #now: () => number
 
-  private constructor(path: string, written: Map<string, string>) {
+  private constructor(path: string, now: () => number) {
     this.#path = path
-    this.#written = written
+    this.#now = now
   }
 
-  static async open(path: string): Promise<OutputFolder> {
+  /** Makes it where it is not there yet. `now` is the wall clock, for what killed runs left. */
+  static async open(path: string, now: () => number): Promise<OutputFolder> {
     await mkdir(path, { recursive: true })
-    return new OutputFolder(path, await readRecord(join(path, RECORD)))
+    await readRecord(path)
+    const output = new OutputFolder(path, now)
+    await output.#sweep()
+    return output
   }
 
+  /** Where the skill of that name goes. */
   pathOf(name: string): string {
     return join(this.#path, name)
   }
 
-  /** Puts a skill there whole, in one step. Throws a `FolderFault` where something else is in its place. */
-  async put(name: string, files: readonly FolderFile[]): Promise<'written' | 'unchanged'> {
-    const target = this.pathOf(name)
+  /** Puts a skill there whole, in one step; it is on the disk then. Throws a `FolderFault` where something else is in its place. */
+  async put(name: string, files: readonly FolderFile[], signal: AbortSignal): Promise<'written' | 'unchanged'> {
     const digest = digestOfFiles(files)
-    const there = await contentAt(target)
-    if (there !== digest) {
-      if (there !== undefined && there !== EMPTY && there !== this.#written.get(name))
-        throw new FolderFault('', `"${target}" is not as this command wrote it; move it out of the way`)
-      await this.#replace(target, files, there !== undefined)
-    }
-    if (this.#written.get(name) !== digest) await this.#remember(name, digest)
-    return there === digest ? 'unchanged' : 'written'
-  }
-
-  async #replace(target: string, files: readonly FolderFile[], isTaken: boolean): Promise<void> {
+    if ((await contentAt(this.pathOf(name))) === digest) return 'unchanged'
     const scratch = temporaryIn(this.#path)
     try {
-      await mkdir(join(scratch, 'new'), { recursive: true })
-      for (const file of files) await writeBelow(join(scratch, 'new'), file)
-      if (isTaken) await rename(target, join(scratch, 'old'))
-      await rename(join(scratch, 'new'), target).catch(async (error: unknown) => {
-        if (isTaken) await rename(join(scratch, 'old'), target)
-        throw error
-      })
+      await writeAll(join(scratch, 'new'), files, signal)
+      for (;;) {
+        const end = await this.#publish(name, digest, scratch)
+        if (end !== 'overtaken') return end
+      }
     } finally {
       await removeAll(scratch)
     }
   }
 
-  async #remember(name: string, digest: string): Promise<void> {
-    this.#written.set(name, digest)
-    const inOrder = [...this.#written].toSorted(([one], [other]) => (one < other ? -1 : 1))
-    await writeWhole(join(this.#path, RECORD), `${JSON.stringify(Object.fromEntries(inOrder), null, 2)}\n`)
+  /** Short: whatever takes time was done before. */
+  async #publish(name: string, digest: string, scratch: string): Promise<'written' | 'unchanged' | 'overtaken'> {
+    await using turn = await Turn.take(join(this.#path, TURN), this.#now)
+    const record = await readRecord(this.#path)
+    const known = record.get(name) ?? []
+    const there = await contentAt(this.pathOf(name))
+    // Whoever put it there, it stays theirs.
+    if (there === digest) return 'unchanged'
+    if (there !== undefined && !known.includes(there)) throw foreign(this.pathOf(name))
+    if (!(await turn.isOurs())) return 'overtaken'
+    // Before the folder is: a run that is killed in between leaves nothing that the next one takes for somebody else's.
+    await this.#remember(record, name, there === undefined ? [digest] : [there, digest])
+    try {
+      await this.#replace(name, there, scratch)
+    } catch (error) {
+      await this.#remember(record, name, known)
+      throw error
+    }
+    if (there !== undefined) await this.#remember(record, name, [digest])
+    return 'written'
+  }
+
+  async #replace(name: string, there: string | undefined, scratch: string): Promise<void> {
+    const [target, old] = [this.pathOf(name), join(scratch, 'old')]
+    const putBack = async (error: unknown): Promise<never> => {
+      if (there !== undefined) await rename(old, target)
+      throw error
+    }
+    if (there !== undefined) {
+      await rename(target, old)
+      // Somebody may have written to it since it was looked at.
+      if ((await contentAt(old)) !== there) await putBack(foreign(target))
+    }
+    await rename(join(scratch, 'new'), target).catch(putBack)
+    await syncFolder(this.#path)
+  }
+
+  async #remember(record: WrittenRecord, name: string, digests: readonly string[]): Promise<void> {
+    const others = [...record].filter(([other]) => other !== name)
+    await writeRecord(this.#path, new Map(digests.length === 0 ? others : [...others, [name, digests]]))
+  }
+
+  /** Removes what runs that were killed left half done. */
+  async #sweep(): Promise<void> {
+    for (const name of (await readdir(this.#path)).filter(isTemporary)) {
+      const found = await unlessAbsent(stat(join(this.#path, name)))
+      if (found !== undefined && this.#now() - found.mtimeMs > ABANDONED_MS) await removeAll(join(this.#path, name))
+    }
   }
 }
 
-/** What was written, by name. No name of a skill begins with a dot. */
-const RECORD = '.skillsyncd-projections.json'
+/** Like that of the record, no name of a skill. */
+const TURN = '.skillsyncd-projections.lock'
 
-const DIGESTS = z.record(z.string(), z.string().regex(/^[0-9a-f]{64}$/))
+/** Longer than it takes to write one skill, wherever that is. */
+const ABANDONED_MS = 3_600_000
 
-async function readRecord(path: string): Promise<Map<string, string>> {
-  const text = await unlessAbsent(readFile(path, 'utf8'))
-  if (text === undefined) return new Map()
-  try {
-    return new Map(Object.entries(DIGESTS.parse(JSON.parse(text))))
-  } catch (error) {
-    if (!(error instanceof SyntaxError || error instanceof z.ZodError)) throw error
-    throw new UsageError(`"${path}" is no record of this command; move it out of the way`, { cause: error })
-  }
+function foreign(target: string): FolderFault {
+  return new FolderFault('', `"${target}" is not as this command wrote it; move it out of the way`)
 }
 
-const EMPTY = 'empty'
+const FOREIGN = 'foreign'
 
-/** The digest of what is at the path; `foreign` for what cannot be a skill. */
+/** The digest of what is at the path; `foreign` for what was never written by us. */
 async function contentAt(path: string): Promise<string | undefined> {
   const kind = await unlessAbsent(lstat(path))
   if (kind === undefined) return undefined
-  if (!kind.isDirectory()) return 'foreign'
-  if ((await readdir(path)).length === 0) return EMPTY
+  if (!kind.isDirectory()) return FOREIGN
   try {
-    // What the digest did not cover would be lost without a word.
-    return digestOfFiles(await filesOf(path, []))
+    return digestOfFiles(await filesAsWritten(path))
   } catch (error) {
-    if (error instanceof FolderFault) return 'foreign'
+    if (error instanceof FolderFault) return FOREIGN
     throw error
   }
 }
@@ -104,8 +136,16 @@ function digestOfFiles(files: readonly FolderFile[]): string {
   return digestOf(files.map(({ bytes, ...file }) => ({ ...file, size: bytes.length, sha256: hash('sha256', bytes) })))
 }
 
-async function writeBelow(folder: string, { path, executable, bytes }: FolderFile): Promise<void> {
-  const file = join(folder, path)
-  await mkdir(dirname(file), { recursive: true })
-  await writeFile(file, bytes, { mode: executable ? 0o755 : 0o644, flag: 'wx' })
+async function writeAll(folder: string, files: readonly FolderFile[], signal: AbortSignal): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  const folders = new Set([dirname(folder), folder])
+  const paths: string[] = []
+  for (const { path, executable, bytes } of files) {
+    const file = join(folder, path)
+    await mkdir(dirname(file), { recursive: true })
+    await writeFile(file, bytes, { mode: executable ? 0o755 : 0o644, flag: 'wx' })
+    paths.push(file)
+    for (const above of foldersAbove(path)) folders.add(join(folder, above))
+  }
+  await makeDurable({ folder, paths: [...paths, ...folders] }, signal)
 }

@@ -8,6 +8,7 @@ import { readContract } from '../../sync/model/read-contract.ts'
 import { reconstruct } from '../../sync/model/reconstruction.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isDiskError } from '../../sync/store/disk-error.ts'
+import { whyNotUsed } from './disk-words.ts'
 import { FolderFault, fileOf, filesOf } from './folder-files.ts'
 import type { OutputFolder } from './output-folder.ts'
 import { DOCUMENT, isWithin } from './skill-folders.ts'
@@ -18,6 +19,7 @@ export type Making = { readonly kind: 'project'; readonly profile: Profile } | {
 /** What became of one skill. */
 export type Made<Result> = ({ readonly kind: 'made' } & Result) | Failed
 
+/** All that keeps one skill from being made. */
 export interface Failed {
   readonly kind: 'failed'
   readonly faults: readonly PlacedFault[]
@@ -30,6 +32,7 @@ export interface PlacedFault {
   readonly message: string
 }
 
+/** A SKILL.md that was made. */
 export interface Document {
   readonly name: string
   readonly bytes: Uint8Array
@@ -42,6 +45,7 @@ export async function documentOf(folder: string, making: Making): Promise<Made<D
   return unlessFaulty(async () => made({ bytes: (await fileOf(folder, DOCUMENT)).bytes, folder }, making))
 }
 
+/** A whole folder that was made. */
 export interface Copy extends Omit<Document, 'bytes'> {
   readonly to: string
   readonly status: 'written' | 'unchanged'
@@ -54,7 +58,7 @@ export async function copyTo(
   output: OutputFolder,
   folder: string,
   making: Making,
-  taken: Map<string, string>,
+  { taken, signal }: { readonly taken: Map<string, string>; readonly signal: AbortSignal },
 ): Promise<Made<Copy>> {
   return unlessFaulty(async () => {
     const files = await filesOf(folder)
@@ -70,6 +74,7 @@ export async function copyTo(
     const status = await output.put(
       name,
       files.map((file) => (file === document ? { ...file, bytes } : file)),
+      signal,
     )
     taken.set(name, folder)
     const nested = files.map(({ path }) => path).filter((path) => path.endsWith(`/${DOCUMENT}`))
@@ -95,8 +100,13 @@ function made(authored: Authored, making: Making): Made<Document> {
   const result = project(bytes, making.profile, basename(folder))
   if (!result.ok) return inDocument(result.faults)
   const { name, bytes: written, dropped } = result
+  const back = reconstruct(written)
+  if (!back.ok)
+    return inDocument(back.faults.map(({ field, message }) => ({ field, message: `${NO_WAY_BACK}: ${message}` })))
   return { kind: 'made', name, bytes: written, dropped }
 }
+
+const NO_WAY_BACK = 'would not come back with --reverse'
 
 /** A block that is there has to keep the contract: what is broken would be handed on as it is. */
 function violationsOf({ bytes, folder, files }: Authored): readonly ContractFault[] {
@@ -121,7 +131,8 @@ async function unlessFaulty<Result>(work: () => Promise<Made<Result>>): Promise<
   } catch (error) {
     if (error instanceof FolderFault) return failed([{ path: error.path, message: error.message }])
     if (error instanceof SyncError) return failed([{ path: '', message: error.message }])
-    if (isDiskError(error)) return failed([{ path: '', message: `cannot be read or written: ${error.message}` }])
+    if (isDiskError(error))
+      return failed([{ path: '', message: `cannot be read or written: ${whyNotUsed(error)} (${error.message})` }])
     throw error
   }
 }

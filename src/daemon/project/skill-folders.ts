@@ -1,31 +1,44 @@
 import type { Dirent } from 'node:fs'
-import { readdir, realpath, stat } from 'node:fs/promises'
+import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { comparePaths } from '../../sync/model/digest.ts'
 import { isDiskError } from '../../sync/store/disk-error.ts'
-import { PASSED_OVER } from '../../sync/upstream/folder-walk.ts'
+import { isPassedOver } from '../../sync/upstream/folder-walk.ts'
 import { UsageError } from '../usage-error.ts'
+import { whyNotUsed } from './disk-words.ts'
 
 /** Where skills lie below what was named on the command line. */
 export interface SkillFolders {
   /** The folder that was named, or that of the SKILL.md that was named; without links in its path. */
   readonly root: string
+  /** The same folder in the words of whoever named it. */
+  readonly named: string
   /** Absolute, sorted. What lies below one of them belongs to it. */
   readonly folders: readonly string[]
   /** Folders that could not be looked into, each with the error. */
   readonly closed: readonly (readonly [string, string])[]
 }
 
-/** Looks for skills at a path, which is a SKILL.md, the folder of a skill or a folder of skills. Links below it are not followed. */
+/**
+ * Looks for skills at a path, which is a SKILL.md, the folder of a skill or a folder of skills, or a link to one of them. A
+ * SKILL.md stands for the folder that it was named in, though it may be a link itself. Links below the path are not followed.
+ */
 export async function skillFoldersAt(path: string, signal: AbortSignal): Promise<SkillFolders> {
+  if (basename(path) === DOCUMENT && !(await lstat(path).catch(notThere(path))).isDirectory())
+    return oneAt(await realpath(dirname(path)).catch(notThere(path)), dirname(path))
   const real = await realpath(path).catch(notThere(path))
   const kind = await stat(real).catch(notThere(path))
-  if (kind.isFile() && basename(real) === DOCUMENT) return { root: dirname(real), folders: [dirname(real)], closed: [] }
-  if (!kind.isDirectory()) throw new UsageError(`"${path}" is neither a folder nor a ${DOCUMENT}`)
+  if (kind.isFile() && basename(real) === DOCUMENT) return oneAt(dirname(real), dirname(real))
+  if (!kind.isDirectory())
+    throw new UsageError(`"${path}" is neither a folder nor a ${DOCUMENT}; name the folder that the skill lies in`)
   const found = await foldersBelow(real, path, signal)
   if (found.folders.length === 0 && found.closed.length === 0)
-    throw new UsageError(`There is no ${DOCUMENT} in "${path}"`)
+    throw new UsageError(`There is no ${DOCUMENT} in "${path}" or below it; name the folder that the skill lies in`)
   return found
+}
+
+function oneAt(root: string, named: string): SkillFolders {
+  return { root, named, folders: [root], closed: [] }
 }
 
 /** What makes a folder a skill. */
@@ -47,11 +60,11 @@ async function foldersBelow(root: string, named: string, signal: AbortSignal): P
     else if (entries.some((entry) => entry.name === DOCUMENT && !entry.isDirectory())) folders.push(folder)
     else waiting.push(...entries.filter(isLookedInto).map(({ name }) => join(folder, name)))
   }
-  return { root, folders: folders.toSorted(comparePaths), closed }
+  return { root, named, folders: folders.toSorted(comparePaths), closed }
 }
 
 function isLookedInto(entry: Dirent): boolean {
-  return entry.isDirectory() && !PASSED_OVER.has(entry.name)
+  return entry.isDirectory() && !isPassedOver(entry.name)
 }
 
 async function entriesOf(folder: string): Promise<Dirent[] | string> {
@@ -71,7 +84,10 @@ export function isWithin(path: string, folder: string): boolean {
 
 function notThere(path: string): (error: unknown) => never {
   return (error) => {
-    if (isDiskError(error)) throw new UsageError(`Cannot read "${path}": ${error.code}`, { cause: error })
+    if (isDiskError(error))
+      throw new UsageError(`Cannot read "${path}": ${whyNotUsed(error)}; name a ${DOCUMENT} or a folder`, {
+        cause: error,
+      })
     throw error
   }
 }

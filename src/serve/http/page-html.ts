@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
 import { FOLDER_REF, type Revision } from '../../sync/model/revision.ts'
+import { countOf } from '../count-text.ts'
 
 /** What the page says besides the skills. */
 export interface PageText {
@@ -119,10 +120,6 @@ function halvesOf(title: string, body: Html): Halves {
 }
 
 const NOTHING: Html = { html: '' }
-
-function countOf(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`
-}
 
 /** Whatever is put in is escaped, but for what this function made itself. */
 function html(texts: TemplateStringsArray, ...values: readonly (string | number | Html | readonly Html[])[]): Html {

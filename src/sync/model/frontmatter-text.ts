@@ -7,26 +7,46 @@ export type Written = JsonValue | ReadonlyMap<string, Written>
  * The fields as YAML that every reader takes for the same values, old and strict ones too: block style, no anchors, each
  * text in double quotes on one line. Within a value `---` never stands as it is, since some readers end the frontmatter there.
  */
-export function frontmatterText(fields: ReadonlyMap<string, Written>): string {
-  return `${linesOf(fields, '')}\n`
+export function frontmatterText(fields: ReadonlyMap<string, Written>, form: Form = 'lines'): string {
+  return `${linesOf(fields, { indent: '', form })}\n`
 }
 
-function linesOf(value: Written, indent: string): string {
-  if (value instanceof Map) return membersOf([...value], indent)
-  if (isList(value)) return value.map((item) => `${indent}- ${nested(item, indent).trimStart()}`).join('\n')
-  return typeof value === 'object' && value !== null ? membersOf(Object.entries(value), indent) : scalar(value)
+/** `compact`: whatever is no `Map` stands on one line, in flow style, which takes the least room. */
+export type Form = 'lines' | 'compact'
+
+interface Layout {
+  readonly indent: string
+  readonly form: Form
 }
 
-function membersOf(members: readonly (readonly [string, Written])[], indent: string): string {
-  return members.map(([key, value]) => `${indent}${keyText(key)}:${below(value, indent)}`).join('\n')
+function linesOf(value: Written, layout: Layout): string {
+  if (value instanceof Map) return membersOf([...value], layout)
+  if (isList(value)) return value.map((item) => `${layout.indent}- ${nested(item, layout).trimStart()}`).join('\n')
+  return typeof value === 'object' && value !== null ? membersOf(Object.entries(value), layout) : scalar(value)
 }
 
-function below(value: Written, indent: string): string {
-  return isNested(value) ? `\n${linesOf(value, `${indent}  `)}` : ` ${scalar(value)}`
+function membersOf(members: readonly (readonly [string, Written])[], layout: Layout): string {
+  return members.map(([key, value]) => `${layout.indent}${keyText(key)}:${below(value, layout)}`).join('\n')
 }
 
-function nested(value: Written, indent: string): string {
-  return isNested(value) ? linesOf(value, `${indent}  `) : scalar(value)
+function below(value: Written, layout: Layout): string {
+  if (layout.form === 'compact' && !(value instanceof Map)) return ` ${flowText(value)}`
+  return isNested(value) ? `\n${linesOf(value, deeper(layout))}` : ` ${scalar(value)}`
+}
+
+function nested(value: Written, layout: Layout): string {
+  return isNested(value) ? linesOf(value, deeper(layout)) : scalar(value)
+}
+
+function deeper({ indent, form }: Layout): Layout {
+  return { indent: `${indent}  `, form }
+}
+
+function flowText(value: Written): string {
+  if (isList(value)) return `[${value.map(flowText).join(',')}]`
+  if (typeof value !== 'object' || value === null) return scalar(value)
+  const members = value instanceof Map ? [...value] : Object.entries(value)
+  return `{${members.map(([key, member]: readonly [string, Written]) => `${quoted(key)}: ${flowText(member)}`).join(',')}}`
 }
 
 function isNested(value: Written): boolean {
@@ -41,7 +61,13 @@ function isEmpty(value: Exclude<Written, string | number | boolean | null>): boo
 function scalar(value: Written): string {
   if (typeof value === 'string') return quoted(value)
   if (value instanceof Map) return '{}'
+  if (typeof value === 'number') return numberText(value)
   return JSON.stringify(value)
+}
+
+/** A number in digits. Without a point before its exponent, `1e-7` is a text to readers of YAML 1.1. */
+function numberText(value: number): string {
+  return JSON.stringify(value).replace(/^(-?\d+)e/, '$1.0e')
 }
 
 /** Written plain only where no reader of YAML 1.1 or 1.2 takes it for anything but a text. */

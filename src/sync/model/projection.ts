@@ -4,7 +4,7 @@ import { CONTRACT_KEY } from './contract.ts'
 import { FRONTMATTER_LIMITS, YAML_RULES, readFrontmatter, utf8 } from './frontmatter.ts'
 import type { JsonObject, JsonValue } from './frontmatter.ts'
 import { frontmatterText } from './frontmatter-text.ts'
-import type { Written } from './frontmatter-text.ts'
+import type { Form, Written } from './frontmatter-text.ts'
 import { isSkillName } from './skill-name.ts'
 import { isOneTool, toolsIn } from './tool-list.ts'
 import { isTexts } from './json-value.ts'
@@ -24,6 +24,7 @@ export type Projection =
     }
   | { readonly ok: false; readonly faults: readonly ProjectionFault[] }
 
+/** One thing that keeps a SKILL.md from being projected, or a projection from being undone. */
 export interface ProjectionFault {
   /** `frontmatter`, or the path of a field such as `metadata.version`. */
   readonly field: string
@@ -79,7 +80,21 @@ function standardFaults(frontmatter: JsonObject): ProjectionFault[] {
     if (isGiven(frontmatter[field]) && typeof frontmatter[field] !== 'string')
       faults.push({ field, message: 'has to be a text; put it in quotes' })
   }
+  const characters = Array.from(textAt(frontmatter, 'compatibility')).length
+  if (says(frontmatter['compatibility']) && characters > COMPATIBILITY_CHARACTERS)
+    faults.push({
+      field: 'compatibility',
+      message: `has ${characters} characters, and ${COMPATIBILITY_CHARACTERS} at most are allowed; shorten it`,
+    })
   return [...faults, ...toolFaults(tools)]
+}
+
+/** Agent Skills: 1 to 500, where it is there. */
+const COMPATIBILITY_CHARACTERS = 500
+
+/** Whether something is given that is more than blanks. */
+function says(value: JsonValue | undefined): boolean {
+  return isGiven(value) && (typeof value !== 'string' || value.trim() !== '')
 }
 
 function toolFaults(tools: JsonValue | undefined): ProjectionFault[] {
@@ -136,7 +151,8 @@ function standardFields(
 ): readonly (readonly [string, Written])[] {
   const tools = frontmatter['allowed-tools']
   return [
-    ...fieldsOf(frontmatter, ['name', 'description', 'license', 'compatibility']).filter(([, value]) => value !== null),
+    ...fieldsOf(frontmatter, ['name', 'description', 'license']).filter(([, value]) => value !== null),
+    ...fieldsOf(frontmatter, ['compatibility']).filter(([, value]) => says(value)),
     ...(isGiven(tools) ? [['allowed-tools', toolText(tools)] as const] : []),
     ...(metadata.size > 0 ? [['metadata', metadata] as const] : []),
   ]
@@ -180,8 +196,9 @@ export function orderOfMetadata(bytes: Uint8Array, bodyStart: number): string[] 
 export function documentOf(
   fields: ReadonlyMap<string, Written>,
   body: Uint8Array,
+  form: Form = 'lines',
 ): { readonly ok: true; readonly bytes: Uint8Array } | { readonly ok: false; readonly faults: ProjectionFault[] } {
-  const bytes = Buffer.concat([Buffer.from(`---\n${frontmatterText(fields)}---\n`), body])
+  const bytes = Buffer.concat([Buffer.from(`---\n${frontmatterText(fields, form)}---\n`), body])
   const back = readFrontmatter(bytes, FRONTMATTER_LIMITS)
   if (!back.ok) return refused([{ field: 'frontmatter', message: `cannot be written again: ${back.message}` }])
   if (isDeepStrictEqual(back.frontmatter, plain(fields))) return { ok: true, bytes }
@@ -194,6 +211,7 @@ function plain(value: Written): unknown {
     : value
 }
 
+/** What is not made, with all the reasons. */
 export function refused(faults: ProjectionFault[]): {
   readonly ok: false
   readonly faults: ProjectionFault[]
@@ -219,6 +237,7 @@ function isList(value: JsonValue): value is readonly JsonValue[] {
   return Array.isArray(value)
 }
 
+/** Whether it is a mapping of names to values. */
 export function isMapping(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -23,7 +23,10 @@ export function reconstruct(bytes: Uint8Array): Reconstruction {
     return refused([{ field: CONTRACT_KEY, message: 'is there already: this is no projection' }])
   const parts = isMapping(metadata) ? partsOf(metadata, orderOfMetadata(bytes, bodyStart)) : undefined
   if (parts !== undefined && parts.faults.length > 0) return refused(parts.faults)
-  const written = documentOf(fieldsOf(frontmatter, parts), bytes.subarray(bodyStart))
+  const [fields, body] = [fieldsOf(frontmatter, parts), bytes.subarray(bodyStart)]
+  const inLines = documentOf(fields, body)
+  // What a projection has on one line may need more room on many than a frontmatter has.
+  const written = inLines.ok ? inLines : documentOf(fields, body, 'compact')
   return written.ok ? { ok: true, name, bytes: written.bytes } : written
 }
 
@@ -44,18 +47,21 @@ function partsOf(metadata: JsonObject, order: readonly string[]): Parts {
     const member = key.slice(PROJECTED.length)
     const meant = TEXTS.has(member) ? value : parsed(value)
     if (meant === undefined)
-      parts.faults.push({ field: `metadata.${key}`, message: 'has to be a text that holds JSON' })
+      parts.faults.push({
+        field: `metadata.${key}`,
+        message: 'has to be a text that holds JSON, with no number that is read differently: whole ones are below 2^53',
+      })
     else parts.block.set(member, meant)
   }
   return parts
 }
 
-/** Undefined for what is no JSON, and for what is nested deeper than a frontmatter may be. */
+/** Undefined for what is no JSON, is nested deeper than a frontmatter may be, or has a number that its reader had to bend. */
 function parsed(text: JsonValue): JsonValue | undefined {
   if (typeof text !== 'string') return undefined
   try {
     const value: JsonValue = JSON.parse(text)
-    return isWithin(value, FRONTMATTER_LIMITS.depth) ? value : undefined
+    return isWithin(value, FRONTMATTER_LIMITS.depth) ? JSON.parse(text, withoutNegativeZero) : undefined
   } catch (error) {
     if (error instanceof SyntaxError) return undefined
     throw error
@@ -63,8 +69,14 @@ function parsed(text: JsonValue): JsonValue | undefined {
 }
 
 function isWithin(value: JsonValue, levels: number): boolean {
+  if (typeof value === 'number') return Number.isSafeInteger(value) || (Number.isFinite(value) && value % 1 !== 0)
   if (typeof value !== 'object' || value === null) return true
   return levels > 0 && Object.values(value).every((member) => isWithin(member, levels - 1))
+}
+
+/** A frontmatter has none: it would come back as another number. */
+function withoutNegativeZero(_: string, value: JsonValue): JsonValue {
+  return value === 0 ? 0 : value
 }
 
 /** The standard ones first, in their order. */

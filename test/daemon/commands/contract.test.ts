@@ -24,12 +24,12 @@ test('status names ids that clash, dependencies that are missing and circles, wi
   await using team = await repositoryOf({ 'a/pdf': ['gone'], review: ['release'] })
   await using house = await repositoryOf({ pdf: [], release: ['review'] })
   await home.configure({ team: [urlOf(team), 'contract: true'], house: [urlOf(house), 'contract: true'] })
-  await home.run('sync')
+  await home.command('sync')
 
-  const lines = await home.run('status')
-  const json = await home.run('status', '--json')
+  const lines = await home.command('status')
+  const json = await home.command('status', '--json')
   const url = await home.start('start').line()
-  const answered = await home.run('status', '--json')
+  const answered = await home.command('status', '--json')
 
   expect(url).toContain('http://')
   expect(lines.stdout).toContain(`
@@ -62,7 +62,7 @@ test('sync of a strict source fails and names the skill and the field', async ()
   await team.commit({ 'skills/pdf/SKILL.md': documentOf(contractFrontmatter('pdf', { version: 'one' })) })
   await home.configure({ team: [urlOf(team), 'root: skills', 'contract: true', 'strict: true'] })
 
-  const { status, stderr, stdout } = await home.run('sync')
+  const { status, stderr, stdout } = await home.command('sync')
 
   expect(status).toBe(1)
   expect(`${stdout}${stderr}`).toContain('"pdf": x-personal-mcp.version: "one" is no semantic version')
@@ -72,9 +72,9 @@ test('show says what a skill of the contract says of itself', async () => {
   await using home = await Home.create()
   await using fixture = await buildContractFixture()
   await home.configure({ team: [urlOf(fixture.repository), 'root: docs/skills', 'contract: true'] })
-  await home.run('sync')
+  await home.command('sync')
 
-  const [lines, json] = [await home.run('show', 'code-review'), await home.run('show', 'git-basics', '--json')]
+  const [lines, json] = [await home.command('show', 'code-review'), await home.command('show', 'git-basics', '--json')]
 
   expect(lines.stdout).toContain(
     '\n  contract 2.1.0-rc.1; tags review, code-quality; depends on git-basics; references checklist, deep-dive\n',
@@ -87,14 +87,14 @@ test('a lock has the contract where it is asked for, is as ever where it is not,
   await using team = await repositoryOf({ pdf: [] })
   const file = join(home.configFile, '..', 'skills.lock')
   await home.configure({ team: [urlOf(team)] })
-  await home.run('lock')
+  await home.command('lock')
   const before = JSON.parse(await readFile(file, 'utf8'))
 
   await home.configure({ team: [urlOf(team), 'contract: true'] })
-  const refused = await home.run('sync', '--locked')
-  await home.run('update')
+  const refused = await home.command('sync', '--locked')
+  await home.command('update')
   const after = JSON.parse(await readFile(file, 'utf8'))
-  const taken = await home.run('sync', '--locked')
+  const taken = await home.command('sync', '--locked')
 
   expect(before.sources.team.selection).not.toHaveProperty('contract')
   expect(refused.stderr).toContain('"team" has contract "false" in the lock and "true" in the configuration')

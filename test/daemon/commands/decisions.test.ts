@@ -6,10 +6,10 @@ test('each decision says what became of it, with a daemon and without one, and s
   await world.synced()
   const { home } = world
 
-  const alone = [await home.run('pin', 'team'), await home.run('status'), await home.run('unpin', 'team')]
+  const alone = [await home.command('pin', 'team'), await home.command('status'), await home.command('unpin', 'team')]
   const daemon = home.start('start')
   await daemon.line()
-  const asked = [await home.run('pin', 'team'), await home.run('status'), await home.run('unpin', 'team')]
+  const asked = [await home.command('pin', 'team'), await home.command('status'), await home.command('unpin', 'team')]
 
   for (const [pin, status, unpin] of [alone, asked]) {
     expect([pin?.status, status?.status, unpin?.status]).toEqual([0, 0, 0])
@@ -25,9 +25,9 @@ test('what waits is held with exit status 3, and approve takes it at once', asyn
   await world.synced()
   const commit = await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'second') })
 
-  const held = await world.home.run('sync')
-  const wrong = await world.home.run('approve', 'team', 'abcdef')
-  const approved = await world.home.run('approve', 'team', commit.slice(0, 7), '--json')
+  const held = await world.home.command('sync')
+  const wrong = await world.home.command('approve', 'team', 'abcdef')
+  const approved = await world.home.command('approve', 'team', commit.slice(0, 7), '--json')
 
   expect([held.status, wrong.status, approved.status]).toEqual([3, 1, 0])
   expect(held.stdout).toContain('awaiting-approval')
@@ -41,9 +41,9 @@ test('reject passes over what waits, and says how it went on', async () => {
   await using world = await World.create(['every: 1h', 'update: review'])
   await world.synced()
   await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'second') })
-  await world.home.run('sync')
+  await world.home.command('sync')
 
-  const rejected = await world.home.run('reject', 'team')
+  const rejected = await world.home.command('reject', 'team')
 
   expect(rejected.status).toBe(0)
   expect(rejected.stdout).toMatch(/^team: rejected\nteam: held \(rejected\)/)
@@ -54,7 +54,7 @@ test('pause and resume without a source mean all that they can be about', async 
   await world.synced()
 
   const ends = []
-  for (const verb of ['pause', 'pause', 'resume', 'resume', 'release']) ends.push(await world.home.run(verb))
+  for (const verb of ['pause', 'pause', 'resume', 'resume', 'release']) ends.push(await world.home.command(verb))
 
   expect(ends.map(({ status }) => status)).toEqual([0, 1, 0, 1, 1])
   expect(ends[0]?.stdout).toContain('team: paused')
@@ -81,7 +81,7 @@ test.each([
 ])('where there is nothing to decide it says why: $args', async ({ args, status, says }) => {
   await using world = await World.create()
 
-  const end = await world.home.run(...args)
+  const end = await world.home.command(...args)
 
   expect([end.status, end.stdout]).toEqual([status, ''])
   expect(end.stderr).toContain(says)

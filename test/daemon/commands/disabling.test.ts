@@ -16,13 +16,13 @@ test('C240: disable and enable take effect at once, heed no case, and a second t
   await using follower = await stdio(['--config', home.configFile], 'modern', home.env)
   const heard = await follower.subscribe([ALPHA])
 
-  const ends = [await home.run('disable', 'TEAM/Alpha', '--json'), await home.run('disable', 'team/alpha')]
+  const ends = [await home.command('disable', 'TEAM/Alpha', '--json'), await home.command('disable', 'team/alpha')]
   const gone = await found(peer)
   await heard.next((message) => message.params?.uri === ALPHA)
   const updates = heard.messages.filter(({ params }) => params?.uri === ALPHA).length
-  const told = [await home.run('status'), await home.run('list'), await home.run('show', 'alpha')]
-  told.push(await home.run('why', 'Team/alpha'))
-  const back = [await home.run('enable', ALPHA.toUpperCase()), await home.run('enable', 'alpha')]
+  const told = [await home.command('status'), await home.command('list'), await home.command('show', 'alpha')]
+  told.push(await home.command('why', 'Team/alpha'))
+  const back = [await home.command('enable', ALPHA.toUpperCase()), await home.command('enable', 'alpha')]
 
   expect(ends.map(({ status, stderr }) => [status, stderr])).toEqual([
     [0, ''],
@@ -54,10 +54,10 @@ test('C240: a name that no skill has is a warning with status 1, changes nothing
   await world.synced()
   const { home } = world
 
-  const unknown = await home.run('disable', 'team/nobody')
+  const unknown = await home.command('disable', 'team/nobody')
   const decisions = await readFile(join(home.state, 'decisions.json'), 'utf8').catch(() => 'none')
-  const beside = await home.run('disable', 'nobody', 'alpha', '--json')
-  const nothing = await home.run('disable')
+  const beside = await home.command('disable', 'nobody', 'alpha', '--json')
+  const nothing = await home.command('disable')
 
   expect([unknown.status, unknown.stdout, decisions]).toEqual([1, '', 'none'])
   expect(unknown.stderr).toContain('no skill is called "team/nobody", so nothing was changed for it')
@@ -71,8 +71,8 @@ test('C240: a name that several skills have changes none, and the error lists th
   await world.repository.commit({ 'a/beta/SKILL.md': skill('beta', 'one'), 'b/beta/SKILL.md': skill('beta', 'two') })
   await world.synced()
 
-  const both = await world.home.run('disable', 'alpha', 'team/beta')
-  const one = await world.home.run('disable', 'team/b/beta')
+  const both = await world.home.command('disable', 'alpha', 'team/beta')
+  const one = await world.home.command('disable', 'team/b/beta')
 
   expect([both.status, both.stdout, one.status]).toEqual([1, '', 0])
   expect(both.stderr).toContain('"team/beta" can mean 2 skills: team/a/beta, team/b/beta')
@@ -86,20 +86,20 @@ test('what was disabled without a daemon is so for the next one, through pulls a
   const { home, repository } = world
   const text = skill('alpha', 'changed')
 
-  const disabled = await home.run('disable', 'alpha', '--offline')
+  const disabled = await home.command('disable', 'alpha', '--offline')
   const daemon = home.start('start', '--offline')
   await using peer = await modernHttp(await daemon.line())
   const restarted = await found(peer)
   await daemon.stop()
   await repository.commit({ alpha: null, 'beta/SKILL.md': skill('beta', 'first') })
   await world.synced()
-  const absent = await home.run('status')
-  const again = await home.run('disable', 'team/alpha')
+  const absent = await home.command('status')
+  const again = await home.command('disable', 'team/alpha')
   await repository.commit({ 'alpha/SKILL.md': text })
   await world.synced()
   await using next = await modernHttp(await home.start('start').line())
   const pulled = await found(next)
-  const enabled = await home.run('enable', 'alpha')
+  const enabled = await home.command('enable', 'alpha')
 
   expect([disabled.status, again.status, enabled.status]).toEqual([0, 0, 0])
   expect([restarted, pulled]).toEqual([false, false])
@@ -113,12 +113,12 @@ test('with a lock that is followed a skill is disabled and enabled as without on
   await using world = await World.create()
   await world.synced()
   const { home } = world
-  expect(await home.run('lock')).toMatchObject({ status: 0 })
+  expect(await home.command('lock')).toMatchObject({ status: 0 })
 
-  const alone = await home.run('disable', 'alpha', '--frozen')
+  const alone = await home.command('disable', 'alpha', '--frozen')
   await using peer = await modernHttp(await home.start('start', '--frozen').line())
   const gone = await found(peer)
-  const enabled = await home.run('enable', 'alpha')
+  const enabled = await home.command('enable', 'alpha')
 
   expect([alone.status, gone, enabled.status, await found(peer)]).toEqual([0, false, 0, true])
 })
@@ -129,7 +129,7 @@ test('where the decisions cannot be read nothing is disabled, and the file is le
   const file = join(world.home.state, 'decisions.json')
   await writeFile(file, '{"disabled":')
 
-  const end = await world.home.run('disable', 'alpha')
+  const end = await world.home.command('disable', 'alpha')
 
   expect([end.status, await readFile(file, 'utf8')]).toEqual([1, '{"disabled":'])
   expect(end.stderr).toContain('it is damaged')

@@ -11,11 +11,11 @@ test('log tells what moved from generation to generation, and rollback goes back
   const second = await repository.commit({ 'beta/SKILL.md': skill('beta', 'b'), 'alpha/SKILL.md': skill('alpha', '2') })
   await world.synced()
 
-  const back = await home.run('rollback', '1')
-  const log = await home.run('log', '--json')
-  const again = await home.run('sync')
-  const held = await home.run('rollback', 'team', second.slice(0, 8), '--hold', '--json')
-  const lines = await home.run('log', '-n', '1')
+  const back = await home.command('rollback', '1')
+  const log = await home.command('log', '--json')
+  const again = await home.command('sync')
+  const held = await home.command('rollback', 'team', second.slice(0, 8), '--hold', '--json')
+  const lines = await home.command('log', '-n', '1')
 
   expect([back, log, again, held, lines].map(({ status }) => status)).toEqual([0, 0, 0, 0, 0])
   expect(back.stdout).toContain(`team: ${second} -> ${first} (refs/heads/main)`)
@@ -46,7 +46,7 @@ test('rollback without a target shows what there is, and is wrong usage', async 
   await using world = await World.create()
   await world.synced()
 
-  const end = await world.home.run('rollback')
+  const end = await world.home.command('rollback')
 
   expect(end.status).toBe(2)
   expect(end.stdout).toMatch(/^\* 1 /)
@@ -60,7 +60,7 @@ test('log says which generations are damaged', async () => {
   await world.synced()
   await writeFile(join(world.home.state, 'generations', '1.json'), 'x')
 
-  const { stdout } = await world.home.run('log')
+  const { stdout } = await world.home.command('log')
 
   expect(stdout).toMatch(/^ {2}1 {2}.*\n {4}! its file is damaged/m)
   expect(await readdir(join(world.home.state, 'generations'))).toHaveLength(2)
@@ -72,12 +72,12 @@ test('why names the ref, the rule, the decision, the lock entry and the age of a
   await world.repository.commit({ 'beta/SKILL.md': 'no frontmatter', 'gamma/SKILL.md': skill('delta', 'renamed') })
   const commit = await world.repository.git('rev-parse', 'main')
   await world.synced()
-  await world.home.run('lock')
-  await world.home.run('pin', 'team')
+  await world.home.command('lock')
+  await world.home.command('pin', 'team')
 
-  const alpha = JSON.parse((await world.home.run('why', 'alpha', '--json')).stdout)
-  const delta = await world.home.run('why', 'skill://team/delta')
-  const beta = await world.home.run('why', 'team/beta')
+  const alpha = JSON.parse((await world.home.command('why', 'alpha', '--json')).stdout)
+  const delta = await world.home.command('why', 'skill://team/delta')
+  const beta = await world.home.command('why', 'team/beta')
 
   expect(alpha).toMatchObject({
     source: 'team',
@@ -96,5 +96,5 @@ test('why names the ref, the rule, the decision, the lock entry and the age of a
   expect(delta.stdout).toContain('pinned at')
   expect(beta.stdout).toMatch(/^beta \((?:withheld|tools)\)/)
   expect(beta.stdout).toContain('! frontmatter-missing')
-  expect((await world.home.run('why', 'nobody')).status).toBe(1)
+  expect((await world.home.command('why', 'nobody')).status).toBe(1)
 })

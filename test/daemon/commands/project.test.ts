@@ -25,7 +25,7 @@ async function write(files: Readonly<Record<string, string>>): Promise<void> {
 }
 
 function project(...args: string[]): Promise<Ended> {
-  return home.run('project', skills, '--out', out, ...args)
+  return home.command('project', skills, '--out', out, ...args)
 }
 
 /** The names of what was written, and nothing that the command keeps for itself. */
@@ -46,7 +46,7 @@ describe('a folder of skills', () => {
       'readme.md': 'no skill',
     })
 
-    const ended = await project()
+    const ended = await home.run('project', skills, '--out', out)
     const json = JSON.parse((await project('--json')).stdout)
 
     expect(ended.status).toBe(1)
@@ -148,11 +148,11 @@ describe('a copy', () => {
   test('is refused inside of what it is made from, and where what it is made from lies', async () => {
     await write({ 'a/SKILL.md': skillOf('a') })
 
-    const inside = await home.run('project', skills, '--out', join(skills, 'new/out'))
-    const same = await home.run('project', skills, '--out', skills)
+    const inside = await home.command('project', skills, '--out', join(skills, 'new/out'))
+    const same = await home.command('project', skills, '--out', skills)
     await symlink(skills, join(home.path, 'alias'))
-    const aliased = await home.run('project', skills, '--out', join(home.path, 'alias/out'))
-    const over = await home.run('project', join(skills, 'a'), '--out', skills)
+    const aliased = await home.command('project', skills, '--out', join(home.path, 'alias/out'))
+    const over = await home.command('project', join(skills, 'a'), '--out', skills)
 
     for (const ended of [inside, same, aliased]) expect(ended).toMatchObject({ status: 2, stdout: '' })
     expect(over).toMatchObject({ status: 1, stderr: expect.stringContaining('lies where its copy would go') })
@@ -201,6 +201,7 @@ describe('what is there already', () => {
     ['a folder of somebody', (target) => mkdir(target).then(() => writeFile(join(target, 'mine'), 'mine'))],
     ['a file', (target) => writeFile(target, 'mine')],
     ['a link', (target) => symlink(skills, target)],
+    ['an empty folder', (target) => mkdir(target)],
   ])('is left alone where it is %s', async (_, put) => {
     await mkdir(out)
     await put(join(out, 'a'))
@@ -211,15 +212,6 @@ describe('what is there already', () => {
     expect(await readdir(out)).toEqual(['a'])
   })
 
-  test('is written to where it is an empty folder', async () => {
-    await mkdir(join(out, 'a'), { recursive: true })
-
-    const ended = await project()
-
-    expect(ended.status).toBe(0)
-    expect((await readdir(join(out, 'a'))).toSorted()).toEqual(['SKILL.md', 'x.md'])
-  })
-
   test.each(['{', '[]', '{"a":"b"}'])('stops the command where the record of it is damaged: %s', async (text) => {
     await project()
     await writeFile(join(out, RECORD), text)
@@ -227,6 +219,65 @@ describe('what is there already', () => {
     const ended = await project()
 
     expect(ended).toMatchObject({ status: 2, stderr: expect.stringContaining(RECORD) })
+  })
+})
+
+describe('a path by way of links', () => {
+  beforeEach(() => write({ 'a/SKILL.md': skillOf('a'), 'a/text.md': skillOf('a', 'Two'), 'b/SKILL.md': skillOf('b') }))
+
+  test.each<[string, (skill: string) => Promise<string>]>([
+    ['a link to the folder', (skill) => linkedAs(skill, join(home.path, 'link'))],
+    ['SKILL.md below such a link', async (skill) => join(await linkedAs(skill, join(home.path, 'link')), 'SKILL.md')],
+    ['a link of another name to SKILL.md', (skill) => linkedAs(join(skill, 'SKILL.md'), join(home.path, 'latest.md'))],
+  ])('is the skill that it leads to: %s', async (_, link) => {
+    const path = await link(join(skills, 'a'))
+
+    const ended = await home.command('project', path)
+    const copied = await home.command('project', path, '--out', out)
+
+    expect(ended).toMatchObject({ status: 0, stderr: '' })
+    expect(ended.stdout).toContain('name: "a"')
+    expect(copied).toMatchObject({ status: 0 })
+    expect(await written()).toEqual(['a'])
+  })
+
+  test('a SKILL.md that is a link inside of its folder is that skill, and is read through it', async () => {
+    await rename(join(skills, 'a/SKILL.md'), join(skills, 'a/other.md'))
+    await symlink('text.md', join(skills, 'a/SKILL.md'))
+
+    const named = await home.command('project', join(skills, 'a/SKILL.md'))
+    const folder = await home.command('project', join(skills, 'a'))
+
+    expect(named).toMatchObject({ status: 0, stdout: expect.stringContaining('Two') })
+    expect(folder.stdout).toBe(named.stdout)
+  })
+
+  test('a SKILL.md that is at fault is told with the same path, named itself or by its folder', async () => {
+    await write({ 'a/SKILL.md': '# No frontmatter\n' })
+
+    const ends = [
+      await home.command('project', join(skills, 'a')),
+      await home.command('project', join(skills, 'a/SKILL.md')),
+    ]
+
+    expect(ends[0]?.stderr).toMatch(`! ${skills}/a/SKILL.md: frontmatter `)
+    expect(ends[1]).toEqual(ends[0])
+  })
+
+  test('a SKILL.md that leads to another skill is refused, named itself or by its folder', async () => {
+    await rename(join(skills, 'a/SKILL.md'), join(skills, 'a/other.md'))
+    await symlink('../b/SKILL.md', join(skills, 'a/SKILL.md'))
+
+    const ends = [
+      await home.command('project', join(skills, 'a/SKILL.md')),
+      await home.command('project', join(skills, 'a')),
+      await home.command('project', join(skills, 'a/SKILL.md'), '--out', out),
+    ]
+
+    for (const ended of ends) {
+      expect(ended).toMatchObject({ status: 1, stdout: '' })
+      expect(ended.stderr).toContain(`! ${skills}/a/SKILL.md: is a link that leads out of the skill`)
+    }
   })
 })
 
@@ -242,8 +293,8 @@ describe('on stdout', () => {
     await write({ 'a/SKILL.md': text })
 
     const ended = await home.run('project', join(skills, 'a'))
-    const quiet = await home.run('project', skills, '--quiet')
-    const json = await home.run('project', join(skills, 'a/SKILL.md'), '--json')
+    const quiet = await home.command('project', skills, '--quiet')
+    const json = await home.command('project', join(skills, 'a/SKILL.md'), '--json')
 
     expect(ended).toEqual({
       status: 0,
@@ -261,8 +312,8 @@ describe('on stdout', () => {
   test('there is nothing of a skill at fault', async () => {
     await write({ 'a/SKILL.md': text.replace('name: a', 'name: A B') })
 
-    const ended = await home.run('project', skills)
-    const json = await home.run('project', skills, '--json')
+    const ended = await home.command('project', skills)
+    const json = await home.command('project', skills, '--json')
 
     expect(ended).toMatchObject({
       status: 1,
@@ -273,25 +324,41 @@ describe('on stdout', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ skills: [], failed: [{ field: 'name' }] })
   })
 
-  test('a command line that makes no sense is told so', async () => {
+  test.each<[string, () => string[], string]>([
+    ['no path', () => [], 'see skillsyncd project --help'],
+    ['several skills', () => [skills], 'say with --out where they go'],
+    ['no skill', () => [join(skills, 'none')], 'name the folder that the skill lies in'],
+    ['a path that is not there', () => [join(skills, 'nowhere')], 'there is nothing of that name; name a SKILL.md'],
+    ['a SKILL.md that is not there', () => [join(skills, 'none/SKILL.md')], 'there is nothing of that name'],
+    ['another file', () => [join(skills, 'none/readme.md')], 'neither a folder nor a SKILL.md; name the folder'],
+    ['an unknown profile', () => [join(skills, 'a'), '--profile', 'loose'], 'strict or claude-code, not "loose"'],
+    ['a profile back', () => [join(skills, 'a'), '--profile', 'strict', '--reverse'], 'exclude each other'],
+    ['an empty --out', () => [join(skills, 'a'), '--out', ''], 'name one that is not inside of PATH'],
+    ['a file as --out', () => [join(skills, 'a'), '--out', join(skills, 'none/readme.md')], 'it is no folder; name'],
+    ['--out below a file', () => [skills, '--out', join(home.path, 'file/out')], 'a part of the path is no folder'],
+    ['two paths', () => [join(skills, 'a'), join(skills, 'b')], 'see skillsyncd project --help'],
+  ])('a command line with %s is told so, and what to try', async (_, args, says) => {
     await write({ 'a/SKILL.md': text, 'b/SKILL.md': skillOf('b'), 'none/readme.md': 'x' })
+    await writeFile(join(home.path, 'file'), '')
 
-    const all = await Promise.all([
-      home.run('project'),
-      home.run('project', skills),
-      home.run('project', join(skills, 'none')),
-      home.run('project', join(skills, 'nowhere')),
-      home.run('project', join(skills, 'none/readme.md')),
-      home.run('project', join(skills, 'a'), '--profile', 'loose'),
-      home.run('project', join(skills, 'a'), '--profile', 'strict', '--reverse'),
-      home.run('project', join(skills, 'a'), '--out', ''),
-      home.run('project', join(skills, 'a'), '--out', join(skills, 'none/readme.md')),
-      home.run('project', join(skills, 'a'), '--out', join(skills, 'none/readme.md/out')),
-      home.run('project', join(skills, 'a'), join(skills, 'b')),
-    ])
+    const ended = await home.command('project', ...args())
 
-    for (const ended of all) expect(ended).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/./) })
+    expect(ended).toMatchObject({ status: 2, stdout: '' })
+    expect(ended.stderr).toMatch(/^skillsyncd: .+\n$/)
+    expect(ended.stderr).toContain(says)
   })
+})
+
+test('a projection that --reverse could not undo is not made', async () => {
+  const block = 'x-personal-mcp:\n  id: a\n  version: "1.0.0"\n  capabilities: ["resource://skills/a/document"]\n'
+  const numbers = Array.from({ length: 12_000 }, () => '1e-7').join(',')
+  await write({ 'a/SKILL.md': `---\nname: a\ndescription: d\n${block}  later: [${numbers}]\n---\n` })
+
+  const ended = await project()
+
+  expect(ended).toMatchObject({ status: 1, stdout: '' })
+  expect(ended.stderr).toContain('frontmatter would not come back with --reverse: ')
+  expect(await written()).toEqual([])
 })
 
 test('--reverse gives back a folder of skills, and refuses what is no projection', async () => {
@@ -301,9 +368,9 @@ test('--reverse gives back a folder of skills, and refuses what is no projection
   const copy = join(home.path, 'copy')
   await cp(out, copy, { recursive: true })
 
-  const undone = await home.run('project', copy, '--reverse', '--out', join(home.path, 'undone'))
-  const again = await home.run('project', copy)
-  const refused = await home.run('project', skills, '--reverse')
+  const undone = await home.command('project', copy, '--reverse', '--out', join(home.path, 'undone'))
+  const again = await home.command('project', copy)
+  const refused = await home.command('project', skills, '--reverse')
 
   expect(undone).toMatchObject({ status: 0, stderr: '' })
   expect(await readFile(join(home.path, 'undone/a/SKILL.md'), 'utf8')).toContain('x-personal-mcp:\n  id: "a"')
@@ -311,6 +378,11 @@ test('--reverse gives back a folder of skills, and refuses what is no projection
   expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining('--reverse') })
   expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining('x-personal-mcp') })
 })
+
+async function linkedAs(target: string, link: string): Promise<string> {
+  await symlink(target, link)
+  return link
+}
 
 async function throughALink(folder: string): Promise<void> {
   await symlink('../..', join(folder, 'up'))

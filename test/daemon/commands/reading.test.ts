@@ -9,8 +9,8 @@ const SOURCE = ['--source', 'https://git.example.com/skills.git']
 test.each(['list', 'status'])('%s of a state folder that is not there says so, and makes none', async (command) => {
   await using home = await Home.create()
 
-  const lines = await home.run(command, ...SOURCE, '--state', join(home.path, 'typo'))
-  const json = await home.run(command, ...SOURCE, '--state', join(home.path, 'typo'), '--json')
+  const lines = await home.command(command, ...SOURCE, '--state', join(home.path, 'typo'))
+  const json = await home.command(command, ...SOURCE, '--state', join(home.path, 'typo'), '--json')
 
   expect([lines.status, json.status]).toEqual([0, 0])
   expect(lines.stdout).toContain(command === 'list' ? '' : 'never pulled')
@@ -21,7 +21,7 @@ test.each(['list', 'status'])('%s of a state folder that is not there says so, a
 test('show of a state folder that is not there knows no skill, and makes none', async () => {
   await using home = await Home.create()
 
-  const end = await home.run('show', 'pdf', ...SOURCE, '--state', join(home.path, 'typo'))
+  const end = await home.command('show', 'pdf', ...SOURCE, '--state', join(home.path, 'typo'))
 
   expect([end.status, end.stdout]).toEqual([1, ''])
   expect(end.stderr).toContain('No skill is called "pdf"')
@@ -33,7 +33,7 @@ test('a folder of something else is not taken for an empty state', async () => {
   await mkdir(join(home.path, 'work'))
   await writeFile(join(home.path, 'work', 'thesis.txt'), 'years')
 
-  const end = await home.run('list', ...SOURCE, '--state', join(home.path, 'work'))
+  const end = await home.command('list', ...SOURCE, '--state', join(home.path, 'work'))
 
   expect(end.status).toBe(1)
   expect(end.stderr).toContain('holds "thesis.txt"')

@@ -49,7 +49,7 @@ test('what an upstream says is printed without what steers a terminal', async ()
   git.fault = saying('ERR \u001B]0;gotcha\u0007 no')
   await home.configure({ team: [`url: ${git.origin}/team.git`] })
 
-  const end = await home.run('sync')
+  const end = await home.command('sync')
 
   expect(end.stdout).toContain('gotcha')
   for (const character of ['\u0007', '\u001B']) expect(end.stdout).not.toContain(character)
@@ -62,8 +62,8 @@ test('P7: a secret that a server says back reaches neither the result, nor the s
   git.fault = saying('ERR no such thing as canary-5b2d8e-secret')
   await home.configure({ team: [`url: ${git.origin}/team.git`, 'auth: { token: { env: SKILLS_SECRET } }'] })
 
-  const end = await home.run('sync', '--json', '--log-level', 'debug')
-  const status = await home.run('status', '--json')
+  const end = await home.command('sync', '--json', '--log-level', 'debug')
+  const status = await home.command('status', '--json')
 
   const record = await readFile(join(home.state, 'sources', 'team.json'), 'utf8')
   for (const text of [end.stdout, end.stderr, status.stdout, record]) {

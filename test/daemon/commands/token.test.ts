@@ -10,8 +10,8 @@ test('add prints the token once, and what is kept is a hash of it, readable by i
   const { home } = world
   const file = join(home.state, 'tokens.json')
 
-  const added = await home.run('token', 'add', 'ci', '--scope', 'skills,tools', '--expires', '12h')
-  const listed = await home.run('token', 'list', '--json')
+  const added = await home.command('token', 'add', 'ci', '--scope', 'skills,tools', '--expires', '12h')
+  const listed = await home.command('token', 'list', '--json')
 
   expect(added).toMatchObject({ status: 0, stdout: expect.stringMatching(/^sks_[\w-]{43}\n$/) })
   const token = added.stdout.trim()
@@ -32,11 +32,11 @@ test('a running daemon heeds each change at once', async () => {
     return (await exchange(url, { headers: { ...headers, authorization: `Bearer ${token}` }, body })).status
   }
 
-  const added = JSON.parse((await home.run('token', 'add', 'ci', '--expires', 'never', '--json')).stdout)
+  const added = JSON.parse((await home.command('token', 'add', 'ci', '--expires', 'never', '--json')).stdout)
   const before = await statusFor(added.token)
-  const status = JSON.parse((await home.run('status', '--json')).stdout)
-  const lines = (await home.run('status')).stdout
-  const revoked = await home.run('token', 'revoke', 'ci')
+  const status = JSON.parse((await home.command('status', '--json')).stdout)
+  const lines = (await home.command('status')).stdout
+  const revoked = await home.command('token', 'revoke', 'ci')
   const after = await statusFor(added.token)
 
   expect(added).toEqual({
@@ -56,14 +56,14 @@ test('a damaged file is an error for each command, keeps everybody out, and is n
   await using world = await World.create()
   const { home } = world
   const file = join(home.state, 'tokens.json')
-  const token = (await home.run('token', 'add', 'ci')).stdout.trim()
+  const token = (await home.command('token', 'add', 'ci')).stdout.trim()
   await writeFile(file, (await readFile(file, 'utf8')).slice(0, -20))
   const damaged = await readFile(file, 'utf8')
 
   const commands = [
-    await home.run('token', 'list'),
-    await home.run('token', 'add', 'other'),
-    await home.run('token', 'revoke', 'ci'),
+    await home.command('token', 'list'),
+    await home.command('token', 'add', 'other'),
+    await home.command('token', 'revoke', 'ci'),
   ]
   const daemon = home.start('start', '--host', '0.0.0.0')
   const { port } = new URL(await daemon.line())
@@ -87,15 +87,15 @@ test('once the damaged file is removed, a running daemon makes new tokens and le
   await using world = await World.create()
   const { home } = world
   const file = join(home.state, 'tokens.json')
-  await home.run('token', 'add', 'old')
+  await home.command('token', 'add', 'old')
   await writeFile(file, '{')
   const daemon = home.start('start')
   const url = await daemon.line()
 
-  const before = await home.run('token', 'add', 'new')
+  const before = await home.command('token', 'add', 'new')
   await rm(file)
-  const after = await home.run('token', 'add', 'new')
-  const status = JSON.parse((await home.run('status', '--json')).stdout)
+  const after = await home.command('token', 'add', 'new')
+  const status = JSON.parse((await home.command('status', '--json')).stdout)
   const { headers, body } = modern('skills/list')
   const authorization = `Bearer ${after.stdout.trim()}`
   const reply = await exchange(url, { headers: { ...headers, authorization }, body })
@@ -108,7 +108,7 @@ test('once the damaged file is removed, a running daemon makes new tokens and le
 
 test('with a token that has expired alone, nobody could be let in: the start is refused', async () => {
   await using world = await World.create()
-  await world.home.run('token', 'add', 'ci', '--expires', '1ms')
+  await world.home.command('token', 'add', 'ci', '--expires', '1ms')
 
   const started = await world.home.run('start', '--host', '0.0.0.0')
 
@@ -153,8 +153,8 @@ test('what cannot be done is said, without what looks like a token, and none is 
     { args: ['revoke', mistaken], status: 1, says: 'There is no token of that name' },
   ]
 
-  const ends = await inTurn(wrong, ({ args }) => world.home.run('token', ...args))
-  const listed = await world.home.run('token', 'list')
+  const ends = await inTurn(wrong, ({ args }) => world.home.command('token', ...args))
+  const listed = await world.home.command('token', 'list')
 
   expect(ends.map(({ status, stdout }) => [status, stdout])).toEqual(wrong.map(({ status }) => [status, '']))
   for (const [index, { says }] of wrong.entries()) expect(ends[index]?.stderr).toContain(says)
@@ -164,9 +164,9 @@ test('what cannot be done is said, without what looks like a token, and none is 
 
 test('a name is given once', async () => {
   await using world = await World.create()
-  await world.home.run('token', 'add', 'ci')
+  await world.home.command('token', 'add', 'ci')
 
-  const again = await world.home.run('token', 'add', 'ci')
+  const again = await world.home.command('token', 'add', 'ci')
 
   expect(again).toMatchObject({ status: 1, stdout: '' })
   expect(again.stderr).toContain('There is a token "ci" already')

@@ -10,7 +10,7 @@ interface Verified {
 }
 
 async function verified({ home }: World, ...args: readonly string[]): Promise<Verified> {
-  const { status, stdout, stderr } = await home.run('verify', '--json', ...args)
+  const { status, stdout, stderr } = await home.command('verify', '--json', ...args)
   if (stdout === '') throw new Error(stderr)
   return { status, ...JSON.parse(stdout) }
 }
@@ -22,14 +22,14 @@ test('a store that is whole is found so, deep too, with a daemon and without one
   const before = await verified(world)
   await world.synced()
 
-  const plain = await world.home.run('verify')
+  const plain = await world.home.command('verify')
   const deep = await verified(world, '--deep')
   const daemon = world.home.start('start')
   await daemon.line()
   const asked = await verified(world, '--deep')
 
   expect(before).toMatchObject({ status: 0, findings: [], notes: [] })
-  expect(plain).toMatchObject({ status: 0, stdout: 'generation 1, 1 skills looked at: nothing found\n' })
+  expect(plain).toMatchObject({ status: 0, stdout: 'generation 1, 1 skill looked at: nothing found\n' })
   for (const end of [deep, asked]) expect(end).toMatchObject({ status: 0, findings: [], notes: [] })
 })
 
@@ -83,7 +83,7 @@ test('damage to snapshots, generations and decisions is found, each by its code'
 test('the lock is held against the configuration and what is served; who does not follow it gets a note', async () => {
   await using world = await World.create()
   await world.synced()
-  await world.home.run('lock')
+  await world.home.command('lock')
   const agreed = await verified(world, '--locked')
   await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'new') })
   await world.synced()

@@ -1,13 +1,14 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { FRONTMATTER_LIMITS, readFrontmatter } from '../../../src/sync/model/frontmatter.ts'
+import { FRONTMATTER_LIMITS, frontmatterBlock, readFrontmatter } from '../../../src/sync/model/frontmatter.ts'
 import type { JsonObject } from '../../../src/sync/model/frontmatter.ts'
 import { project } from '../../../src/sync/model/projection.ts'
 import type { Profile } from '../../../src/sync/model/projection.ts'
 import { reconstruct } from '../../../src/sync/model/reconstruction.ts'
 import { toolsIn } from '../../../src/sync/model/tool-list.ts'
 import { strictFaults } from '../../support/strict-reader.ts'
+import { yaml11 } from '../../support/yaml-1-1.ts'
 
 const BLOCK = `x-personal-mcp:
   id: pdf
@@ -28,6 +29,13 @@ function projected(bytes: Uint8Array, profile: Profile = 'strict') {
   const projection = project(bytes, profile)
   if (!projection.ok) throw new Error(JSON.stringify(projection.faults))
   return { ...projection, text: Buffer.from(projection.bytes).toString(), ...read(projection.bytes) }
+}
+
+/** What a reader of YAML 1.1 finds between the two lines. */
+function readBy11(bytes: Uint8Array): unknown {
+  const block = frontmatterBlock(bytes, FRONTMATTER_LIMITS.bytes)
+  if (!block.ok) throw new Error(block.message)
+  return yaml11(Buffer.from(block.yaml).toString())
 }
 
 function read(bytes: Uint8Array): { readonly frontmatter: JsonObject; readonly body: Buffer } {
@@ -104,6 +112,49 @@ metadata:
     expect(read(bytes).body.toString()).toBe(body)
     // The mark is no part of the body, and strict readers do not get past it.
     expect(projected(crlf).text).toBe(`---\nname: "pdf"\ndescription: "d"\n---\n${body}`)
+  })
+
+  test.each([
+    ['1e-7', '1.0e-7'],
+    ['-5e-324', '-5.0e-324'],
+    ['1.5e-300', '1.5e-300'],
+    ['-0', '0'],
+    ['-0.0', '0'],
+    ['1e15', '1000000000000000'],
+    ['9007199254740991', '9007199254740991'],
+    ['"1e-7"', '"1e-7"'],
+    ['".inf"', '".inf"'],
+    ['.INFINITY', '".INFINITY"'],
+    ['1_000', '"1_000"'],
+  ])('has the number %s as %s, which readers of YAML 1.1 and 1.2 take for the same', (yaml, written) => {
+    const { text, frontmatter, bytes } = projected(authored(`model: ${yaml}\nhooks: [${yaml}]\n`), 'claude-code')
+
+    expect(text).toContain(`\nmodel: ${written}\nhooks:\n  - ${written}\n`)
+    expect(readBy11(bytes)).toEqual(frontmatter)
+  })
+
+  test.each(['.inf', '-.inf', '.nan', '1e21', '9007199254740993', '12345678901234567890'])(
+    'is refused for the number %s, which no reader could give back, with the way out',
+    (yaml) => {
+      const ends = [`model: ${yaml}\n`, `${BLOCK}  later: ${yaml}\n`].map((lines) => project(authored(lines), 'strict'))
+
+      for (const end of ends)
+        expect(end).toMatchObject({ faults: [{ field: 'frontmatter', message: expect.stringContaining('quote it') }] })
+    },
+  )
+
+  test.each(['""', '" "', '"\\n"'])('leaves out a compatibility of %s, as one that says nothing', (empty) => {
+    const { text, dropped } = projected(authored(`compatibility: ${empty}\n`))
+
+    expect(text).not.toContain('compatibility')
+    expect(dropped).toEqual(['compatibility'])
+  })
+
+  test('takes a compatibility of 500 characters, and is refused for one of 501', () => {
+    const of = (count: number) => authored(`compatibility: ${'🙂'.repeat(count)}\n`)
+
+    expect(projected(of(500)).dropped).toEqual([])
+    expect(fieldsAtFault(of(501))).toEqual(['compatibility'])
   })
 
   test('leaves a body that is no text as it is', () => {
@@ -215,7 +266,11 @@ describe('laws', () => {
       fc.boolean(),
       fc.constant(null),
       fc.integer(),
-      fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e9, max: 1e9 }),
+      fc.maxSafeInteger(),
+      fc
+        .double({ noNaN: true, noDefaultInfinity: true })
+        .filter((number) => !Number.isInteger(number) || Number.isSafeInteger(number)),
+      fc.constantFrom(1e-7, -1e-7, 5e-324, 1.5e-300, -0, 1e15, 0.000001),
       fc.array(tie('any'), { maxLength: 3 }),
       fc.dictionary(key, tie('any'), { maxKeys: 3 }),
     ),
@@ -243,7 +298,7 @@ describe('laws', () => {
       name: fc.constant('pdf'),
       description: wild.filter((text) => text.trim() !== ''),
       license: wild,
-      compatibility: wild,
+      compatibility: fc.oneof(wild, fc.constantFrom('', ' \n', 'x'.repeat(500), '🙂'.repeat(500))),
       'allowed-tools': fc.oneof(
         tools,
         tools.map((list) => list.join(', ')),
@@ -284,6 +339,8 @@ describe('laws', () => {
         const kept = Object.fromEntries(Object.entries(before).filter(([name]) => !left.has(name)))
         expect(after.body).toEqual(body)
         expect(toolsOf(after.frontmatter)).toEqual(toolsOf(kept))
+        expect(readBy11(projection.bytes)).toEqual(projection.frontmatter)
+        expect(readBy11(undone.bytes)).toEqual(after.frontmatter)
         expect({ ...after.frontmatter, 'allowed-tools': null }).toEqual({ ...kept, 'allowed-tools': null })
         expect(project(undone.bytes, who)).toEqual({ ok: true, name: 'pdf', bytes: projection.bytes, dropped: [] })
       }),
@@ -362,13 +419,33 @@ x-personal-mcp:
     ['metadata: { x-personal-mcp.tags: "[" }\n', 'metadata.x-personal-mcp.tags'],
     ['metadata: { x-personal-mcp.tags: 7 }\n', 'metadata.x-personal-mcp.tags'],
     [`metadata: { x-personal-mcp.tags: '${'['.repeat(9_000)}${']'.repeat(9_000)}' }\n`, 'metadata.x-personal-mcp.tags'],
-    ['metadata: { x-personal-mcp.tags: "1e999" }\n', 'frontmatter'],
+    ['metadata: { x-personal-mcp.tags: "1e999" }\n', 'metadata.x-personal-mcp.tags'],
+    ['metadata: { x-personal-mcp.tags: "[9007199254740993]" }\n', 'metadata.x-personal-mcp.tags'],
     [BLOCK, 'x-personal-mcp'],
   ])('is refused for %j', (lines, field) => {
     const undone = reconstruct(authored(lines))
 
     expect(undone.ok ? [] : undone.faults.map((fault) => fault.field)).toEqual([field])
   })
+})
+
+test.each([
+  ['a list', `[${'a,'.repeat(8_000)}a]`],
+  ['deep lists', `[${Array.from({ length: 300 }, () => `${'['.repeat(25)}1${']'.repeat(25)}`).join(',')}]`],
+  ['mappings', `[${'{ a: 1.0e-7, "---": { } },'.repeat(1_500)}]`],
+])('a reconstruction of %s that has no room on lines of its own is compact, and has the same values', (_, yaml) => {
+  const bytes = authored(`${BLOCK}  later: ${yaml}\n`)
+
+  const undone = reconstruct(projected(bytes).bytes)
+
+  expect(undone.ok && read(undone.bytes).frontmatter).toEqual(read(bytes).frontmatter)
+  expect(undone.ok && readBy11(undone.bytes)).toEqual(read(bytes).frontmatter)
+})
+
+test('a reconstruction has zero for the zero below zero, which YAML does not know', () => {
+  const undone = reconstruct(authored('metadata: { x-personal-mcp.later: "[-0, 1e-7]" }\n'))
+
+  expect(undone.ok && read(undone.bytes).frontmatter['x-personal-mcp']).toEqual({ later: [0, 1e-7] })
 })
 
 function toolsOf(frontmatter: JsonObject): unknown {

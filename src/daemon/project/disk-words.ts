@@ -1,0 +1,16 @@
+/** Why a path that somebody named cannot be used, in words where the code is not plain. */
+export function whyNotUsed({ code }: { readonly code: string }): string {
+  return WORDS.get(code) ?? code
+}
+
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', 'there is nothing of that name'],
+  ['ENOTDIR', 'a part of the path is no folder'],
+  ['EEXIST', 'it is no folder'],
+  ['EACCES', 'permission denied'],
+  ['EPERM', 'permission denied'],
+  ['EROFS', 'the disk cannot be written to'],
+  ['ENOSPC', 'the disk is full'],
+  ['ELOOP', 'a link in it leads to itself'],
+  ['ENAMETOOLONG', 'the name is too long'],
+])
