@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { watch, type FSWatcher } from 'chokidar'
 import type { DirectorySource } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
-import { PASSED_OVER } from '../sync/upstream/folder-walk.ts'
+import { isPassedOver } from '../sync/upstream/folder-walk.ts'
 import { ignoreAbort } from './abort-error.ts'
 import type { Clock } from './clock.ts'
 import { codeOf } from './error-code.ts'
@@ -63,14 +63,14 @@ export class FolderWatch implements AsyncDisposable {
     const { mostFolders: most = MOST_FOLDERS } = this.#options
     const watcher = watch(await realpath(path).catch(() => path), {
       // One watch for each folder: it tells of the files in it too, and there are many more of those.
-      ignored: (at, stats) => PASSED_OVER.has(basename(at)) || stats?.isDirectory() === false,
+      ignored: (at, stats) => isPassedOver(basename(at)) || stats?.isDirectory() === false,
       followSymlinks: false,
       ignorePermissionErrors: true,
     })
     const watched: Watched = { mark, watcher, folders: 0, failed: false }
     this.#watched = watched
     watcher.on('raw', (_, name) => {
-      if (!PASSED_OVER.has(name)) this.#changed()
+      if (!isPassedOver(name)) this.#changed()
     })
     watcher.on('addDir', () => {
       watched.folders += 1

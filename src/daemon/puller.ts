@@ -157,7 +157,8 @@ export class Puller implements AsyncDisposable {
   #opener(listing: RequestedListing | undefined, { fetching }: Turn): Pulling['open'] {
     const { open = openUpstream } = this.#parts
     return (source, reach) => {
-      const learnt = source.kind === 'directory' ? { hashes: this.#hashesOf(source.id) } : {}
+      const { clock } = this.#parts
+      const learnt = source.kind === 'directory' ? { hashes: this.#hashesOf(source.id), clock } : {}
       const manners = { source: source.id, host: hostOf(source), hosts: this.hosts, fetching }
       return new Approach(open(source, { ...reach, ...learnt, ...(listing && { listing }) }), manners)
     }

@@ -1,8 +1,5 @@
 import { foldersAbove, folderOf, joinPath } from '../model/paths.ts'
-import { SyncError } from '../model/sync-error.ts'
-import { legible } from './folder-walk.ts'
 import type { FolderEntry, ListedFolder, ListedLink } from './folder-walk.ts'
-import { shown } from './tree-object.ts'
 
 /** Which part of a folder is of use: paths from its top, both of raw bytes written as Latin-1. */
 export interface Wanted {
@@ -39,7 +36,6 @@ export function chooseWanted(top: ListedFolder, { root, docs }: Wanted): Choice 
   return { whole, files, kept }
 }
 
-/** A folder that we may not read may hold skills that are served: nothing that is missing for that is taken for deleted. */
 function addSkills(folder: ListedFolder, path: string, whole: Set<string>): void {
   if (hasDocument(folder)) {
     whole.add(path)
@@ -48,17 +44,15 @@ function addSkills(folder: ListedFolder, path: string, whole: Set<string>): void
   for (const [name, entry] of folder.entries) {
     const at = joinPath(path, name)
     if (entry.kind === 'folder') addSkills(entry, at, whole)
-    if (entry.kind === 'forbidden') {
-      throw new SyncError(
-        'source-unreachable',
-        `Cannot read ${shown(legible(at))} of the folder: the permission is missing`,
-      )
-    }
   }
 }
 
 function hasDocument({ entries }: ListedFolder): boolean {
-  return [...entries].some(([name, { kind }]) => isDocument(name) && (kind === 'file' || kind === 'link'))
+  return [...entries].some(([name, entry]) => isDocument(name) && isFileLike(entry))
+}
+
+function isFileLike(entry: FolderEntry): boolean {
+  return entry.kind === 'file' || entry.kind === 'link' || (entry.kind === 'unread' && !entry.isFolder)
 }
 
 /** Whatever its case: one that is misspelt is told. */
