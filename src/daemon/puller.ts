@@ -10,7 +10,7 @@ import { pull } from '../sync/pull.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Current, Orders, Pulling } from '../sync/take.ts'
 import { FolderHashes } from '../sync/upstream/folder-hashes.ts'
-import { openUpstream, refsOf } from '../sync/upstream/open.ts'
+import { refsOf } from '../sync/upstream/open.ts'
 import { SharedListings, type RequestedListing } from '../sync/upstream/shared-listing.ts'
 import { refusalOf } from './admission.ts'
 import { Approach } from './approach.ts'
@@ -21,7 +21,7 @@ import { keptByLock } from './kept.ts'
 import type { Keyring } from './keyring.ts'
 import { Lanes } from './lanes.ts'
 import { lockedEntry, NotLocked } from './lock-rules.ts'
-import { cleaned, pullingOf } from './reaching.ts'
+import { cleaned, openerOf, pullingOf } from './reaching.ts'
 import type { Report } from './report.ts'
 
 /** What pulls are made with, besides what the daemon is given. */
@@ -155,7 +155,7 @@ export class Puller implements AsyncDisposable {
 
   /** How one pull comes to its source. */
   #opener(listing: RequestedListing | undefined, { fetching }: Turn): Pulling['open'] {
-    const { open = openUpstream } = this.#parts
+    const open = openerOf(this.#config, this.#parts)
     return (source, reach) => {
       const { clock } = this.#parts
       const learnt = source.kind === 'directory' ? { hashes: this.#hashesOf(source.id), clock } : {}

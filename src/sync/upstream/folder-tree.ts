@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { hiddenInFile } from '../model/hidden-unicode.ts'
 import { isLfsPointer } from '../model/lfs.ts'
 import { FOLDER_REF, type ObjectId, type Revision } from '../model/revision.ts'
@@ -15,6 +15,7 @@ import { FolderRest, type RestClock } from './folder-rest.ts'
 import { walkFolder } from './folder-walk.ts'
 import { idOf } from './git-object.ts'
 import { diskCodeOf, isGone, OpenFolder } from './open-folder.ts'
+import { realPlacesBelow } from './places-apart.ts'
 import { parseTree, shown } from './tree-object.ts'
 import type { FetchLimits } from './upstream.ts'
 
@@ -31,6 +32,8 @@ export interface FolderReading {
   readonly hashes?: FolderHashes | undefined
   /** Lets files that were just written come to rest. Without it each is read as it stands. */
   readonly clock?: RestClock | undefined
+  /** Absolute paths of what is passed over although it lies in it. */
+  readonly apart?: readonly string[] | undefined
 }
 
 /**
@@ -63,8 +66,9 @@ async function readOnce(path: string, reading: Attempt, signal: AbortSignal): Pr
   signal.throwIfAborted()
   const { real, opened } = await openAt(path)
   await using folder = opened
-  const listed = await walkFolder(folder, reading, signal)
-  const { root, docs, hashes } = reading
+  const { root, docs, hashes, apart = [] } = reading
+  const passedOver = new Set((await realPlacesBelow(real, apart)).map((place) => raw(relative(real, place))))
+  const listed = await walkFolder(folder, { ...reading, passedOver }, signal)
   const choice = chooseWanted(listed, { root: raw(root), docs: docs === undefined ? undefined : raw(docs) })
   hashes?.begin()
   const objects = await treeObjectsOf(folder, { ...reading, listed, choice, hashes }, signal)

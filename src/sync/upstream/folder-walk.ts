@@ -39,6 +39,8 @@ export interface Unread {
 
 export interface Walking {
   readonly limits: Pick<FetchLimits, 'files' | 'depth' | 'segmentBytes'>
+  /** Raw paths of folders that are taken for not there. */
+  readonly passedOver: ReadonlySet<string>
   /** What changes meanwhile is then told of that place, and no reason to begin anew. */
   readonly isLastAttempt: boolean
 }
@@ -55,12 +57,14 @@ export function isUsable(name: string, { segmentBytes }: Pick<FetchLimits, 'segm
 
 class Walk {
   readonly #limits: Walking['limits']
+  readonly #passedOver: ReadonlySet<string>
   readonly #isLastAttempt: boolean
   readonly #signal: AbortSignal
   #count = 0
 
-  constructor({ limits, isLastAttempt }: Walking, signal: AbortSignal) {
+  constructor({ limits, passedOver, isLastAttempt }: Walking, signal: AbortSignal) {
     this.#limits = limits
+    this.#passedOver = passedOver
     this.#isLastAttempt = isLastAttempt
     this.#signal = signal
   }
@@ -79,7 +83,7 @@ class Walk {
   async #namesIn(folder: OpenFolder, path: string): Promise<Map<string, Dirent>> {
     const found = new Map<string, Dirent>()
     for await (const dirent of await folder.entries()) {
-      if (isPassedOver(legible(dirent.name))) continue
+      if (isPassedOver(legible(dirent.name)) || this.#passedOver.has(pathTo(path, dirent.name))) continue
       this.#signal.throwIfAborted()
       this.#count += 1
       // Before the next is read: a folder can hold millions.

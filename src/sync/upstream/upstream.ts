@@ -125,5 +125,7 @@ export interface Reach {
   readonly hashes?: FolderHashes
   /** Lets files of a folder that were just written come to rest; undefined to read them as they stand. */
   readonly clock?: RestClock
+  /** Absolute paths that are no part of any folder: what this process keeps for itself. */
+  readonly apart?: readonly string[]
   readonly programs: Programs
 }

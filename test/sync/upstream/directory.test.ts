@@ -107,6 +107,16 @@ describe('a folder as a commit', () => {
     expect(await readdir(scene.scratch)).toEqual([])
   })
 
+  test('what is named as apart is no part of it, whatever it lies behind', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'own/state/b/SKILL.md': skillText('b') })
+    const link = `${scene.folder}-link`
+    await symlink(scene.folder, link)
+
+    await using tree = await scene.read({ apart: [join(link, 'own/state'), join(scene.folder, 'gone'), scene.scratch] })
+
+    expect(linesOf(tree).map((line) => line.split('\t')[1])).toEqual(['a/SKILL.md'])
+  })
+
   test('the docs folder is read whole, skills or not, and no other', async () => {
     await using scene = await Scene.of({ 'docs/a.md': 'a', 'docs/deep/b.md': 'b', 'other/c.md': 'c' })
 
