@@ -33,6 +33,7 @@ import { Nudges } from './nudges.ts'
 import { hostOf } from './hosts.ts'
 import { oauthOf } from './oauth.ts'
 import { Puller, repositoryOf } from './puller.ts'
+import { ownFolders } from './reaching.ts'
 import { Report } from './report.ts'
 import type { Redactor } from './redactor.ts'
 import { fullCommit, heldAtCommit, heldInGeneration } from './rollback.ts'
@@ -140,9 +141,14 @@ export class Daemon implements AsyncDisposable {
 
   /** Pulls each source on its schedule from now on, and folders when something changes in them. */
   poll(): void {
-    const nudge = (id: SourceId): void => this.#nudges.nudge(id)
+    const watching = {
+      ...this.#parts,
+      nudge: (id: SourceId): void => this.#nudges.nudge(id),
+      apart: ownFolders(this.#config, this.#parts.environment),
+      isOfUse: (id: SourceId, path: string): boolean => this.#puller.isOfUse(id, path),
+    }
     this.#watches = this.#config.sources.flatMap(({ source }) =>
-      source.kind === 'directory' ? [new FolderWatch(source, { ...this.#parts, nudge })] : [],
+      source.kind === 'directory' ? [new FolderWatch(source, watching)] : [],
     )
     const polled = this.#config.sources.map((configured) => ({
       id: configured.source.id,

@@ -89,6 +89,11 @@ export class Puller implements AsyncDisposable {
     return this.#publisher.currentOf(source)
   }
 
+  /** Whether a change at this path of a folder may be one of what is served of it. */
+  isOfUse(source: SourceId, path: string): boolean {
+    return this.#hashes.get(source)?.isOfUse(path) ?? true
+  }
+
   /** Stops what runs for a source and what waits; resolves when that has ended, or has had its time to. */
   async stop(source: SourceId): Promise<void> {
     await this.#lanes.stop(source)

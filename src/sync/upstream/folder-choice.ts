@@ -25,7 +25,12 @@ export function chooseWanted(top: ListedFolder, { root, docs }: Wanted): Choice 
   const below = places.folderAt(root)
   if (below !== undefined) addSkills(below, root, whole)
   if (docs !== undefined && places.folderAt(docs) !== undefined) whole.add(docs)
-  const kept = new Set([root, ...foldersAbove(root), ...(docs === undefined ? [] : [docs, ...foldersAbove(docs)])])
+  const kept = new Set([
+    ...unreadIn(top, ''),
+    root,
+    ...foldersAbove(root),
+    ...(docs === undefined ? [] : [docs, ...foldersAbove(docs)]),
+  ])
   for (const { path, link } of linksIn(top, '')) {
     const target = places.follow(path, link)
     if (target?.entry.kind === 'folder' && hasDocument(target.entry)) whole.add(target.path)
@@ -55,9 +60,27 @@ function isFileLike(entry: FolderEntry): boolean {
   return entry.kind === 'file' || entry.kind === 'link' || (entry.kind === 'unread' && !entry.isFolder)
 }
 
+/** Whether a change at a raw path could make another choice, or is one of what was chosen. What is new may be of use anywhere. */
+export function relevanceOf({ whole, files, kept }: Choice): (path: string) => boolean {
+  const above = new Set([...whole, ...files, ...kept].flatMap((path) => [...foldersAbove(path)]))
+  return (path) => {
+    if (isDocument(path) || files.has(path) || kept.has(path) || above.has(path) || whole.has(path)) return true
+    return [...foldersAbove(path)].some((folder) => whole.has(folder))
+  }
+}
+
 /** Whatever its case: one that is misspelt is told. */
 function isDocument(path: string): boolean {
   return /(?:^|\/)skill\.md$/i.test(path)
+}
+
+/** What could not be looked into may be of use as soon as it can. */
+function* unreadIn(folder: ListedFolder, path: string): Generator<string> {
+  for (const [name, entry] of folder.entries) {
+    const at = joinPath(path, name)
+    if (entry.kind === 'unread') yield at
+    if (entry.kind === 'folder') yield* unreadIn(entry, at)
+  }
 }
 
 function* linksIn(folder: ListedFolder, path: string): Generator<{ readonly path: string; readonly link: ListedLink }> {

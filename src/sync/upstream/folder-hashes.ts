@@ -6,6 +6,7 @@ export class FolderHashes {
   readonly #nowMs: () => number
   #known = new Map<string, Known>()
   #seen = new Map<string, Known>()
+  #isOfUse: ((path: string) => boolean) | undefined
 
   /** Wall clock: compared with the times of files. */
   constructor(nowMs: () => number) {
@@ -16,6 +17,16 @@ export class FolderHashes {
   begin(): void {
     if (this.#seen.size > 0) this.#known = this.#seen
     this.#seen = new Map()
+  }
+
+  /** What the look chose to read. */
+  choose(isOfUse: (path: string) => boolean): void {
+    this.#isOfUse = isOfUse
+  }
+
+  /** Whether the next look could find something else for what changed at this path: of UTF-8, not raw. */
+  isOfUse(path: string): boolean {
+    return this.#isOfUse?.(Buffer.from(path).toString('latin1')) ?? true
   }
 
   idOf(path: string, stat: BigIntStats): ObjectId | undefined {

@@ -6,7 +6,7 @@ import { isLfsPointer } from '../model/lfs.ts'
 import { FOLDER_REF, type ObjectId, type Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../model/tree.ts'
-import { chooseWanted } from './folder-choice.ts'
+import { chooseWanted, relevanceOf } from './folder-choice.ts'
 import { FolderChanged, legible, readFault } from './folder-fault.ts'
 import { readFile } from './folder-file.ts'
 import type { FolderHashes } from './folder-hashes.ts'
@@ -71,6 +71,7 @@ async function readOnce(path: string, reading: Attempt, signal: AbortSignal): Pr
   const listed = await walkFolder(folder, { ...reading, passedOver }, signal)
   const choice = chooseWanted(listed, { root: raw(root), docs: docs === undefined ? undefined : raw(docs) })
   hashes?.begin()
+  hashes?.choose(relevanceOf(choice))
   const objects = await treeObjectsOf(folder, { ...reading, listed, choice, hashes }, signal)
   const commit = commitOf(objects.root)
   const id = idOf({ type: 'commit', bytes: commit }, 'sha256')
