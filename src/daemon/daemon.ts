@@ -125,7 +125,7 @@ export class Daemon implements AsyncDisposable {
   }
 
   get serving(): Serving {
-    const look = (): Promise<void> => this.look()
+    const look = (): Promise<number> => this.look()
     return servingOf(this.#config, this.registry, (kept, file) => this.#read(kept, file), { look })
   }
 
@@ -185,10 +185,10 @@ export class Daemon implements AsyncDisposable {
 
   /**
    * Looks at the sources that are stale, or at this one however fresh it is, since somebody asks for what they have. Resolves
-   * when that is served, or after `serve.tools.wait`.
+   * when that is served, or after so long (default: `serve.tools.wait`), and says how much of that is left.
    */
-  async look(id?: SourceId): Promise<void> {
-    await this.#freshness.look(id)
+  async look(id?: SourceId, mostMs?: number): Promise<number> {
+    return this.#freshness.look(id, mostMs)
   }
 
   /** Where the ref of a source points now. Nothing follows from it. */

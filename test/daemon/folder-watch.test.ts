@@ -90,8 +90,11 @@ test.each<[string, (folder: string) => Promise<unknown>]>([
   await change(scene.folder)
   await scene.saidAgain('folder-watched')
   await scene.nudged()
+  const before = scene.nudges
   await writeFile(join(scene.folder, 'a/below/x'), 'edited')
   await scene.nudged()
+
+  expect(scene.nudges).toBe(before + 1)
 })
 
 test.each(['node_modules', '.git'])(
@@ -102,8 +105,9 @@ test.each(['node_modules', '.git'])(
     await scene.nudged()
 
     await writeFile(join(scene.folder, 'a/SKILL.md'), 'edited')
-
     await scene.nudged()
+
+    expect(scene.nudges).toBe(2)
   },
 )
 

@@ -55,11 +55,38 @@ describe('who asks for what sources have', () => {
     const bench = new Bench(['team every: 5m'])
     bench.hold()
 
-    const looks = [bench.look(), bench.look(), bench.look(sourceId('team'))]
+    const looks = [bench.look(), bench.look(), bench.look()]
     bench.release()
     await Promise.all(looks)
 
     expect(bench.pulled).toEqual(['team'])
+  })
+
+  test('has one that is named looked at from then on, whoever looks at it already', async () => {
+    const bench = new Bench(['team every: 5m'])
+    bench.hold()
+
+    const looks = [bench.look(), bench.look(sourceId('team'))]
+    bench.release()
+    await Promise.all(looks)
+
+    expect(bench.pulled).toEqual(['team', 'team'])
+  })
+
+  test('is told how long it may still wait, and waits for a second look no longer than that', async () => {
+    const bench = new Bench(['team every: 5m'])
+    bench.hold()
+
+    const first = bench.look()
+    await bench.clock.advance(1_500)
+    bench.release()
+    const leftMs = await first
+    bench.hold()
+    const second = bench.look(sourceId('team'), leftMs)
+    await bench.clock.advance(500)
+
+    expect([leftMs, await second]).toEqual([500, 0])
+    bench.release()
   })
 
   test('waits no longer than was agreed; the look goes on, and who asks next waits for the same one', async () => {
@@ -105,7 +132,7 @@ describe('who asks for what sources have', () => {
     const bench = new Bench(['team every: 5m'])
     bench.failure = new DOMException('stopped', 'AbortError')
 
-    await expect(bench.look()).resolves.toBeUndefined()
+    await expect(bench.look()).resolves.toBe(2_000)
   })
 })
 
@@ -224,8 +251,8 @@ class Bench {
     this.#attempts.set(sourceId(id), this.clock.monotonicMs() - agoMs)
   }
 
-  async look(only?: SourceId): Promise<void> {
-    await this.#freshness.look(only)
+  async look(only?: SourceId, mostMs?: number): Promise<number> {
+    return this.#freshness.look(only, mostMs)
   }
 
   hold(): void {

@@ -62,7 +62,7 @@ function isFileLike(entry: FolderEntry): boolean {
 
 /** Whether a change at a raw path could make another choice, or is one of what was chosen. What is new may be of use anywhere. */
 export function relevanceOf({ whole, files, kept }: Choice): (path: string) => boolean {
-  const above = new Set([...whole, ...files, ...kept].flatMap((path) => [...foldersAbove(path)]))
+  const above = new Set([...whole, ...files, ...kept].flatMap((path) => Array.from(foldersAbove(path))))
   return (path) => {
     if (isDocument(path) || files.has(path) || kept.has(path) || above.has(path) || whole.has(path)) return true
     return [...foldersAbove(path)].some((folder) => whole.has(folder))
