@@ -103,8 +103,7 @@ export class Daemon implements AsyncDisposable {
         waitMs: config.serve.tools?.waitMs ?? 0,
         sinceAttemptMs: (id) => this.#puller.sinceAttemptMs(id),
         isOpen: (source) => this.#isOpen(source),
-        // Its time has come, and somebody noticed.
-        pull: (id) => this.#puller.request(this.#configured(id), 'schedule'),
+        pull: (id) => this.#puller.request(this.#configured(id), 'call'),
       },
     )
   }
@@ -344,7 +343,7 @@ export class Daemon implements AsyncDisposable {
       if (!holds(snapshot, kept) || !this.#puller.isDamagedNow(source)) continue
       this.#parts.log.warn('content-damaged', { source, ...what, message: error.message })
       // Who asked for the file is not kept waiting; the outcome is reported like any other.
-      void this.#puller.request(this.#configured(source), 'schedule').catch(ignoreAbort)
+      void this.#puller.request(this.#configured(source), 'call').catch(ignoreAbort)
     }
   }
 }

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../src/daemon/config.ts'
@@ -6,6 +7,7 @@ import { Daemon } from '../../src/daemon/daemon.ts'
 import { Freshness } from '../../src/daemon/freshness.ts'
 import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
+import type { Cause } from '../../src/sync/model/generation.ts'
 import type { Source } from '../../src/sync/model/source.ts'
 import type { SourceId } from '../../src/sync/model/source-id.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
@@ -149,6 +151,7 @@ describe('a daemon that is asked', () => {
     await daemon.look()
 
     expect([early, namesIn(daemon)]).toEqual([['pdf'], ['beta']])
+    expect((await desk.lastCause())?.trigger).toBe('call')
   })
 
   test('asks a host that fails once in a period, whoever tried last, and serves on (P2)', async () => {
@@ -309,6 +312,12 @@ class Desk implements AsyncDisposable {
     const store = await Store.open(config.state)
     const open = (_: Source, reach: Parameters<ScriptedUpstream['open']>[0]) => this.upstream.open(reach)
     return Daemon.start({ ...config, mode }, { store, clock, log, environment, redactor, open })
+  }
+
+  /** Of the newest generation. */
+  async lastCause(): Promise<Cause | undefined> {
+    const store = await Store.open(join(this.#folder.path, 'state'))
+    return (await store.generations.current())?.cause
   }
 
   /** The lines of the log about events that begin so. */
