@@ -5,8 +5,8 @@ import { FolderChanged, faultAt, readFault, type PlaceFault } from './folder-fau
 import { markOf } from './folder-hashes.ts'
 import type { FolderHashes } from './folder-hashes.ts'
 import type { FolderRest } from './folder-rest.ts'
-import { idOf } from './git-object.ts'
 import type { OpenFolder } from './open-folder.ts'
+import { pacedBlobId } from './paced-hash.ts'
 
 /** The id of a file's content, or why it cannot be taken; and whether it may be run. */
 export interface HashedFile {
@@ -49,7 +49,7 @@ async function hashed(folder: OpenFolder, name: string, hashing: Hashing, signal
   if (!stat.isFile()) throw new FolderChanged(path)
   const [executable, size] = [isExecutable(stat), Number(stat.size)]
   if (size > blobBytes) return { executable, content: { reason: 'too-large' } }
-  const id = idOf({ type: 'blob', bytes: await readAll(folder, name, { path, stat }) }, 'sha256')
+  const id = await pacedBlobId(await readAll(folder, name, { path, stat }))
   hashes?.keep(path, stat, id)
   return { executable, content: { id, size } }
 }

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { hiddenInFile } from '../model/hidden-unicode.ts'
@@ -15,6 +14,7 @@ import { FolderRest, type RestClock } from './folder-rest.ts'
 import { walkFolder } from './folder-walk.ts'
 import { idOf } from './git-object.ts'
 import { diskCodeOf, isGone, OpenFolder } from './open-folder.ts'
+import { pacedBlobId, pacedDigest } from './paced-hash.ts'
 import { realPlacesBelow } from './places-apart.ts'
 import { parseTree, shown } from './tree-object.ts'
 import type { FetchLimits } from './upstream.ts'
@@ -174,7 +174,7 @@ export class FolderTree implements Tree {
     return {
       kind: 'blob',
       size: bytes.length,
-      sha256: hash('sha256', bytes),
+      sha256: await pacedDigest(bytes),
       isLfsPointer: isLfsPointer(bytes),
       ...(hidden !== undefined && { hidden }),
       file,
@@ -186,7 +186,7 @@ export class FolderTree implements Tree {
     try {
       await using top = await OpenFolder.open(this.#origin.path).catch(readFault(''))
       const bytes = await readFile(top, path, reading.limits.blobBytes)
-      if (idOf({ type: 'blob', bytes }, 'sha256') !== id) throw new FolderChanged(path)
+      if ((await pacedBlobId(bytes)) !== id) throw new FolderChanged(path)
       return bytes
     } catch (error) {
       if (error instanceof FolderChanged) throw changed(this.#origin.path, error)
