@@ -15,6 +15,8 @@ export interface Choice {
   readonly whole: ReadonlySet<string>
   readonly files: ReadonlySet<string>
   readonly kept: ReadonlySet<string>
+  /** What else could make it another one by a change: links, and what could not be looked into. */
+  readonly noted: ReadonlySet<string>
 }
 
 /** What has a SKILL.md at or above it, what links lead to, and the docs folder. All else of the folder is never read. */
@@ -25,20 +27,17 @@ export function chooseWanted(top: ListedFolder, { root, docs }: Wanted): Choice 
   const below = places.folderAt(root)
   if (below !== undefined) addSkills(below, root, whole)
   if (docs !== undefined && places.folderAt(docs) !== undefined) whole.add(docs)
-  const kept = new Set([
-    ...unreadIn(top, ''),
-    root,
-    ...foldersAbove(root),
-    ...(docs === undefined ? [] : [docs, ...foldersAbove(docs)]),
-  ])
+  const noted = new Set(unreadIn(top, ''))
+  const kept = new Set([root, ...foldersAbove(root), ...(docs === undefined ? [] : [docs, ...foldersAbove(docs)])])
   for (const { path, link } of linksIn(top, '')) {
+    noted.add(path)
     const target = places.follow(path, link)
     if (target?.entry.kind === 'folder' && hasDocument(target.entry)) whole.add(target.path)
     if (target === undefined || !isDocument(path)) continue
     if (target.entry.kind === 'folder') kept.add(target.path)
     else files.add(target.path)
   }
-  return { whole, files, kept }
+  return { whole, files, kept, noted }
 }
 
 function addSkills(folder: ListedFolder, path: string, whole: Set<string>): void {
@@ -61,12 +60,10 @@ function isFileLike(entry: FolderEntry): boolean {
 }
 
 /** Whether a change at a raw path could make another choice, or is one of what was chosen. What is new may be of use anywhere. */
-export function relevanceOf({ whole, files, kept }: Choice): (path: string) => boolean {
-  const above = new Set([...whole, ...files, ...kept].flatMap((path) => Array.from(foldersAbove(path))))
-  return (path) => {
-    if (isDocument(path) || files.has(path) || kept.has(path) || above.has(path) || whole.has(path)) return true
-    return [...foldersAbove(path)].some((folder) => whole.has(folder))
-  }
+export function relevanceOf({ whole, files, kept, noted }: Choice): (path: string) => boolean {
+  const chosen = [...whole, ...files, ...kept, ...noted]
+  const paths = new Set([...chosen, ...chosen.flatMap((path) => Array.from(foldersAbove(path)))])
+  return (path) => isDocument(path) || paths.has(path) || [...foldersAbove(path)].some((folder) => whole.has(folder))
 }
 
 /** Whatever its case: one that is misspelt is told. */
@@ -74,7 +71,6 @@ function isDocument(path: string): boolean {
   return /(?:^|\/)skill\.md$/i.test(path)
 }
 
-/** What could not be looked into may be of use as soon as it can. */
 function* unreadIn(folder: ListedFolder, path: string): Generator<string> {
   for (const [name, entry] of folder.entries) {
     const at = joinPath(path, name)

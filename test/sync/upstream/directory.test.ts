@@ -544,6 +544,42 @@ describe('a file that is being saved', () => {
 })
 
 describe('what is learnt of a folder', () => {
+  test('is what a change could be of use for', async () => {
+    await using scene = await Scene.of({
+      'in/a/SKILL.md': skillText('a'),
+      'in/ünïcode/SKILL.md': { link: '../../shared/b.md' },
+      'in/c': { link: '../out/c' },
+      'shared/b.md': skillText('b'),
+      'out/c/SKILL.md': skillText('c'),
+      'docs/x.md': 'x',
+      'target/out': '',
+    })
+    const hashes = new FolderHashes(() => 0)
+
+    const before = hashes.isOfUse('target/out')
+    await using _ = await scene.read({ hashes, root: 'in', docs: 'docs' })
+
+    const of = (...paths: string[]) => paths.filter((path) => hashes.isOfUse(path))
+    const used = [
+      '',
+      'in',
+      'in/a',
+      'in/a/new',
+      'in/c',
+      'out',
+      'out/c/x',
+      'shared',
+      'shared/b.md',
+      'in/ünïcode',
+      'docs/y',
+    ]
+    expect(before).toBe(true)
+    expect(of(...used, 'target/SKILL.md', 'target', 'target/out', 'in/x', 'shared/c.md')).toEqual([
+      ...used,
+      'target/SKILL.md',
+    ])
+  })
+
   test('files that did not change are not read again; of those that did, nothing hides that', async () => {
     await using scene = await Scene.of({ 'a/SKILL.md': 'one', 'a/b': 'two', 'a/c': 'three' })
     const later = new Counting(() => Date.now() + 60_000)
