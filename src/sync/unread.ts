@@ -33,10 +33,17 @@ export function withUnread(found: readonly Skill[], earlier: readonly Skill[], u
   return kept.size === 0 ? found : [...found.filter(({ path }) => !kept.has(path)), ...kept.values()]
 }
 
-/** What is said of places outside of skills that nobody could look into. */
+/** What is said of places outside of skills that nobody could look into: of the first few, and how many there are. */
 export function unreadFindings({ outside, contentOf }: Pick<Unread, 'outside' | 'contentOf'>): Finding[] {
-  return outside.flatMap(({ path, id }) => refusalIn(path, contentOf(id)) ?? [])
+  const findings = outside.slice(0, MOST_TOLD).flatMap(({ path, id }) => refusalIn(path, contentOf(id)) ?? [])
+  const first = outside[MOST_TOLD]
+  if (first === undefined) return findings
+  const message = `${outside.length - MOST_TOLD} more places that cannot be looked into are left out`
+  return [...findings, { rule: 'path-refused', path: first.path, message }]
 }
+
+/** Beside the skills there may be thousands, and each generation would name them. */
+const MOST_TOLD = 32
 
 function asItWas(skill: Skill, { path, message }: Finding): Skill {
   const findings = skill.findings.filter(({ rule }) => rule !== 'not-read')

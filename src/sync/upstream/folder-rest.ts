@@ -16,6 +16,12 @@ export class FolderRest {
     this.#clock = clock
   }
 
+  /** As long as it takes to be sure. */
+  async pause(signal: AbortSignal): Promise<void> {
+    this.#leftMs -= REST_MS
+    await this.#clock.wait(REST_MS, signal)
+  }
+
   /** How a file is once it was left alone for a moment; undefined where that takes too long. */
   async settled(look: () => Promise<BigIntStats>, signal: AbortSignal): Promise<BigIntStats | undefined> {
     for (;;) {

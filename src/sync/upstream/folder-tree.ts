@@ -5,7 +5,7 @@ import { isLfsPointer } from '../model/lfs.ts'
 import { FOLDER_REF, type ObjectId, type Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../model/tree.ts'
-import { chooseWanted, relevanceOf } from './folder-choice.ts'
+import { chooseWanted } from './folder-choice.ts'
 import { FolderChanged, legible, readFault } from './folder-fault.ts'
 import { readFile } from './folder-file.ts'
 import type { FolderHashes } from './folder-hashes.ts'
@@ -46,7 +46,8 @@ export async function readFolder(path: string, reading: FolderReading, signal: A
   const rest = reading.clock && new FolderRest(reading.clock)
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await readOnce(path, { ...reading, rest, isLastAttempt: attempt === ATTEMPTS }, signal)
+      const [isFirstAttempt, isLastAttempt] = [attempt === 1, attempt === ATTEMPTS]
+      return await readOnce(path, { ...reading, rest, isFirstAttempt, isLastAttempt }, signal)
     } catch (error) {
       if (!(error instanceof FolderChanged)) throw error
       if (attempt === ATTEMPTS) throw changed(path, error)
@@ -59,6 +60,7 @@ const ATTEMPTS = 3
 
 interface Attempt extends FolderReading {
   readonly rest: FolderRest | undefined
+  readonly isFirstAttempt: boolean
   readonly isLastAttempt: boolean
 }
 
@@ -70,8 +72,13 @@ async function readOnce(path: string, reading: Attempt, signal: AbortSignal): Pr
   const passedOver = new Set((await realPlacesBelow(real, apart)).map((place) => raw(relative(real, place))))
   const listed = await walkFolder(folder, { ...reading, passedOver }, signal)
   const choice = chooseWanted(listed, { root: raw(root), docs: docs === undefined ? undefined : raw(docs) })
+  if (reading.isFirstAttempt && reading.rest !== undefined && hashes?.wouldLose(choice) === true) {
+    // Many who save take away what there was first, and who switches a branch takes away folders.
+    await reading.rest.pause(signal)
+    throw new FolderChanged()
+  }
   hashes?.begin()
-  hashes?.choose(relevanceOf(choice))
+  hashes?.choose(choice)
   const objects = await treeObjectsOf(folder, { ...reading, listed, choice, hashes }, signal)
   const commit = commitOf(objects.root)
   const id = idOf({ type: 'commit', bytes: commit }, 'sha256')

@@ -462,6 +462,17 @@ describe('a folder of which something may not be read', () => {
     expect(noted(findings)).toEqual(['path-refused lost+found'])
   })
 
+  test('tells of the first few of many such places, and how many there are', async () => {
+    const junk = Array.from({ length: 40 }, (_, index) => [`junk/${index}/x/y`, ''] as const)
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), ...Object.fromEntries(junk) })
+
+    await using tree = await scene.read({ limits: { ...FETCH_LIMITS, depth: 2 } })
+    const { findings } = await survey(tree, rulesWith(), undefined, STEADY)
+
+    expect(findings).toHaveLength(33)
+    expect(findings.filter(({ message }) => message.startsWith('8 more places'))).toHaveLength(1)
+  })
+
   test.each(['docs', 'docs/deep', 'docs/deep/b.md'])('keeps what was served of %s', async (place) => {
     await using scene = await Scene.of({ 'docs/a.md': 'a', 'docs/deep/b.md': 'b' })
     const before = await scene.surveyed(undefined, 'docs')
@@ -527,6 +538,36 @@ describe('a file that is being saved', () => {
     ])
     expect(waitedMs).toBe(1_000)
   })
+
+  test.each(['a/SKILL.md', 'a'])(
+    'is looked for again where %s is away for a moment, and missed where it stays away',
+    async (place) => {
+      await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'b/SKILL.md': skillText('b') })
+      const hashes = new FolderHashes(() => Date.now() + 60_000)
+      const comeBack = () => rename(`${scene.folder}-away`, join(scene.folder, place))
+      let [waits, onWait] = [0, comeBack]
+      const clock = {
+        now: () => new Date(Date.now() + 60_000),
+        wait: async () => {
+          waits += 1
+          await onWait()
+        },
+      }
+      await using before = await scene.read({ hashes, clock })
+
+      await rename(join(scene.folder, place), `${scene.folder}-away`)
+      await using back = await scene.read({ hashes, clock })
+      await rename(join(scene.folder, place), `${scene.folder}-away`)
+      onWait = async () => {}
+      await using gone = await scene.read({ hashes, clock })
+      await using still = await scene.read({ hashes, clock })
+
+      expect(back.revision).toEqual(before.revision)
+      expect(linesOf(gone)).toHaveLength(1)
+      expect(still.revision).toEqual(gone.revision)
+      expect(waits).toBe(2)
+    },
+  )
 
   test('is not waited for where it was left alone, nor where the clocks differ', async () => {
     await using scene = await Scene.of({ 'a/SKILL.md': skillText('a') })
