@@ -23,6 +23,7 @@ export interface Unread {
  */
 export function withUnread(found: readonly Skill[], earlier: readonly Skill[], unread: Unread): readonly Skill[] {
   const reasons = new Reasons(unread)
+  if (reasons.isEmpty) return found
   const readable = new Set(found.filter(({ standing }) => standing !== 'withheld').map(({ path }) => path))
   const kept = new Map<string, Skill>()
   for (const skill of earlier) {
@@ -69,6 +70,10 @@ class Reasons {
         if (reason !== undefined) this.#ofSkills.set(candidate.path, reason)
       }
     }
+  }
+
+  get isEmpty(): boolean {
+    return this.#ofSkills.size === 0 && this.#ofPlaces.size === 0
   }
 
   of(path: string): Finding | undefined {
