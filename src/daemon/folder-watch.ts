@@ -46,6 +46,7 @@ export class FolderWatch implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
+    this.#wait.abort()
     await this.#watching
   }
 
@@ -55,10 +56,11 @@ export class FolderWatch implements AsyncDisposable {
     while (!signal.aborted) {
       const mark = await markOf(this.#source.path)
       if (this.#isToBegin(mark)) await this.#begin(mark)
+      if (signal.aborted) break
       this.#wait = new AbortController()
       const isLookedForSoon = mark === undefined || this.#watched?.isStale === true
-      const waited = AbortSignal.any([signal, this.#wait.signal])
-      await this.#options.clock.wait(isLookedForSoon ? SOON_MS : LOOK_MS, waited).catch(ignoreAbort)
+      const waitMs = isLookedForSoon ? SOON_MS : LOOK_MS
+      await this.#options.clock.wait(waitMs, this.#wait.signal).catch(ignoreAbort)
     }
     await this.#end()
   }
