@@ -6,7 +6,7 @@ import { ControlError } from './control-client.ts'
 import { request } from './requests.ts'
 
 /** Has stale sources looked at, or the one that is named; resolves when that is done, or was waited for long enough. */
-export type AskForLook = (source: SourceId | undefined) => Promise<void>
+export type AskForLook = (source: SourceId | undefined) => Promise<unknown>
 
 /**
  * Asks whoever writes the state folder. Where nobody does, where it is of another version or configuration, or says nothing, the

@@ -25,6 +25,7 @@ import { hostOf } from './hosts.ts'
 import { oauthOf } from './oauth.ts'
 import type { Parts } from './parts.ts'
 import { Puller, repositoryOf } from './puller.ts'
+import { ownFolders } from './reaching.ts'
 import { Report } from './report.ts'
 import type { RollbackTarget, RolledBack } from './rollback.ts'
 import { Rollbacks } from './rollbacks.ts'
@@ -74,7 +75,8 @@ export class Daemon implements AsyncDisposable {
     this.#rollbacks = new Rollbacks(config, parts, this.#puller, this.#candidates)
     this.#contents = new Contents(parts, this.registry, {
       isDamagedNow: (id) => this.#puller.isDamagedNow(id),
-      pull: (id) => this.#puller.request(this.#configured(id), 'schedule'),
+      // Whoever asked for the file found the damage.
+      pull: (id) => this.#puller.request(this.#configured(id), 'call'),
     })
     this.#nudges = new Nudges({
       clock: parts.clock,
@@ -88,8 +90,7 @@ export class Daemon implements AsyncDisposable {
         waitMs: config.serve.tools?.waitMs ?? 0,
         sinceAttemptMs: (id) => this.#puller.sinceAttemptMs(id),
         isOpen: (source) => this.#isOpen(source),
-        // Its time has come, and somebody noticed.
-        pull: (id) => this.#puller.request(this.#configured(id), 'schedule'),
+        pull: (id) => this.#puller.request(this.#configured(id), 'call'),
       },
     )
   }
@@ -110,8 +111,9 @@ export class Daemon implements AsyncDisposable {
   }
 
   get serving(): Serving {
-    const look = (): Promise<void> => this.look()
-    return servingOf(this.#config, this.registry, (kept, file) => this.#contents.read(kept, file), { look })
+    return servingOf(this.#config, this.registry, (kept, file) => this.#contents.read(kept, file), {
+      look: (source, mostMs) => this.look(source, mostMs),
+    })
   }
 
   /** What hosts may tell of their sources. */
@@ -126,9 +128,14 @@ export class Daemon implements AsyncDisposable {
 
   /** Pulls each source on its schedule from now on, and folders when something changes in them. */
   poll(): void {
-    const nudge = (id: SourceId): void => this.#nudges.nudge(id)
+    const watching = {
+      ...this.#parts,
+      nudge: (id: SourceId): void => this.#nudges.nudge(id),
+      apart: ownFolders(this.#config, this.#parts.environment),
+      isOfUse: (id: SourceId, path: string): boolean => this.#puller.isOfUse(id, path),
+    }
     this.#watches = this.#config.sources.flatMap(({ source }) =>
-      source.kind === 'directory' ? [new FolderWatch(source, { ...this.#parts, nudge })] : [],
+      source.kind === 'directory' ? [new FolderWatch(source, watching)] : [],
     )
     const polled = this.#config.sources.map((configured) => ({
       id: configured.source.id,
@@ -165,10 +172,10 @@ export class Daemon implements AsyncDisposable {
 
   /**
    * Looks at the sources that are stale, or at this one however fresh it is, since somebody asks for what they have. Resolves
-   * when that is served, or after `serve.tools.wait`.
+   * when that is served, or after so long (default: `serve.tools.wait`), and says how much of that is left.
    */
-  async look(id?: SourceId): Promise<void> {
-    await this.#freshness.look(id)
+  async look(id?: SourceId, mostMs?: number): Promise<number> {
+    return this.#freshness.look(id, mostMs)
   }
 
   /** Where the ref of a source points now. Nothing follows from it. */

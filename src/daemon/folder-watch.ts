@@ -1,19 +1,23 @@
-import { realpath, stat } from 'node:fs/promises'
-import { basename } from 'node:path'
-import { watch, type FSWatcher } from 'chokidar'
+import { lstat, realpath, stat } from 'node:fs/promises'
+import { relative } from 'node:path'
 import type { DirectorySource } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
-import { PASSED_OVER } from '../sync/upstream/folder-walk.ts'
+import { realPlacesBelow } from '../sync/upstream/places-apart.ts'
 import { ignoreAbort } from './abort-error.ts'
 import type { Clock } from './clock.ts'
 import { codeOf } from './error-code.ts'
 import type { Log } from './log.ts'
+import { TreeWatch } from './tree-watch.ts'
 
 export interface WatchOptions {
   readonly clock: Clock
   readonly log: Log
   /** Has the source looked at soon. */
   readonly nudge: (id: SourceId) => void
+  /** Absolute paths below which nothing is of the source. */
+  readonly apart: readonly string[]
+  /** Whether what is in service could be another for what changed at this path of the folder. */
+  readonly isOfUse: (id: SourceId, path: string) => boolean
   /** A folder that holds more than so many is not watched. Default: as many watches as Linux gave a user for long. */
   readonly mostFolders?: number
 }
@@ -28,6 +32,8 @@ export class FolderWatch implements AsyncDisposable {
   readonly #stop = new AbortController()
   readonly #watching: Promise<void>
   #watched: Watched | undefined
+  /** Ends the wait for the next look at what is watched. */
+  #wait = new AbortController()
   /** Whether anything changed since it was last asked; undefined while nobody waits for rest. */
   #isMoving: boolean | undefined
 
@@ -40,6 +46,7 @@ export class FolderWatch implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
+    this.#wait.abort()
     await this.#watching
   }
 
@@ -48,58 +55,61 @@ export class FolderWatch implements AsyncDisposable {
     const { signal } = this.#stop
     while (!signal.aborted) {
       const mark = await markOf(this.#source.path)
-      if (mark !== this.#watched?.mark) await this.#begin(mark)
-      const waitMs = this.#watched?.failed === true ? RETRY_MS : LOOK_MS
-      await this.#options.clock.wait(waitMs, signal).catch(ignoreAbort)
-      if (this.#watched?.failed === true) await this.#end()
+      if (this.#isToBegin(mark)) await this.#begin(mark)
+      if (signal.aborted) break
+      this.#wait = new AbortController()
+      const isLookedForSoon = mark === undefined || this.#watched?.isStale === true
+      const waitMs = isLookedForSoon ? SOON_MS : LOOK_MS
+      await this.#options.clock.wait(waitMs, this.#wait.signal).catch(ignoreAbort)
     }
     await this.#end()
+  }
+
+  #isToBegin(mark: string | undefined): boolean {
+    const watched = this.#watched
+    if (watched?.mark !== mark) return true
+    if (watched === undefined) return false
+    const sinceMs = this.#options.clock.monotonicMs() - watched.beganMs
+    if (watched.tree.hasFailed) return sinceMs >= RETRY_MS
+    return watched.isStale && sinceMs >= SOON_MS
   }
 
   async #begin(mark: string | undefined): Promise<void> {
     await this.#end()
     if (mark === undefined) return
-    const { path } = this.#source
-    const { mostFolders: most = MOST_FOLDERS } = this.#options
-    const watcher = watch(await realpath(path).catch(() => path), {
-      // One watch for each folder: it tells of the files in it too, and there are many more of those.
-      ignored: (at, stats) => PASSED_OVER.has(basename(at)) || stats?.isDirectory() === false,
-      followSymlinks: false,
-      ignorePermissionErrors: true,
+    const { clock, log, apart, mostFolders = MOST_FOLDERS } = this.#options
+    const { id, path } = this.#source
+    const root = await realpath(path).catch(undefinedIfAway)
+    if (root === undefined) return
+    const tree = new TreeWatch({
+      root,
+      apart: new Set(await realPlacesBelow(root, apart)),
+      mostFolders,
+      onReady: (folders) => {
+        log.debug('folder-watched', { source: id, folders })
+        log.recovery('folder-not-watched', id)
+        // What came while nothing was watched.
+        this.#changed()
+      },
+      // It rejects only in a way that is to end the process.
+      onEvent: (at, kind) => void this.#heard(at, relative(root, at), kind),
+      onFailed: (code, why) => {
+        const message = `Cannot watch "${path}": ${why}; it is looked at on its schedule alone`
+        log.failure('warn', 'folder-not-watched', { source: id, code, message })
+      },
     })
-    const watched: Watched = { mark, watcher, folders: 0, failed: false }
-    this.#watched = watched
-    watcher.on('raw', (_, name) => {
-      if (!PASSED_OVER.has(name)) this.#changed()
-    })
-    watcher.on('addDir', () => {
-      watched.folders += 1
-      if (watched.folders > most) this.#fail(watched, 'too-many', `it holds more than ${most} folders`)
-    })
-    watcher.on('error', (error) => this.#fail(watched, codeOf(error) ?? 'unknown', String(error)))
-    watcher.on('ready', () => {
-      if (watched.failed) return
-      this.#options.log.debug('folder-watched', { source: this.#source.id, folders: watched.folders })
-      this.#options.log.recovery('folder-not-watched', this.#source.id)
-      // What came while nothing was watched.
-      this.#changed()
-    })
+    this.#watched = { mark, tree, beganMs: clock.monotonicMs(), isStale: false }
   }
 
   async #end(): Promise<void> {
     const watched = this.#watched
     this.#watched = undefined
-    await watched?.watcher.close()
+    await watched?.tree[Symbol.asyncDispose]()
   }
 
-  /** Once for each watcher: of a folder with thousands of folders each may fail. */
-  #fail(watched: Watched, code: string, why: string): void {
-    if (watched.failed || this.#watched !== watched) return
-    watched.failed = true
-    const message = `Cannot watch "${this.#source.path}": ${why}; it is looked at on its schedule alone`
-    this.#options.log.failure('warn', 'folder-not-watched', { source: this.#source.id, code, message })
-    // Half a watch would let a change go by that seems to be watched for. What cannot be closed tells no more either.
-    void watched.watcher.close()
+  /** A build beside the skills writes thousands of files, which nobody is to look for. */
+  async #heard(at: string, path: string, kind: 'moved' | 'changed'): Promise<void> {
+    if (this.#options.isOfUse(this.#source.id, path) || (kind === 'moved' && (await mayHoldSkills(at)))) this.#changed()
   }
 
   #changed(): void {
@@ -122,6 +132,11 @@ export class FolderWatch implements AsyncDisposable {
     } finally {
       this.#isMoving = undefined
     }
+    const watched = this.#watched
+    if (watched !== undefined && (await watched.tree.isStale())) {
+      watched.isStale = true
+      this.#wait.abort()
+    }
     nudge(this.#source.id)
   }
 
@@ -133,15 +148,18 @@ export class FolderWatch implements AsyncDisposable {
 interface Watched {
   /** Which folder it is. */
   readonly mark: string
-  readonly watcher: FSWatcher
-  folders: number
-  failed: boolean
+  readonly tree: TreeWatch
+  readonly beganMs: number
+  /** It watches what is not there any more. */
+  isStale: boolean
 }
 
 const REST_MS = 150
 /** A folder that never rests is looked at all the same. */
 const LONGEST_MS = 2_000
 const LOOK_MS = 10_000
+/** Where nothing is watched, or something that is gone. */
+const SOON_MS = 1_000
 /** Each attempt walks the whole folder. */
 const RETRY_MS = 600_000
 
@@ -150,6 +168,18 @@ const MOST_FOLDERS = 8_192
 
 /** Undefined where there is no folder that could be watched. */
 async function markOf(path: string): Promise<string | undefined> {
-  const found = await stat(path).catch(() => undefined)
+  const found = await stat(path).catch(undefinedIfAway)
   return found?.isDirectory() === true ? `${found.dev} ${found.ino}` : undefined
+}
+
+/** A folder that came may have skills in it, and a link may lead to some. */
+async function mayHoldSkills(path: string): Promise<boolean> {
+  const found = await lstat(path).catch(undefinedIfAway)
+  return found?.isDirectory() === true || found?.isSymbolicLink() === true
+}
+
+/** What cannot be looked at is told by the pull that follows. */
+function undefinedIfAway(error: unknown): undefined {
+  if (codeOf(error) === undefined) throw error
+  return undefined
 }

@@ -67,7 +67,7 @@ export class Follower implements AsyncDisposable {
 
   get serving(): Serving {
     const disk = sharedDiskOf(this.#config, this.#store)
-    const look = (source?: SourceId): Promise<void> => this.#lookUpstream(source)
+    const look = (source?: SourceId, mostMs?: number): Promise<number> => this.#lookUpstream(source, mostMs)
     return servingOf(this.#config, this.registry, (skill, file) => this.#read(skill, file), {
       look,
       ...(disk !== undefined && { disk }),
@@ -114,10 +114,11 @@ export class Follower implements AsyncDisposable {
   }
 
   /** What its writer comes to is served here before this resolves. */
-  async #lookUpstream(source: SourceId | undefined): Promise<void> {
+  async #lookUpstream(source: SourceId | undefined, mostMs = this.#config.serve.tools?.waitMs ?? 0): Promise<number> {
     const asked = this.#looker.then((look) => look(source))
-    await waitAtMost(this.#config.serve.tools?.waitMs ?? 0, asked, this.#clock)
+    const leftMs = await waitAtMost(mostMs, asked, this.#clock)
     await this.look()
+    return leftMs
   }
 
   #askFrom(look: AskForLook): void {

@@ -13,7 +13,7 @@ export interface FreshnessOptions {
   readonly sinceAttemptMs: (id: SourceId) => number
   /** Whether it may be looked at now: not where its host, a person or the operator wants it left alone. */
   readonly isOpen: (source: Source) => boolean
-  /** What a look is. It never rejects but when it is stopped or in ways that end the process. */
+  /** What a look is; it begins after it is asked for. It never rejects but when it is stopped or in ways that end the process. */
   readonly pull: (id: SourceId) => Promise<unknown>
 }
 
@@ -27,7 +27,7 @@ const FOLDER_STALE_MS = 5_000
 export class Freshness {
   readonly #sources: readonly Source[]
   readonly #options: FreshnessOptions
-  /** All who ask meanwhile share a look. */
+  /** All who ask for what is stale meanwhile share a look. */
   readonly #looks = new Map<SourceId, Promise<void>>()
   /** By cron expression, of which many sources can have the same. */
   readonly #periods = new Map<string, LastPeriod & { readonly sinceMs: number }>()
@@ -39,14 +39,16 @@ export class Freshness {
 
   /**
    * Looks at what is stale, or at the one source however fresh it is. Resolves when that has ended, or when the caller has
-   * waited for long enough: the look goes on.
+   * waited for so long: the look goes on. Says how long the caller may still wait for another.
    */
-  async look(only?: SourceId): Promise<void> {
-    const { clock, waitMs, isOpen } = this.#options
+  async look(only?: SourceId, mostMs = this.#options.waitMs): Promise<number> {
+    const { clock, isOpen, pull } = this.#options
     const wanted = this.#sources.filter((source) => (only === undefined ? this.#isStale(source) : source.id === only))
-    const looks = wanted.filter(isOpen).map(({ id }) => this.#look(id))
-    if (looks.length === 0) return
-    await waitAtMost(waitMs, Promise.all(looks), clock)
+    // Who names a source has seen that it moved: a look that is under way may have been there before that.
+    const begin = (id: SourceId): Promise<unknown> =>
+      only === undefined ? this.#look(id) : pull(id).catch(ignoreAbort)
+    const looks = wanted.filter(isOpen).map(({ id }) => begin(id))
+    return looks.length === 0 ? mostMs : waitAtMost(mostMs, Promise.all(looks), clock)
   }
 
   async #look(id: SourceId): Promise<void> {

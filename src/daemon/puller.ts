@@ -10,7 +10,7 @@ import { pull } from '../sync/pull.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Current, Orders, Pulling } from '../sync/take.ts'
 import { FolderHashes } from '../sync/upstream/folder-hashes.ts'
-import { openUpstream, refsOf } from '../sync/upstream/open.ts'
+import { refsOf } from '../sync/upstream/open.ts'
 import { SharedListings, type RequestedListing } from '../sync/upstream/shared-listing.ts'
 import { refusalOf } from './admission.ts'
 import { Approach } from './approach.ts'
@@ -21,7 +21,7 @@ import { keptByLock } from './kept.ts'
 import type { Keyring } from './keyring.ts'
 import { Lanes } from './lanes.ts'
 import { lockedEntry, NotLocked } from './lock-rules.ts'
-import { cleaned, pullingOf } from './reaching.ts'
+import { cleaned, openerOf, pullingOf } from './reaching.ts'
 import type { Report } from './report.ts'
 
 /** What pulls are made with, besides what the daemon is given. */
@@ -87,6 +87,11 @@ export class Puller implements AsyncDisposable {
 
   currentOf(source: SourceId): Current | undefined {
     return this.#publisher.currentOf(source)
+  }
+
+  /** Whether a change at this path of a folder may be one of what is served of it. */
+  isOfUse(source: SourceId, path: string): boolean {
+    return this.#hashes.get(source)?.isOfUse(path) ?? true
   }
 
   /** Stops what runs for a source and what waits; resolves when that has ended, or has had its time to. */
@@ -155,9 +160,10 @@ export class Puller implements AsyncDisposable {
 
   /** How one pull comes to its source. */
   #opener(listing: RequestedListing | undefined, { fetching }: Turn): Pulling['open'] {
-    const { open = openUpstream } = this.#parts
+    const open = openerOf(this.#config, this.#parts)
     return (source, reach) => {
-      const learnt = source.kind === 'directory' ? { hashes: this.#hashesOf(source.id) } : {}
+      const { clock } = this.#parts
+      const learnt = source.kind === 'directory' ? { hashes: this.#hashesOf(source.id), clock } : {}
       const manners = { source: source.id, host: hostOf(source), hosts: this.hosts, fetching }
       return new Approach(open(source, { ...reach, ...learnt, ...(listing && { listing }) }), manners)
     }

@@ -3,6 +3,7 @@ import { SyncError } from '../sync/model/sync-error.ts'
 import type { Pulling } from '../sync/take.ts'
 import { openUpstream } from '../sync/upstream/open.ts'
 import { sshAccessOf } from './config/access.ts'
+import type { Environment } from './config/environment.ts'
 import type { GateConfig } from './config/gate.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import type { Parts } from './parts.ts'
@@ -14,7 +15,8 @@ import type { Redactor } from './redactor.ts'
 
 /** What a pull of this source works with. */
 export function pullingOf(configured: ConfiguredSource, config: Config, parts: Parts, keyring: Keyring): Pulling {
-  const { store, environment, redactor, open = openUpstream } = parts
+  const { store, environment, redactor } = parts
+  const open = openerOf(config, parts)
   const way = keyring.wayTo(configured)
   const gate = config.gate && gateOf(config.gate, parts)
   const prove = proverOf(configured)
@@ -22,6 +24,17 @@ export function pullingOf(configured: ConfiguredSource, config: Config, parts: P
   const access = sshAccessOf(configured.access, environment, redactor)
   const programs = { git, ssh, path: environment.path, access }
   return { store, open, limits: config.limits, way, programs, ...(gate && { gate }), ...(prove && { prove }) }
+}
+
+/** How any source is reached, except that no folder has what this program keeps for itself in it. */
+export function openerOf(config: Config, { environment, open = openUpstream }: Parts): Pulling['open'] {
+  const apart = ownFolders(config, environment)
+  return (source, reach) => open(source, { ...reach, apart })
+}
+
+/** Where this program keeps copies of skills: its state folder, and where those of others of this user lie. */
+export function ownFolders(config: Config, environment: Environment): readonly string[] {
+  return [config.state, environment.state]
 }
 
 /** The operator's own gate, in the words of a pull. */

@@ -65,12 +65,19 @@ function lastTimeMs(cron: CronTime, ms: number, apartMs: number): number {
 const LONGEST_LOOK_BACK_MS = 10 * 366 * 86_400_000
 
 function nextTimeMs(cron: CronTime, ms: number): number {
+  // It was one that names no later time.
+  if (!Number.isFinite(ms)) return Number.POSITIVE_INFINITY
   try {
     return cron.getNextDateFrom(new Date(ms)).toMillis()
   } catch (error) {
-    if (error instanceof Error) return Number.POSITIVE_INFINITY
-    throw error
+    return neverIfNone(error)
   }
+}
+
+/** Cron looks no further than 8 years from today, and throws then what has nothing but its message to be known by. */
+function neverIfNone(error: unknown): number {
+  if (error instanceof Error && error.message.includes('No execution date was found')) return Number.POSITIVE_INFINITY
+  throw error
 }
 
 /** What a poller has to know of a source. */
@@ -266,7 +273,7 @@ function jitterMs({ id, machine }: PollKey, periodMs: number): number {
   return Math.floor((hash.readUInt32BE(0) / 2 ** 32) * Math.min(periodMs / 10, LONGEST_JITTER_MS))
 }
 
-/** From one time to the next; infinite where cron looks no further: it throws 8 years from today. */
+/** From one time to the next; infinite where cron looks no further. */
 function periodMs(schedule: Schedule, after: Date): number {
   if (schedule.kind === 'every') return schedule.periodMs
   const cron = new CronTime(schedule.expression)
@@ -274,7 +281,6 @@ function periodMs(schedule: Schedule, after: Date): number {
     const at = cron.getNextDateFrom(after)
     return cron.getNextDateFrom(at.toJSDate()).toMillis() - at.toMillis()
   } catch (error) {
-    if (error instanceof Error) return Number.POSITIVE_INFINITY
-    throw error
+    return neverIfNone(error)
   }
 }

@@ -16,6 +16,8 @@ export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefin
     async present(id, skill) {
       const source = config.sources.find((configured) => configured.source.id === id)?.source
       if (source === undefined || !isFollowedFreely(source, config, store)) return undefined
+      // What lies there was refused or held, or nobody knows what it is: it is not what is served.
+      if ((await store.records.read(id))?.condition !== undefined) return undefined
       return authoredDocument(source, skill, config.limits.skill.bytes).catch(undefinedIfUnreadable)
     },
   }

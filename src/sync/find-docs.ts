@@ -11,6 +11,8 @@ export interface FoundDocs {
   readonly files: readonly FoundFile[]
   /** Links that are called like Markdown. */
   readonly links: readonly FoundLink[]
+  /** What is not looked into, though it may hold some. */
+  readonly unread: readonly FoundLink[]
   readonly findings: readonly Finding[]
 }
 
@@ -21,11 +23,12 @@ export function findDocs(tree: Tree, folder: string, id: ObjectId): FoundDocs {
   return walk
 }
 
-/** The tree at a path of the repository, through real folders only; or the finding that there is none. */
+/** The tree at a path of the repository, through real folders only; or the finding that there is none, or none to be read. */
 export function docsTree(tree: Tree, folder: string): ObjectId | Finding {
   let id = tree.root
   for (const name of folder === '' ? [] : folder.split('/')) {
     const entry = tree.list(id).find((candidate) => candidate.name === name)
+    if (entry?.kind === 'unread') return { rule: 'not-read', path: folder, message: UNREAD }
     if (entry?.kind !== 'folder') {
       const what = entry === undefined ? 'is not in the commit' : `is no folder but a ${entry.kind}`
       return { rule: 'docs-missing', path: folder, message: `The docs folder ${what}; nothing is served of it` }
@@ -35,9 +38,12 @@ export function docsTree(tree: Tree, folder: string): ObjectId | Finding {
   return id
 }
 
+const UNREAD = 'The docs folder cannot be looked into; what was served of it is served on'
+
 class Walk implements FoundDocs {
   readonly files: FoundFile[] = []
   readonly links: FoundLink[] = []
+  readonly unread: FoundLink[] = []
   readonly findings: Finding[] = []
   readonly #tree: Tree
   readonly #folder: string
@@ -57,6 +63,9 @@ class Walk implements FoundDocs {
         return this.enter(path, id)
       case 'submodule':
         this.findings.push(submoduleFinding(joinPath(this.#folder, path)))
+        return
+      case 'unread':
+        this.unread.push({ path, id })
         return
       case 'unusable-file':
       case 'unusable-folder':

@@ -16,6 +16,8 @@ export interface Found {
   readonly submodules: readonly string[]
   /** Folders that lie in no skill and have a name that nothing can be served by. */
   readonly unusable: readonly string[]
+  /** What lies in no skill and is not looked into, though it may hold some. */
+  readonly unread: readonly FoundLink[]
   /** Skills and findings below folders that are as they were. */
   readonly kept: { readonly skills: readonly Skill[]; readonly findings: readonly Finding[] }
   /** Every folder that was met and lies in no skill, skills' own folders included, with its tree id. */
@@ -68,6 +70,7 @@ class Walk implements Found {
   readonly links: FoundLink[] = []
   readonly submodules: string[] = []
   readonly unusable: string[] = []
+  readonly unread: FoundLink[] = []
   readonly kept: { skills: Skill[]; findings: Finding[] } = { skills: [], findings: [] }
   readonly folders = new Map<string, ObjectId>()
   readonly #tree: Tree
@@ -97,6 +100,7 @@ class Walk implements Found {
     else if (entry.kind === 'link') this.links.push({ path, id: entry.id })
     else if (entry.kind === 'submodule') this.submodules.push(path)
     else if (entry.kind === 'unusable-folder') this.unusable.push(path)
+    else if (entry.kind === 'unread') this.unread.push({ path, id: entry.id })
   }
 
   #keep(held: HeldFolders, path: string): void {
@@ -145,6 +149,8 @@ function rootFolder(tree: Tree, root: string): ObjectId {
   let id = tree.root
   for (const name of root === '' ? [] : root.split('/')) {
     const entry = tree.list(id).find((candidate) => candidate.name === name)
+    if (entry?.kind === 'unread')
+      throw new SyncError('source-unreachable', `Cannot look into the folder "${root}": it cannot be read`)
     if (entry?.kind !== 'folder') {
       throw new SyncError(
         'content-refused',

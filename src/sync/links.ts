@@ -5,7 +5,7 @@ import type { Tree, TreeEntry } from './model/tree.ts'
 /** What a link leads to, or why it is refused. Paths are relative to the repository's root. */
 export type Resolved =
   | { readonly kind: 'entry'; readonly path: string; readonly entry: TreeEntry }
-  | { readonly kind: 'refused'; readonly why: string }
+  | { readonly kind: 'refused'; readonly why: string; readonly isUnread?: true }
 
 /** What a link may not lead out of. */
 export interface Bounds {
@@ -43,6 +43,8 @@ export function follow(
     const entry = places.entryAt(target)
     if (entry === undefined) return refused(`its target "${shown(text)}" does not exist`)
     if (entry.kind === 'submodule') return refused(`its target "${shown(text)}" is a submodule`)
+    if (entry.kind === 'unread')
+      return { ...refused(`its target "${shown(text)}" cannot be looked into`), isUnread: true }
     if (entry.kind !== 'link') return { kind: 'entry', path: target, entry }
     path = target
     id = entry.id
@@ -75,6 +77,8 @@ export class Places {
   entryAt(path: string): TreeEntry | undefined {
     let entry: TreeEntry | undefined = { name: '', kind: 'folder', id: this.#tree.root }
     for (const name of path === '' ? [] : path.split('/')) {
+      // Whether anything is there nobody knows.
+      if (entry?.kind === 'unread') return entry
       if (entry?.kind !== 'folder') return undefined
       entry = this.#namesIn(entry.id).get(name)
     }
@@ -91,7 +95,7 @@ export class Places {
   }
 }
 
-function refused(why: string): Resolved {
+function refused(why: string): Extract<Resolved, { readonly kind: 'refused' }> {
   return { kind: 'refused', why }
 }
 

@@ -227,6 +227,12 @@ export function contentRefusal(path: string, reason: Refused['reason'], most: st
       return finding('path-refused', path, 'The repository names the file and does not have its content')
     case 'forbidden':
       return finding('path-refused', path, 'The permission to read it is missing')
+    case 'unreadable':
+      return finding('path-refused', path, 'The disk does not give it')
+    case 'changing':
+      return finding('path-refused', path, 'It changes while it is read, and does not come to rest')
+    case 'too-far':
+      return finding('path-refused', path, 'It lies over limits.repository.depth or limits.repository.path_bytes')
     case 'special':
       return finding('path-refused', path, 'It is no file, but a socket, a pipe or a device')
     case 'too-large':

@@ -44,6 +44,8 @@ export class LinkTexts {
 
 /** Decides what the links of a commit stand for. */
 export class Resolver {
+  /** The paths of skills that are links through what cannot be looked into, as far as links were followed. */
+  readonly unread = new Set<string>()
   readonly #tree: Tree
   readonly #places: Places
   readonly #textOf: TextOf
@@ -69,6 +71,7 @@ export class Resolver {
   #linkedSkill(link: FoundLink): Candidate | undefined {
     const path = joinPath(this.#root, link.path)
     const target = follow(this.#places, this.#textOf, { path, id: link.id })
+    if (target.kind === 'refused' && target.isUnread === true) this.unread.add(link.path)
     if (target.kind === 'refused' || target.entry.kind !== 'folder') return undefined
     const document = this.#documentIn(target.entry.id)
     // A folder that would hold itself, by way of the link, holds no end of skills.
@@ -105,6 +108,7 @@ export class Resolver {
     const { name, kind, id } = candidate.document
     if (kind !== 'link') return { id }
     const target = follow(this.#places, this.#textOf, { path: joinPath(this.#folderOf(candidate), name), id })
+    if (target.kind === 'refused' && target.isUnread === true) this.unread.add(candidate.path)
     if (target.kind === 'refused') return { refused: target.why }
     if (target.entry.kind === 'folder') return { refused: 'it leads to a folder' }
     const executable = target.entry.kind === 'executable'

@@ -9,11 +9,11 @@ import type { Docs, DocsFolder } from './model/docs.ts'
 import type { Finding, FindingRule } from './model/finding.ts'
 import { hiddenIn } from './model/hidden-unicode.ts'
 import type { HiddenText } from './model/hidden-unicode.ts'
-import { joinPath } from './model/paths.ts'
+import { isBelow, joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { SkillFile, SkillLimits } from './model/skill.ts'
 import type { Selection } from './model/source.ts'
-import type { Tree } from './model/tree.ts'
+import { mayPass, type Refused, type Tree } from './model/tree.ts'
 import { contentRefusal, lfsFinding, twinOf } from './read-skill.ts'
 import type { Content, ResolvedFile } from './read-skill.ts'
 import { LinkTexts, linkFinding } from './resolver.ts'
@@ -48,8 +48,9 @@ export interface DocsReading {
  */
 export async function surveyDocs(reading: DocsReading, signal: AbortSignal): Promise<SurveyedDocs> {
   const id = docsTree(reading.tree, reading.folder)
-  if (typeof id !== 'string') return { docsFolder: { findings: [id] } }
   const { docs, docsFolder } = reading.earlier ?? {}
+  if (typeof id !== 'string')
+    return { ...(id.rule === 'not-read' && docs !== undefined && { docs }), docsFolder: { findings: [id] } }
   if (docsFolder?.tree === id) return { ...(docs !== undefined && { docs }), docsFolder }
   const survey = new DocsSurvey(reading)
   const files = await survey.filesOf(findDocs(reading.tree, reading.folder, id), signal)
@@ -94,10 +95,23 @@ class DocsSurvey {
       return []
     }
     const files: ResolvedFile[] = found.files.map((file) => ({ ...file, link: false }))
-    const candidates = inPathOrder([...files, ...(await this.#linked(found.links, signal))])
+    const unread = await this.#unread(found.unread)
+    const candidates = inPathOrder([...files, ...(await this.#linked(found.links, signal)), ...unread])
     if (await this.#fits(candidates)) return this.#served(candidates)
     this.#note('limit-bytes', folder, `The docs folder holds more than the limit of ${DOCS_LIMITS.bytes} bytes`)
     return []
+  }
+
+  /** A fault that may pass takes nothing out of service: what there was where nobody can look now. */
+  async #unread(places: readonly FoundLink[]): Promise<ResolvedFile[]> {
+    await this.#reading.take(places.map(({ id }) => id))
+    return places.flatMap(({ path, id }) => {
+      const content = this.#reading.contentOf(id)
+      if (content.kind !== 'refused') return []
+      this.#refuse(path, content.reason)
+      const before = mayPass(content.reason) ? this.#reading.earlier?.docs?.files : undefined
+      return before?.filter((file) => isBelow(file.path, path)).map(resolvedAgain) ?? []
+    })
   }
 
   /** The files that links stand for. None leads out of the folder, so its tree alone decides what is served. */
@@ -137,7 +151,8 @@ class DocsSurvey {
 
   #served(candidates: readonly ResolvedFile[]): SkillFile[] {
     const met = new Map<string, string>()
-    return candidates.flatMap((candidate): SkillFile[] => {
+    return candidates.flatMap((found): SkillFile[] => {
+      const candidate = this.#asItWas(found) ?? found
       const { path, id: blob, executable, link } = candidate
       const content = this.#reading.contentOf(blob)
       if (this.#isLeftOut(candidate, content, met) || content.kind === 'refused') return []
@@ -145,6 +160,22 @@ class DocsSurvey {
       const file = { path, executable, blob, size, sha256 }
       return [{ ...file, ...(link && { link: true }), ...(hidden !== undefined && { hidden }) }]
     })
+  }
+
+  /** The file as it was served before, where it cannot be read for a reason that may pass. */
+  #asItWas({ path, id }: ResolvedFile): ResolvedFile | undefined {
+    const content = this.#reading.contentOf(id)
+    if (content.kind !== 'refused' || !mayPass(content.reason)) return undefined
+    const before = this.#reading.earlier?.docs?.files.find((file) => file.path === path)
+    if (before !== undefined) this.#refuse(path, content.reason)
+    return before && resolvedAgain(before)
+  }
+
+  #refuse(path: string, reason: Refused['reason']): void {
+    const at = joinPath(this.#reading.folder, path)
+    const { rule, message } = contentRefusal(at, reason, `${this.#reading.fileBytes} bytes`)
+    if (mayPass(reason)) this.#note('not-read', at, `${message}; what was served of it is served on`)
+    else this.#note(rule, at, message)
   }
 
   /** Whether it is not served, for a reason that was noted. */
@@ -180,6 +211,10 @@ class DocsSurvey {
     this.findings.push({ rule, path, message })
     return true
   }
+}
+
+function resolvedAgain({ path, blob, executable, link }: SkillFile): ResolvedFile {
+  return { path, id: blob, executable, link: link === true }
 }
 
 /** Files asked for at once. */

@@ -21,6 +21,7 @@ import { LinkTexts, Resolver, submoduleFinding } from './resolver.ts'
 import { cannot } from './store/disk-error.ts'
 import { surveyDocs } from './survey-docs.ts'
 import type { DocsReading, SurveyedDocs } from './survey-docs.ts'
+import { unreadFindings, withUnread } from './unread.ts'
 import { NOTHING_KNOWN } from './upstream/upstream.ts'
 import type { KnownTrees } from './upstream/upstream.ts'
 
@@ -115,14 +116,18 @@ class Surveyor {
   async survey(): Promise<Omit<Survey, 'rules'>> {
     const gatherer = new Gatherer(this.#tree, this.#limits.skill.files)
     const found = findSkills(this.#tree, this.#selection.root, this.#earlier?.snapshot, gatherer)
-    const { linked, resolved } = await this.#resolve(found, gatherer)
-    await this.#take(resolved.flatMap(blobsOf))
+    const { linked, resolved, unread: behindLinks } = await this.#resolve(found, gatherer)
+    await this.#take([...resolved.flatMap(blobsOf), ...found.unread.map(({ id }) => id)])
     const fresh = await this.#readAll(resolved)
+    const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
+    const unread = { outside: found.unread, linked: behindLinks, candidates: resolved, contentOf }
+    const judged = withUnread([...found.kept.skills, ...fresh], this.#earlier?.snapshot.skills ?? [], unread)
     const isUnlisted = matcher(this.#selection.unlisted)
     const { names, nested } = this.#selection
-    const skills = place([...found.kept.skills, ...fresh], { names, nested, isUnlisted })
+    const skills = place(judged, { names, nested, isUnlisted })
     const unusable = found.unusable.map((path) => unusableFinding(path, 'A folder that is not looked into'))
-    const findings = inPathOrder([...found.kept.findings, ...found.submodules.map(submoduleFinding), ...unusable])
+    const elsewhere = [...found.submodules.map(submoduleFinding), ...unusable, ...unreadFindings(unread)]
+    const findings = inPathOrder([...found.kept.findings, ...elsewhere])
     const folders = decidedByTheirId(found.folders, leaningOnLinks(found, linked), decidedByNeighbours(skills))
     return { skills, findings, folders, ...(await this.#docs()), taken: this.#taken }
   }
@@ -143,7 +148,7 @@ class Surveyor {
   }
 
   /** Follows the links again with the texts they lacked, until none is lacking: each time they get a link further. */
-  async #resolve(found: Found, gatherer: Gatherer): Promise<{ linked: Candidate[]; resolved: ResolvedCandidate[] }> {
+  async #resolve(found: Found, gatherer: Gatherer): Promise<Followed> {
     const texts = new LinkTexts()
     const textOf: TextOf = (link) => texts.textOf(link)
     const resolver = new Resolver(this.#tree, textOf, this.#selection.root, gatherer)
@@ -152,7 +157,7 @@ class Surveyor {
       const linked = resolver.linkedSkills(found.links)
       const candidates = [...found.candidates, ...linked].filter((candidate) => isSelected(candidate.path))
       const resolved = candidates.map((candidate) => resolver.resolve(candidate))
-      if (!(await texts.takeMissing(this.#tree, this.#signal))) return { linked, resolved }
+      if (!(await texts.takeMissing(this.#tree, this.#signal))) return { linked, resolved, unread: resolver.unread }
     }
   }
 
@@ -214,10 +219,21 @@ class Surveyor {
   }
 }
 
+/** Skills, with their links followed. */
+interface Followed {
+  readonly linked: readonly Candidate[]
+  readonly resolved: readonly ResolvedCandidate[]
+  /** The paths of skills that are links through what could not be looked into. */
+  readonly unread: ReadonlySet<string>
+}
+
 const WHY_REFUSED: Readonly<Record<Refused['reason'], string>> = {
   absent: 'the repository does not have its content',
   'too-large': 'it is too large',
   forbidden: 'the permission is missing',
+  unreadable: 'the disk does not give it',
+  changing: 'it changes while it is read, and does not come to rest',
+  'too-far': 'it lies over limits.repository.depth or limits.repository.path_bytes',
   special: 'it is no file',
 }
 

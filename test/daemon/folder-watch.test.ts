@@ -1,12 +1,13 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { systemClock } from '../../src/daemon/clock.ts'
+import { systemClock, type Clock } from '../../src/daemon/clock.ts'
 import { FolderWatch } from '../../src/daemon/folder-watch.ts'
 import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
 import type { DirectorySource } from '../../src/sync/model/source.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { fillFolder } from '../support/folder.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { sourceId } from '../sync/store/samples.ts'
@@ -50,6 +51,96 @@ test('a folder that is not there is no fault, and can be left at any time', asyn
   expect(scene.lines.map(({ event }) => event)).toEqual(['folder-watched'])
 })
 
+test.each<[string, (folder: string) => Promise<unknown>]>([
+  [
+    'is removed and made again at once',
+    async (folder) => {
+      await rm(join(folder, 'a'), { recursive: true })
+      await fillFolder(join(folder, 'a'), { 'SKILL.md': 'again', 'below/x': 'x' })
+    },
+  ],
+  [
+    'is replaced by a rename',
+    async (folder) => {
+      await fillFolder(`${folder}-new`, { 'SKILL.md': 'again', 'below/x': 'x' })
+      await rename(join(folder, 'a'), `${folder}-old`)
+      await rename(`${folder}-new`, join(folder, 'a'))
+    },
+  ],
+  [
+    'comes back with the folder that it lies in',
+    async (folder) => {
+      await rename(folder, `${folder}-away`)
+      await rename(`${folder}-away`, folder)
+    },
+  ],
+  [
+    'is made again with the folder that it lies in',
+    async (folder) => {
+      await rm(folder, { recursive: true })
+      await fillFolder(folder, { 'a/SKILL.md': 'again', 'a/below/x': 'x' })
+    },
+  ],
+])('a skill that %s is watched on', async (_, change) => {
+  await using scene = await Scene.of({ 'a/SKILL.md': 'a', 'a/below/x': 'x' })
+  await scene.said('folder-watched')
+  // The first is for what came before.
+  await scene.nudged()
+
+  await change(scene.folder)
+  await scene.saidAgain('folder-watched')
+  await scene.nudged()
+  const before = scene.nudges
+  await writeFile(join(scene.folder, 'a/below/x'), 'edited')
+  await scene.nudged()
+
+  expect(scene.nudges).toBe(before + 1)
+})
+
+test.each(['node_modules', '.git'])(
+  'a folder that the operator named is watched although it is called %s',
+  async (name) => {
+    await using scene = await Scene.of({ 'a/SKILL.md': 'a' }, undefined, name)
+    await scene.said('folder-watched')
+    await scene.nudged()
+
+    await writeFile(join(scene.folder, 'a/SKILL.md'), 'edited')
+    await scene.nudged()
+
+    expect(scene.nudges).toBe(2)
+  },
+)
+
+test('what is written beside the skills is told nobody, until it may be a skill', async () => {
+  await using scene = await Scene.of({ 'a/SKILL.md': 'a', 'target/out': '', 'apart/x/SKILL.md': '' })
+  await scene.said('folder-watched')
+  await scene.nudged()
+  const before = scene.nudges
+
+  for (let number = 0; number < 20; number += 1) {
+    await writeFile(join(scene.folder, 'target/out'), String(number))
+    await writeFile(join(scene.folder, `target/${number}`), '')
+    await writeFile(join(scene.folder, 'apart/x/SKILL.md'), String(number))
+  }
+  await writeFile(join(scene.folder, 'target/SKILL.md'), '')
+  await scene.nudged()
+
+  expect(scene.nudges - before).toBe(1)
+})
+
+test('a folder that cannot be watched is tried again after ten minutes and not before', async () => {
+  const clock = new FakeClock()
+  await using scene = await Scene.of({ 'b/x': '', 'c/x': '' }, 2, 'desk', clock)
+  await scene.said('folder-not-watched')
+  await rm(join(scene.folder, 'c'), { recursive: true })
+
+  await clock.advance(599_000)
+  const early = scene.lines.map(({ event }) => event)
+  while (!scene.lines.some(({ event }) => event === 'folder-watched')) await clock.advance(10_000)
+
+  expect(early).toEqual(['folder-not-watched'])
+})
+
 class Scene implements AsyncDisposable {
   readonly folder: string
   readonly lines: Record<string, unknown>[] = []
@@ -58,7 +149,7 @@ class Scene implements AsyncDisposable {
   readonly #watch: FolderWatch
   readonly #waits = new Set<() => void>()
 
-  private constructor(path: string, temporary: AsyncDisposable, mostFolders: number | undefined) {
+  private constructor(path: string, temporary: AsyncDisposable, mostFolders: number | undefined, clock: Clock) {
     this.folder = path
     this.#temporary = temporary
     const stream = new PassThrough()
@@ -79,18 +170,31 @@ class Scene implements AsyncDisposable {
       this.#wake()
     }
     this.#watch = new FolderWatch(sourceAt(path), {
-      clock: systemClock,
+      clock,
       log,
       nudge,
+      apart: [join(path, 'apart')],
+      isOfUse: (_, at) => at === '' || at === 'a' || at.startsWith('a/') || at.endsWith('SKILL.md'),
       ...(mostFolders !== undefined && { mostFolders }),
     })
   }
 
-  static async of(files: Readonly<Record<string, string>>, mostFolders?: number): Promise<Scene> {
+  static async of(
+    files: Readonly<Record<string, string>>,
+    mostFolders?: number,
+    name = 'desk',
+    clock: Clock = systemClock,
+  ): Promise<Scene> {
     const temporary = await temporaryFolder()
-    const path = join(temporary.path, 'desk')
+    const path = join(temporary.path, name)
     await fillFolder(path, files)
-    return new Scene(path, temporary, mostFolders)
+    return new Scene(path, temporary, mostFolders, clock)
+  }
+
+  /** Resolves when it was said once more than now. */
+  async saidAgain(event: string): Promise<void> {
+    const times = (): number => this.lines.filter((line) => line['event'] === event).length
+    for (const before = times(); times() === before;) await this.#anything()
   }
 
   async said(event: string): Promise<Record<string, unknown>> {

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../src/daemon/config.ts'
@@ -6,6 +7,7 @@ import { Daemon } from '../../src/daemon/daemon.ts'
 import { Freshness } from '../../src/daemon/freshness.ts'
 import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
+import type { Cause } from '../../src/sync/model/generation.ts'
 import type { Source } from '../../src/sync/model/source.ts'
 import type { SourceId } from '../../src/sync/model/source-id.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
@@ -55,11 +57,38 @@ describe('who asks for what sources have', () => {
     const bench = new Bench(['team every: 5m'])
     bench.hold()
 
-    const looks = [bench.look(), bench.look(), bench.look(sourceId('team'))]
+    const looks = [bench.look(), bench.look(), bench.look()]
     bench.release()
     await Promise.all(looks)
 
     expect(bench.pulled).toEqual(['team'])
+  })
+
+  test('has one that is named looked at from then on, whoever looks at it already', async () => {
+    const bench = new Bench(['team every: 5m'])
+    bench.hold()
+
+    const looks = [bench.look(), bench.look(sourceId('team'))]
+    bench.release()
+    await Promise.all(looks)
+
+    expect(bench.pulled).toEqual(['team', 'team'])
+  })
+
+  test('is told how long it may still wait, and waits for a second look no longer than that', async () => {
+    const bench = new Bench(['team every: 5m'])
+    bench.hold()
+
+    const first = bench.look()
+    await bench.clock.advance(1_500)
+    bench.release()
+    const leftMs = await first
+    bench.hold()
+    const second = bench.look(sourceId('team'), leftMs)
+    await bench.clock.advance(500)
+
+    expect([leftMs, await second]).toEqual([500, 0])
+    bench.release()
   })
 
   test('waits no longer than was agreed; the look goes on, and who asks next waits for the same one', async () => {
@@ -105,7 +134,7 @@ describe('who asks for what sources have', () => {
     const bench = new Bench(['team every: 5m'])
     bench.failure = new DOMException('stopped', 'AbortError')
 
-    await expect(bench.look()).resolves.toBeUndefined()
+    await expect(bench.look()).resolves.toBe(2_000)
   })
 })
 
@@ -122,6 +151,7 @@ describe('a daemon that is asked', () => {
     await daemon.look()
 
     expect([early, namesIn(daemon)]).toEqual([['pdf'], ['beta']])
+    expect((await desk.lastCause())?.trigger).toBe('call')
   })
 
   test('asks a host that fails once in a period, whoever tried last, and serves on (P2)', async () => {
@@ -224,8 +254,8 @@ class Bench {
     this.#attempts.set(sourceId(id), this.clock.monotonicMs() - agoMs)
   }
 
-  async look(only?: SourceId): Promise<void> {
-    await this.#freshness.look(only)
+  async look(only?: SourceId, mostMs?: number): Promise<number> {
+    return this.#freshness.look(only, mostMs)
   }
 
   hold(): void {
@@ -282,6 +312,12 @@ class Desk implements AsyncDisposable {
     const store = await Store.open(config.state)
     const open = (_: Source, reach: Parameters<ScriptedUpstream['open']>[0]) => this.upstream.open(reach)
     return Daemon.start({ ...config, mode }, { store, clock, log, environment, redactor, open })
+  }
+
+  /** Of the newest generation. */
+  async lastCause(): Promise<Cause | undefined> {
+    const store = await Store.open(join(this.#folder.path, 'state'))
+    return (await store.generations.current())?.cause
   }
 
   /** The lines of the log about events that begin so. */

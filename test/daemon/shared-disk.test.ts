@@ -1,5 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../src/daemon/config.ts'
@@ -11,7 +11,7 @@ import { temporaryFolder } from '../support/temporary.ts'
 import { numbered, sourceId } from '../sync/store/samples.ts'
 
 const LOCAL = sourceId('local')
-const { skill } = numbered(1)
+const { skill, bytes } = numbered(1)
 
 test('of a folder the path in it is told, with what lies there now', async () => {
   await using desk = await Desk.open()
@@ -47,6 +47,19 @@ test('a path into a folder is told nobody where a lock, a gate or a person has a
   expect(await isPresent(desk.disk())).toBe(true)
 })
 
+test('a path into a folder is told nobody whose last look failed or was held', async () => {
+  await using desk = await Desk.open()
+  const looked = { lastAttempt: undefined, lastSuccess: undefined, revision: undefined }
+  const condition = { code: 'content-refused', message: 'Cannot take the commit' } as const
+
+  await desk.store.records.write(LOCAL, { ...looked, condition })
+  const refused = await desk.disk()?.present(LOCAL, skill)
+  await desk.store.records.write(LOCAL, { ...looked, condition: undefined })
+  const taken = await desk.disk()?.present(LOCAL, skill)
+
+  expect([refused, taken?.path]).toEqual([undefined, join(desk.skills, skill.path, 'SKILL.md')])
+})
+
 test('where decisions cannot be read, nobody knows, and nobody is told', async () => {
   await using desk = await Desk.open()
   await writeFile(desk.store.decisions.file, '{')
@@ -76,8 +89,11 @@ class Desk implements AsyncDisposable {
   static async open(): Promise<Desk> {
     const folder = await temporaryFolder()
     const skills = join(folder.path, 'skills')
-    await mkdir(join(skills, skill.path), { recursive: true })
-    await writeFile(join(skills, skill.path, 'SKILL.md'), 'live')
+    for (const [path, text] of [...bytes, ['SKILL.md', 'live'] as const]) {
+      const file = join(skills, skill.path, path)
+      await mkdir(dirname(file), { recursive: true })
+      await writeFile(file, text)
+    }
     return new Desk(await Store.open(join(folder.path, 'state')), skills, folder)
   }
 

@@ -183,6 +183,7 @@ class Scene {
       look: async (source) => {
         this.looks.push(source)
         this.onLook(source)
+        return 0
       },
       disk: {
         pathOf: ({ path }) => `/state/skills/${path}/SKILL.md`,

@@ -1,4 +1,5 @@
-import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Files } from './scripted-upstream.ts'
 
@@ -16,5 +17,34 @@ export async function fillFolder(folder: string, files: Files): Promise<void> {
       await writeFile(at, content.executable)
       await chmod(at, 0o755)
     }
+  }
+}
+
+/**
+ * Does something while a place of the disk may not be read, also where the tests run as root: as somebody else then. What
+ * is above the place, up to the folder of the temporary files, may be looked into meanwhile.
+ */
+export async function asNobody<Result>(place: string, act: () => Promise<Result>): Promise<Result> {
+  const { seteuid } = process
+  const { mode } = await stat(place)
+  const isRoot = process.geteuid?.() === 0
+  if (isRoot) await openUp(place)
+  await chmod(place, 0)
+  if (isRoot) seteuid?.(NOBODY)
+  try {
+    return await act()
+  } finally {
+    if (isRoot) seteuid?.(0)
+    await chmod(place, mode & 0o777)
+  }
+}
+
+const NOBODY = 65_534
+
+async function openUp(place: string): Promise<void> {
+  for (let above = dirname(place); above !== tmpdir() && above !== '/'; above = dirname(above)) {
+    await chmod(above, 0o777)
+    for (const beside of await readdir(above, { withFileTypes: true }))
+      if (beside.isDirectory()) await chmod(join(above, beside.name), 0o777)
   }
 }

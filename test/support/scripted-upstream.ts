@@ -222,6 +222,7 @@ const MODES = {
   submodule: '160000',
   'unusable-file': '100644',
   'unusable-folder': '40000',
+  unread: '40000',
 } as const
 
 function fileOf(content: Exclude<Files[string], { readonly submodule: string }>): {

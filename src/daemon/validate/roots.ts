@@ -2,7 +2,7 @@ import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/disk-error.ts'
-import { PASSED_OVER } from '../../sync/upstream/folder-walk.ts'
+import { isPassedOver } from '../../sync/upstream/folder-walk.ts'
 import { UsageError } from '../usage-error.ts'
 
 /** A folder that is looked at. */
@@ -47,7 +47,7 @@ async function rootAt(folder: string, shown: string): Promise<Root> {
 function covers(outer: Root, inner: Root): boolean {
   const way = relative(outer.real, inner.real)
   if (isAbsolute(way)) return false
-  return !way.split(sep).some((segment) => segment === '..' || PASSED_OVER.has(segment))
+  return !way.split(sep).some((segment) => segment === '..' || isPassedOver(segment))
 }
 
 /** The folder at the path, or that of the skill which the file there lies in; undefined where it lies in none. */

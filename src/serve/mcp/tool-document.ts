@@ -8,9 +8,9 @@ import type { ReadFile } from '../content.ts'
 export interface ToolHost {
   /**
    * Looks at the sources that are stale, or at this one however fresh it is. Resolves when what they have is served, or when
-   * a caller has waited for long enough.
+   * a caller has waited for so long; without a figure, for as long as a call may. Says how much of that is left.
    */
-  look(source?: SourceId): Promise<void>
+  look(source?: SourceId, mostMs?: number): Promise<number>
   /** Only where the callers share the disk, and may be told where skills lie. */
   readonly disk?: SharedDisk
 }

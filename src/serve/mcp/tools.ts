@@ -87,13 +87,13 @@ class SkillTools {
   }
 
   async #getSkill(id: string): Promise<ToolAnswer> {
-    await this.#host.look()
+    const leftMs = await this.#host.look()
     const first = this.#find(id)
     if ('answer' in first) return first.answer
     const document = await this.#documentOf(first)
     if (!isBehind(document)) return answerOf(first, document)
     // The folder has moved on since it was looked at. What it has now is served like anything else, or not at all.
-    await this.#host.look(first.source)
+    await this.#host.look(first.source, leftMs)
     const second = this.#find(id)
     return 'answer' in second ? second.answer : answerOf(second, await this.#documentOf(second))
   }

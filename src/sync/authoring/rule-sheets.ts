@@ -126,6 +126,11 @@ const SERVED: Sheets<Exclude<FindingRule, keyof typeof FRONTMATTER | ContractRul
     'The path or the file is none that can be served',
     'give it a name of UTF-8 characters without a backslash, and make it a plain file that can be read',
   ),
+  'not-read': warning(
+    'skillsyncd',
+    'The skill could not be read, and stays as it was',
+    'make the file or folder that the message names readable',
+  ),
   'archive-refused': error('skillsyncd', 'The skill cannot be put into an archive', 'shorten or rename the path'),
 }
 

@@ -32,6 +32,7 @@ export type FindingRule =
   | 'lfs-pointer'
   | 'path-collision'
   | 'path-refused'
+  | 'not-read'
   | 'archive-refused'
   | 'contract-violated'
   | 'contract-noted'

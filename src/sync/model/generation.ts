@@ -30,5 +30,8 @@ export interface Cause {
   readonly rewritten?: true
 }
 
-/** Who wanted a source to be looked at. `change`: something moved in the folder that is the source. */
-export type Trigger = 'start' | 'schedule' | 'webhook' | 'change' | 'command'
+/**
+ * Who wanted a source to be looked at. `change`: something moved in the folder that is the source. `call`: a client asked for
+ * what it has, when nobody had looked for some time, or what is stored was found damaged.
+ */
+export type Trigger = 'start' | 'schedule' | 'webhook' | 'change' | 'call' | 'command'

@@ -41,7 +41,7 @@ interface FollowedSource extends Selection {
 export interface Brakes {
   /** A tag that names another object than before. */
   readonly movedTag: 'hold' | 'follow'
-  /** A commit with no skill where there were some, or with fewer than half and over five fewer. */
+  /** A commit with no skill where there were some, or, but for a folder, with fewer than half and over five fewer. */
   readonly massDeletion: 'hold' | 'follow'
 }
 

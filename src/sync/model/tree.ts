@@ -28,10 +28,19 @@ export interface Proof {
 /**
  * One line of a tree object. The name is raw bytes in git: an entry whose name is not UTF-8, or over
  * `FetchLimits.segmentBytes`, is unusable, and has what can be shown of its name. What lies below it is not fetched.
+ * `unread`, in a plain folder alone: a folder, or outside of skills a link, that is not looked into; `take` tells why.
  */
 export interface TreeEntry {
   readonly name: string
-  readonly kind: 'file' | 'executable' | 'link' | 'folder' | 'submodule' | 'unusable-file' | 'unusable-folder'
+  readonly kind:
+    | 'file'
+    | 'executable'
+    | 'link'
+    | 'folder'
+    | 'submodule'
+    | 'unusable-file'
+    | 'unusable-folder'
+    | 'unread'
   readonly id: ObjectId
 }
 
@@ -52,10 +61,18 @@ export interface Refused {
   readonly kind: 'refused'
   /**
    * `too-large`: over `FetchLimits.blobBytes`. `absent`: the repository names it and does not have it. In a plain folder,
-   * `forbidden`: we may not read it; `special`: it is no file, but a socket, a pipe or a device.
+   * `forbidden`: we may not read it; `unreadable`: the disk does not give it; `changing`: it does not come to rest;
+   * `too-far`: over `FetchLimits.depth` or `pathBytes`; `special`: it is no file, but a socket, a pipe or a device.
    */
-  readonly reason: 'too-large' | 'absent' | 'forbidden' | 'special'
+  readonly reason: 'too-large' | 'absent' | 'forbidden' | 'unreadable' | 'changing' | 'too-far' | 'special'
 }
+
+/** Whether what was refused may be readable at the next look, unchanged: such a fault takes nothing out of service. */
+export function mayPass(reason: Refused['reason']): boolean {
+  return PASSING.has(reason)
+}
+
+const PASSING: ReadonlySet<Refused['reason']> = new Set(['forbidden', 'unreadable', 'changing'])
 
 /** A tree was asked for that the fetch left out, because its id stands at a path where the caller knew it. */
 export class TreeNotTaken extends Error {

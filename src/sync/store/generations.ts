@@ -122,7 +122,7 @@ function isCause(value: unknown): value is Cause {
   return source === undefined || (typeof source === 'string' && isSourceId(source))
 }
 
-const TRIGGERS: ReadonlySet<string> = new Set<Trigger>(['start', 'schedule', 'webhook', 'change', 'command'])
+const TRIGGERS: ReadonlySet<string> = new Set<Trigger>(['start', 'schedule', 'webhook', 'change', 'call', 'command'])
 
 function isHeld(value: unknown): value is Held {
   if (!isObject(value)) return false

@@ -1,10 +1,13 @@
-import { constants } from 'node:fs'
-import { open, realpath, stat, type FileHandle } from 'node:fs/promises'
-import { join, sep } from 'node:path'
-import type { Skill } from '../model/skill.ts'
+import { hash } from 'node:crypto'
+import { realpath } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { isBelow } from '../model/paths.ts'
+import type { Skill, SkillFile } from '../model/skill.ts'
 import type { DirectorySource } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { diskCodeOf, isForbidden, isGone } from './open-folder.ts'
+import { FolderChanged } from './folder-fault.ts'
+import { readFile } from './folder-file.ts'
+import { diskCodeOf, isForbidden, isGone, OpenFolder } from './open-folder.ts'
 
 /** The SKILL.md of a skill as its author has it now: it may be newer than what is served. */
 export interface AuthoredDocument {
@@ -15,46 +18,61 @@ export interface AuthoredDocument {
 
 /**
  * Reads the SKILL.md of a skill where it was written. Undefined where it is gone, has become something else, is larger than
- * `mostBytes`, or leads out of the folder: what is served of it then is what there is.
+ * `mostBytes`, or leads out of the folder, and where one of the files beside it is not as it is served: what is served of it
+ * then is what there is.
  */
 export async function authoredDocument(
   source: Pick<DirectorySource, 'path' | 'root'>,
-  skill: Pick<Skill, 'path'>,
+  skill: Pick<Skill, 'path' | 'files'>,
   mostBytes: number,
 ): Promise<AuthoredDocument | undefined> {
-  const path = join(source.path, source.root, skill.path, 'SKILL.md')
+  const folder = join(source.path, source.root, skill.path)
+  const path = join(folder, 'SKILL.md')
   try {
-    // A pipe that stands there is not waited for.
-    await using handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-    if (!(await isInside(handle, path, source.path))) return undefined
-    const bytes = await filled(handle, mostBytes)
-    return bytes && { path, bytes }
+    await using place = await Place.open(source.path)
+    const bytes = await place.read(path, mostBytes)
+    if (bytes === undefined) return undefined
+    for (const file of skill.files) {
+      if (file.path !== 'SKILL.md' && !(await isAsServed(place, folder, file))) return undefined
+    }
+    return { path, bytes }
   } catch (cause) {
-    if (isGone(cause) || isForbidden(cause)) return undefined
+    if (cause instanceof FolderChanged || isGone(cause) || isForbidden(cause)) return undefined
     const code = diskCodeOf(cause)
     if (code === undefined) throw cause
     throw new SyncError('source-unreachable', `Cannot read "${path}": ${code}`, { cause })
   }
 }
 
-/** Whether what was opened is what lies below the folder: a link may have been put in its place meanwhile. */
-async function isInside(handle: FileHandle, path: string, folder: string): Promise<boolean> {
-  const [real, top] = [await realpath(path), await realpath(folder)]
-  if (!real.startsWith(top.endsWith(sep) ? top : top + sep)) return false
-  const [opened, found] = [await handle.stat(), await stat(real)]
-  return opened.isFile() && opened.dev === found.dev && opened.ino === found.ino
+async function isAsServed(place: Place, folder: string, { path, size, sha256 }: SkillFile): Promise<boolean> {
+  const bytes = await place.read(join(folder, path), size)
+  return bytes?.length === size && hash('sha256', bytes) === sha256
 }
 
-/** Undefined where there is more. */
-async function filled(handle: FileHandle, mostBytes: number): Promise<Uint8Array | undefined> {
-  const { size } = await handle.stat()
-  if (size > mostBytes) return undefined
-  const bytes = Buffer.alloc(size)
-  let length = 0
-  while (length < size) {
-    const { bytesRead } = await handle.read(bytes, length, size - length, length)
-    if (bytesRead === 0) break
-    length += bytesRead
+/** A folder that nothing is read out of. */
+class Place implements AsyncDisposable {
+  readonly #real: string
+  readonly #folder: OpenFolder
+
+  private constructor(real: string, folder: OpenFolder) {
+    this.#real = real
+    this.#folder = folder
   }
-  return bytes.subarray(0, length)
+
+  static async open(path: string): Promise<Place> {
+    const real = await realpath(path)
+    return new Place(real, await OpenFolder.open(real))
+  }
+
+  /** What a plain file holds, by a path that may lead over links; undefined for one that leads elsewhere. Nothing else is opened. */
+  async read(path: string, mostBytes: number): Promise<Buffer | undefined> {
+    const real = await realpath(path)
+    if (!isBelow(real, this.#real === '/' ? '' : this.#real)) return undefined
+    const raw = Buffer.from(relative(this.#real, real)).toString('latin1')
+    return readFile(this.#folder, raw, mostBytes)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#folder[Symbol.asyncDispose]()
+  }
 }

@@ -38,7 +38,7 @@ export class DirectoryUpstream implements Upstream {
 
   async #read(signal: AbortSignal): Promise<FolderTree> {
     const { path, root, docs } = this.#source
-    const { limits, scratch, hashes } = this.#reach
-    return readFolder(path, { root, docs, limits, scratch, hashes }, signal)
+    const { limits, scratch, hashes, clock, apart } = this.#reach
+    return readFolder(path, { root, docs, limits, scratch, hashes, clock, apart }, signal)
   }
 }

@@ -1,8 +1,5 @@
 import { foldersAbove, folderOf, joinPath } from '../model/paths.ts'
-import { SyncError } from '../model/sync-error.ts'
-import { legible } from './folder-walk.ts'
 import type { FolderEntry, ListedFolder, ListedLink } from './folder-walk.ts'
-import { shown } from './tree-object.ts'
 
 /** Which part of a folder is of use: paths from its top, both of raw bytes written as Latin-1. */
 export interface Wanted {
@@ -18,6 +15,8 @@ export interface Choice {
   readonly whole: ReadonlySet<string>
   readonly files: ReadonlySet<string>
   readonly kept: ReadonlySet<string>
+  /** What else could make it another one by a change: links, and what could not be looked into. */
+  readonly noted: ReadonlySet<string>
 }
 
 /** What has a SKILL.md at or above it, what links lead to, and the docs folder. All else of the folder is never read. */
@@ -28,18 +27,19 @@ export function chooseWanted(top: ListedFolder, { root, docs }: Wanted): Choice 
   const below = places.folderAt(root)
   if (below !== undefined) addSkills(below, root, whole)
   if (docs !== undefined && places.folderAt(docs) !== undefined) whole.add(docs)
+  const noted = new Set(unreadIn(top, ''))
   const kept = new Set([root, ...foldersAbove(root), ...(docs === undefined ? [] : [docs, ...foldersAbove(docs)])])
   for (const { path, link } of linksIn(top, '')) {
+    noted.add(path)
     const target = places.follow(path, link)
     if (target?.entry.kind === 'folder' && hasDocument(target.entry)) whole.add(target.path)
     if (target === undefined || !isDocument(path)) continue
     if (target.entry.kind === 'folder') kept.add(target.path)
     else files.add(target.path)
   }
-  return { whole, files, kept }
+  return { whole, files, kept, noted }
 }
 
-/** A folder that we may not read may hold skills that are served: nothing that is missing for that is taken for deleted. */
 function addSkills(folder: ListedFolder, path: string, whole: Set<string>): void {
   if (hasDocument(folder)) {
     whole.add(path)
@@ -48,22 +48,35 @@ function addSkills(folder: ListedFolder, path: string, whole: Set<string>): void
   for (const [name, entry] of folder.entries) {
     const at = joinPath(path, name)
     if (entry.kind === 'folder') addSkills(entry, at, whole)
-    if (entry.kind === 'forbidden') {
-      throw new SyncError(
-        'source-unreachable',
-        `Cannot read ${shown(legible(at))} of the folder: the permission is missing`,
-      )
-    }
   }
 }
 
 function hasDocument({ entries }: ListedFolder): boolean {
-  return [...entries].some(([name, { kind }]) => isDocument(name) && (kind === 'file' || kind === 'link'))
+  return [...entries].some(([name, entry]) => isDocument(name) && isFileLike(entry))
+}
+
+function isFileLike(entry: FolderEntry): boolean {
+  return entry.kind === 'file' || entry.kind === 'link' || (entry.kind === 'unread' && !entry.isFolder)
+}
+
+/** Whether a change at a raw path could make another choice, or is one of what was chosen. What is new may be of use anywhere. */
+export function relevanceOf({ whole, files, kept, noted }: Choice): (path: string) => boolean {
+  const chosen = [...whole, ...files, ...kept, ...noted]
+  const paths = new Set([...chosen, ...chosen.flatMap((path) => Array.from(foldersAbove(path)))])
+  return (path) => isDocument(path) || paths.has(path) || [...foldersAbove(path)].some((folder) => whole.has(folder))
 }
 
 /** Whatever its case: one that is misspelt is told. */
 function isDocument(path: string): boolean {
   return /(?:^|\/)skill\.md$/i.test(path)
+}
+
+function* unreadIn(folder: ListedFolder, path: string): Generator<string> {
+  for (const [name, entry] of folder.entries) {
+    const at = joinPath(path, name)
+    if (entry.kind === 'unread') yield at
+    if (entry.kind === 'folder') yield* unreadIn(entry, at)
+  }
 }
 
 function* linksIn(folder: ListedFolder, path: string): Generator<{ readonly path: string; readonly link: ListedLink }> {

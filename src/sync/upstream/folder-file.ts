@@ -1,16 +1,17 @@
 import type { BigIntStats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import type { ObjectId } from '../model/revision.ts'
+import { FolderChanged, faultAt, readFault, type PlaceFault } from './folder-fault.ts'
 import { markOf } from './folder-hashes.ts'
 import type { FolderHashes } from './folder-hashes.ts'
-import { FolderChanged, readFault } from './folder-walk.ts'
-import { idOf } from './git-object.ts'
-import { isForbidden, type OpenFolder } from './open-folder.ts'
+import type { FolderRest } from './folder-rest.ts'
+import type { OpenFolder } from './open-folder.ts'
+import { pacedBlobId } from './paced-hash.ts'
 
 /** The id of a file's content, or why it cannot be taken; and whether it may be run. */
 export interface HashedFile {
   readonly executable: boolean
-  readonly content: { readonly id: ObjectId; readonly size: number } | { readonly reason: 'too-large' | 'forbidden' }
+  readonly content: { readonly id: ObjectId; readonly size: number } | { readonly reason: 'too-large' | PlaceFault }
 }
 
 /** What a file is hashed with. `path` is raw. */
@@ -18,36 +19,68 @@ export interface Hashing {
   readonly path: string
   readonly blobBytes: number
   readonly hashes: FolderHashes | undefined
+  readonly rest: FolderRest | undefined
+  /** As in `Walking`. */
+  readonly isLastAttempt: boolean
 }
 
 /** Looks at a plain file; reads it where its id is not known. */
-export async function hashFile(folder: OpenFolder, name: string, hashing: Hashing): Promise<HashedFile> {
-  const { path, blobBytes, hashes } = hashing
-  const stat = await folder.stat(name).catch(orForbidden(path))
-  if (stat === undefined) return { executable: false, content: { reason: 'forbidden' } }
+export async function hashFile(
+  folder: OpenFolder,
+  name: string,
+  hashing: Hashing,
+  signal: AbortSignal,
+): Promise<HashedFile> {
+  try {
+    return await hashed(folder, name, hashing, signal)
+  } catch (cause) {
+    const reason = faultAt(hashing.path, cause, hashing.isLastAttempt)
+    return { executable: false, content: { reason } }
+  }
+}
+
+async function hashed(folder: OpenFolder, name: string, hashing: Hashing, signal: AbortSignal): Promise<HashedFile> {
+  const { path, blobBytes, hashes, rest } = hashing
+  const seen = await folder.stat(name)
+  const known = hashes?.idOf(path, seen)
+  if (known !== undefined) return { executable: isExecutable(seen), content: { id: known, size: Number(seen.size) } }
+  const stat = rest === undefined ? seen : await rest.settled(() => folder.stat(name), signal)
+  if (stat === undefined) return { executable: false, content: { reason: 'changing' } }
   if (!stat.isFile()) throw new FolderChanged(path)
-  const size = Number(stat.size)
-  const executable = (stat.mode & 0o100n) !== 0n
+  const [executable, size] = [isExecutable(stat), Number(stat.size)]
   if (size > blobBytes) return { executable, content: { reason: 'too-large' } }
-  const known = hashes?.idOf(path, stat)
-  if (known !== undefined) return { executable, content: { id: known, size } }
-  const bytes = await readAll(folder, name, { path, stat })
-  if (bytes === undefined) return { executable, content: { reason: 'forbidden' } }
-  const id = idOf({ type: 'blob', bytes }, 'sha256')
+  const id = await pacedBlobId(await readAll(folder, name, { path, stat }))
   hashes?.keep(path, stat, id)
   return { executable, content: { id, size } }
 }
 
-/** The bytes of a plain file of at most so many bytes, read in one state of it; undefined where we may not. */
-export async function readFile(
+function isExecutable({ mode }: BigIntStats): boolean {
+  return (mode & 0o100n) !== 0n
+}
+
+/** The bytes of a plain file of at most so many bytes, some folders down, read in one state of it. `path` is raw. */
+export async function readFile(folder: OpenFolder, path: string, mostBytes: number): Promise<Buffer> {
+  try {
+    return await readBelow(folder, path.split('/'), path, mostBytes)
+  } catch (cause) {
+    return readFault(path)(cause)
+  }
+}
+
+/** Down from the top, name by name. */
+async function readBelow(
   folder: OpenFolder,
-  name: string,
+  names: readonly string[],
   path: string,
-  blobBytes: number,
-): Promise<Buffer | undefined> {
-  const stat = await folder.stat(name).catch(orForbidden(path))
-  if (stat === undefined) return undefined
-  if (!stat.isFile() || Number(stat.size) > blobBytes) throw new FolderChanged(path)
+  mostBytes: number,
+): Promise<Buffer> {
+  const [name = '', ...rest] = names
+  if (rest.length > 0) {
+    await using below = await folder.folder(name)
+    return await readBelow(below, rest, path, mostBytes)
+  }
+  const stat = await folder.stat(name)
+  if (!stat.isFile() || Number(stat.size) > mostBytes) throw new FolderChanged(path)
   return readAll(folder, name, { path, stat })
 }
 
@@ -55,19 +88,13 @@ async function readAll(
   folder: OpenFolder,
   name: string,
   { path, stat }: { readonly path: string; readonly stat: BigIntStats },
-): Promise<Buffer | undefined> {
-  const opened = await folder.file(name).catch(orForbidden(path))
-  if (opened === undefined) return undefined
-  await using handle = opened
+): Promise<Buffer> {
+  await using handle = await folder.file(name)
   const isAsItWas = async (): Promise<boolean> => markOf(await handle.stat({ bigint: true })) === markOf(stat)
-  try {
-    if (!(await isAsItWas())) throw new FolderChanged(path)
-    const bytes = await filled(handle, Number(stat.size))
-    if (bytes === undefined || !(await isAsItWas())) throw new FolderChanged(path)
-    return bytes
-  } catch (cause) {
-    return readFault(path)(cause)
-  }
+  if (!(await isAsItWas())) throw new FolderChanged(path)
+  const bytes = await filled(handle, Number(stat.size))
+  if (bytes === undefined || !(await isAsItWas())) throw new FolderChanged(path)
+  return bytes
 }
 
 /** Undefined where the file is shorter than it said. */
@@ -82,10 +109,3 @@ async function filled(handle: FileHandle, size: number): Promise<Buffer | undefi
 }
 
 const PIECE_BYTES = 2 ** 20
-
-function orForbidden(path: string): (cause: unknown) => undefined {
-  return (cause) => {
-    if (isForbidden(cause)) return undefined
-    return readFault(path)(cause)
-  }
-}

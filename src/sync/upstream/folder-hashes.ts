@@ -1,11 +1,14 @@
 import type { BigIntStats } from 'node:fs'
 import type { ObjectId } from '../model/revision.ts'
+import { relevanceOf, type Choice } from './folder-choice.ts'
 
 /** The ids of files as they were, so that what did not change is not read again. One for a folder; bounded by what lies in it. */
 export class FolderHashes {
   readonly #nowMs: () => number
   #known = new Map<string, Known>()
   #seen = new Map<string, Known>()
+  #choice: Choice | undefined
+  #isOfUse: ((path: string) => boolean) | undefined
 
   /** Wall clock: compared with the times of files. */
   constructor(nowMs: () => number) {
@@ -16,6 +19,24 @@ export class FolderHashes {
   begin(): void {
     if (this.#seen.size > 0) this.#known = this.#seen
     this.#seen = new Map()
+  }
+
+  /** What the look chose to read. */
+  choose(choice: Choice): void {
+    this.#choice = choice
+    this.#isOfUse = undefined
+  }
+
+  /** Whether there was a skill at the last look that there would be no more. */
+  wouldLose({ whole }: Choice): boolean {
+    return this.#choice !== undefined && [...this.#choice.whole].some((path) => !whole.has(path))
+  }
+
+  /** Whether the next look could find something else for what changed at this path: of UTF-8, not raw. */
+  isOfUse(path: string): boolean {
+    if (this.#choice === undefined) return true
+    this.#isOfUse ??= relevanceOf(this.#choice)
+    return this.#isOfUse(Buffer.from(path).toString('latin1'))
   }
 
   idOf(path: string, stat: BigIntStats): ObjectId | undefined {

@@ -4,13 +4,14 @@ import { isObjectId, type ObjectId } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Refused } from '../model/tree.ts'
 import type { Choice } from './folder-choice.ts'
+import { faultAt } from './folder-fault.ts'
 import { hashFile } from './folder-file.ts'
 import type { FolderHashes } from './folder-hashes.ts'
-import { isUsable, legible, readFault } from './folder-walk.ts'
+import type { FolderRest } from './folder-rest.ts'
+import { isUsable } from './folder-walk.ts'
 import type { FolderEntry, ListedFolder } from './folder-walk.ts'
 import { idOf } from './git-object.ts'
 import type { OpenFolder } from './open-folder.ts'
-import { shown } from './tree-object.ts'
 import { namedLimit } from './upstream.ts'
 import type { FetchLimits } from './upstream.ts'
 
@@ -30,6 +31,9 @@ export interface ChosenFolder {
   readonly choice: Choice
   readonly limits: FetchLimits
   readonly hashes: FolderHashes | undefined
+  readonly rest: FolderRest | undefined
+  /** As in `Walking`. */
+  readonly isLastAttempt: boolean
 }
 
 /** Hashes what was chosen of a folder, and reads what is not known of it. */
@@ -45,7 +49,10 @@ export async function treeObjectsOf(
 
 /** Ids of what has no content that could be taken. No object can have them: the header of one is another. */
 export const NO_CONTENT: ReadonlyMap<ObjectId, Refused['reason']> = new Map(
-  (['too-large', 'forbidden', 'special'] as const).map((reason) => [withoutContent(reason), reason]),
+  (['too-large', 'forbidden', 'unreadable', 'changing', 'too-far', 'special'] as const).map((reason) => [
+    withoutContent(reason),
+    reason,
+  ]),
 )
 
 function withoutContent(reason: Refused['reason'] | 'unnamed'): ObjectId {
@@ -80,18 +87,15 @@ class Hasher {
       this.#signal.throwIfAborted()
       const at = joinPath(path, name)
       if (!this.#isOfUse(entry, at, isWhole)) continue
-      this.#expectShort(at)
-      lines.push(await this.#line(folder, name, entry, at, isWhole))
+      lines.push(this.#isTooLong(at) ? tooFar(name) : await this.#line(folder, name, entry, at, isWhole))
     }
     return this.#keep(lines)
   }
 
   async #line(folder: OpenFolder, name: string, entry: FolderEntry, path: string, isWhole: boolean): Promise<Line> {
     switch (entry.kind) {
-      case 'folder': {
-        await using below = await folder.folder(name).catch(readFault(path))
-        return { mode: '40000', name, id: await this.tree(below, entry, path, isWhole) }
-      }
+      case 'folder':
+        return this.#folder(folder, name, entry, path, isWhole)
       case 'file':
         return this.#file(folder, name, path)
       case 'link': {
@@ -102,17 +106,29 @@ class Hasher {
       case 'unnamed':
         return { mode: '40000', name, id: withoutContent('unnamed') }
       case 'special':
-      case 'forbidden':
         return { mode: '100644', name, id: withoutContent(entry.kind) }
+      case 'unread': {
+        const isFile = !entry.isFolder && (isWhole || this.#chosen.choice.files.has(path))
+        return { mode: isFile ? '100644' : '40000', name, id: withoutContent(entry.reason) }
+      }
       default:
         return entry satisfies never
     }
   }
 
+  async #folder(folder: OpenFolder, name: string, entry: ListedFolder, path: string, isWhole: boolean): Promise<Line> {
+    const { isLastAttempt } = this.#chosen
+    const opened = await folder.folder(name).catch((cause: unknown) => faultAt(path, cause, isLastAttempt))
+    if (typeof opened === 'string') return { mode: '40000', name, id: withoutContent(opened) }
+    await using below = opened
+    return { mode: '40000', name, id: await this.tree(below, entry, path, isWhole) }
+  }
+
   async #file(folder: OpenFolder, name: string, path: string): Promise<Line> {
-    const { limits, hashes } = this.#chosen
+    const { limits, hashes, rest, isLastAttempt } = this.#chosen
     if (!isUsable(name, limits)) return { mode: '100644', name, id: withoutContent('unnamed') }
-    const { executable, content } = await hashFile(folder, name, { path, blobBytes: limits.blobBytes, hashes })
+    const hashing = { path, blobBytes: limits.blobBytes, hashes, rest, isLastAttempt }
+    const { executable, content } = await hashFile(folder, name, hashing, this.#signal)
     const mode = executable ? '100755' : '100644'
     if ('reason' in content) return { mode, name, id: withoutContent(content.reason) }
     const { id, size } = content
@@ -123,7 +139,10 @@ class Hasher {
     return { mode, name, id }
   }
 
-  /** Git has no empty folder either. Links count wherever they are: what they lead to may be a skill. */
+  /**
+   * Git has no empty folder either. Links count wherever they are: what they lead to may be a skill; and what is not looked
+   * into may hold some. What comes and goes beside the skills is none of ours.
+   */
   #isOfUse(entry: FolderEntry, path: string, isWhole: boolean): boolean {
     const { choice } = this.#chosen
     switch (entry.kind) {
@@ -134,8 +153,9 @@ class Hasher {
         return true
       case 'file':
       case 'special':
-      case 'forbidden':
         return isWhole || choice.files.has(path)
+      case 'unread':
+        return isWhole || choice.files.has(path) || entry.reason !== 'changing'
       default:
         return entry satisfies never
     }
@@ -160,12 +180,14 @@ class Hasher {
     return id
   }
 
-  #expectShort(path: string): void {
-    const { limits } = this.#chosen
-    if (path.length <= limits.pathBytes) return
-    const message = `Cannot take ${shown(legible(path))}: ${path.length} is over ${namedLimit('pathBytes', limits)}`
-    throw new SyncError('limit-exceeded', message)
+  #isTooLong(path: string): boolean {
+    return path.length > this.#chosen.limits.pathBytes
   }
+}
+
+/** Inside of a skill it counts as what could not be taken, outside it is told that nobody looked into it. */
+function tooFar(name: string): Line {
+  return { mode: '40000', name, id: withoutContent('too-far') }
 }
 
 /** Git compares a folder's name as if it ended with a slash. */

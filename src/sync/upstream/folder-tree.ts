@@ -1,18 +1,21 @@
-import { hash } from 'node:crypto'
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { hiddenInFile } from '../model/hidden-unicode.ts'
 import { isLfsPointer } from '../model/lfs.ts'
 import { FOLDER_REF, type ObjectId, type Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../model/tree.ts'
 import { chooseWanted } from './folder-choice.ts'
+import { FolderChanged, legible, readFault } from './folder-fault.ts'
 import { readFile } from './folder-file.ts'
 import type { FolderHashes } from './folder-hashes.ts'
 import { NO_CONTENT, treeObjectsOf, type FolderObjects } from './folder-objects.ts'
-import { FolderChanged, legible, readFault, walkFolder } from './folder-walk.ts'
+import { FolderRest, type RestClock } from './folder-rest.ts'
+import { walkFolder } from './folder-walk.ts'
 import { idOf } from './git-object.ts'
 import { diskCodeOf, isGone, OpenFolder } from './open-folder.ts'
+import { pacedBlobId, pacedDigest } from './paced-hash.ts'
+import { realPlacesBelow } from './places-apart.ts'
 import { parseTree, shown } from './tree-object.ts'
 import type { FetchLimits } from './upstream.ts'
 
@@ -27,17 +30,24 @@ export interface FolderReading {
   readonly scratch: string
   /** What an earlier look learnt. Without it every file is read. */
   readonly hashes?: FolderHashes | undefined
+  /** Lets files that were just written come to rest. Without it each is read as it stands. */
+  readonly clock?: RestClock | undefined
+  /** Absolute paths of what is passed over although it lies in it. */
+  readonly apart?: readonly string[] | undefined
 }
 
 /**
  * A folder as if it were committed at this moment: git objects with SHA-256 ids, and a commit without parents that says
  * nothing but the content, so that the same content has the same id whenever and wherever it is read. Files outside of
- * skills are not in it, nor are `.git`, `node_modules` and folders that hold nothing. `path` is absolute.
+ * skills are not in it, nor are `.git`, `node_modules` and folders that hold nothing. What cannot be read stands in it by
+ * name alone, and is refused when it is taken. `path` is absolute.
  */
 export async function readFolder(path: string, reading: FolderReading, signal: AbortSignal): Promise<FolderTree> {
+  const rest = reading.clock && new FolderRest(reading.clock)
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await readOnce(path, reading, signal)
+      const [isFirstAttempt, isLastAttempt] = [attempt === 1, attempt === ATTEMPTS]
+      return await readOnce(path, { ...reading, rest, isFirstAttempt, isLastAttempt }, signal)
     } catch (error) {
       if (!(error instanceof FolderChanged)) throw error
       if (attempt === ATTEMPTS) throw changed(path, error)
@@ -48,15 +58,28 @@ export async function readFolder(path: string, reading: FolderReading, signal: A
 /** Somebody who saves a file while it is read is done by the next time. */
 const ATTEMPTS = 3
 
-async function readOnce(path: string, reading: FolderReading, signal: AbortSignal): Promise<FolderTree> {
+interface Attempt extends FolderReading {
+  readonly rest: FolderRest | undefined
+  readonly isFirstAttempt: boolean
+  readonly isLastAttempt: boolean
+}
+
+async function readOnce(path: string, reading: Attempt, signal: AbortSignal): Promise<FolderTree> {
   signal.throwIfAborted()
   const { real, opened } = await openAt(path)
   await using folder = opened
-  const listed = await walkFolder(folder, reading.limits, signal)
-  const { root, docs, limits, hashes } = reading
+  const { root, docs, hashes, apart = [] } = reading
+  const passedOver = new Set((await realPlacesBelow(real, apart)).map((place) => raw(relative(real, place))))
+  const listed = await walkFolder(folder, { ...reading, passedOver }, signal)
   const choice = chooseWanted(listed, { root: raw(root), docs: docs === undefined ? undefined : raw(docs) })
+  if (reading.isFirstAttempt && reading.rest !== undefined && hashes?.wouldLose(choice) === true) {
+    // Many who save take away what there was first, and who switches a branch takes away folders.
+    await reading.rest.pause(signal)
+    throw new FolderChanged()
+  }
   hashes?.begin()
-  const objects = await treeObjectsOf(folder, { listed, choice, limits, hashes }, signal)
+  hashes?.choose(choice)
+  const objects = await treeObjectsOf(folder, { ...reading, listed, choice, hashes }, signal)
   const commit = commitOf(objects.root)
   const id = idOf({ type: 'commit', bytes: commit }, 'sha256')
   return new FolderTree({ asked: undefined, ref: FOLDER_REF, commit: id }, { commit }, objects, { path: real, reading })
@@ -123,7 +146,11 @@ export class FolderTree implements Tree {
   list(tree: ObjectId): readonly TreeEntry[] {
     const bytes = this.#objects.trees.get(tree)
     if (bytes === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it is none of the folder`)
-    return parseTree(bytes, 'sha256', this.#origin.reading.limits.segmentBytes)
+    const entries = parseTree(bytes, 'sha256', this.#origin.reading.limits.segmentBytes)
+    return entries.map((entry) => {
+      const { name, kind, id } = entry
+      return kind === 'folder' && NO_CONTENT.has(id) ? { name, kind: 'unread', id } : entry
+    })
   }
 
   async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {
@@ -136,8 +163,11 @@ export class FolderTree implements Tree {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // What cannot be removed now goes with the scratch folder, or with the next sweep.
-    if (this.#scratch !== undefined) await rm(this.#scratch, { recursive: true, force: true }).catch(() => {})
+    if (this.#scratch === undefined) return
+    await rm(this.#scratch, { recursive: true, force: true }).catch((error: unknown) => {
+      // What cannot be removed now goes with the scratch folder, or with the next sweep.
+      if (diskCodeOf(error) === undefined) throw error
+    })
   }
 
   async #take(id: ObjectId): Promise<Taken> {
@@ -151,7 +181,7 @@ export class FolderTree implements Tree {
     return {
       kind: 'blob',
       size: bytes.length,
-      sha256: hash('sha256', bytes),
+      sha256: await pacedDigest(bytes),
       isLfsPointer: isLfsPointer(bytes),
       ...(hidden !== undefined && { hidden }),
       file,
@@ -162,8 +192,8 @@ export class FolderTree implements Tree {
     const { reading } = this.#origin
     try {
       await using top = await OpenFolder.open(this.#origin.path).catch(readFault(''))
-      const bytes = await readBelow(top, path.split('/'), path, reading.limits.blobBytes)
-      if (bytes === undefined || idOf({ type: 'blob', bytes }, 'sha256') !== id) throw new FolderChanged(path)
+      const bytes = await readFile(top, path, reading.limits.blobBytes)
+      if ((await pacedBlobId(bytes)) !== id) throw new FolderChanged(path)
       return bytes
     } catch (error) {
       if (error instanceof FolderChanged) throw changed(this.#origin.path, error)
@@ -185,17 +215,4 @@ export class FolderTree implements Tree {
       throw new SyncError('store-failed', `Cannot write to the scratch folder: ${code}`, { cause })
     }
   }
-}
-
-/** Down from the top, name by name. */
-async function readBelow(
-  folder: OpenFolder,
-  names: readonly string[],
-  path: string,
-  mostBytes: number,
-): Promise<Buffer | undefined> {
-  const [name = '', ...rest] = names
-  if (rest.length === 0) return readFile(folder, name, path, mostBytes)
-  await using below = await folder.folder(name).catch(readFault(path))
-  return await readBelow(below, rest, path, mostBytes)
 }

@@ -1,13 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 import type { Dirent } from 'node:fs'
 import { SyncError } from '../model/sync-error.ts'
-import { diskCodeOf, isForbidden, isGone, type OpenFolder } from './open-folder.ts'
-import { pathTo, shown } from './tree-object.ts'
+import { faultAt, legible, readFault, type PlaceFault } from './folder-fault.ts'
+import type { OpenFolder } from './open-folder.ts'
+import { isDotGit, pathTo, shown } from './tree-object.ts'
 import { namedLimit } from './upstream.ts'
 import type { FetchLimits } from './upstream.ts'
 
 /** Names of entries are raw bytes, written as Latin-1. */
-export type FolderEntry = ListedFolder | ListedFile | ListedLink | Unopened
+export type FolderEntry = ListedFolder | ListedFile | ListedLink | Unopened | Unread
 
 export interface ListedFolder {
   readonly kind: 'folder'
@@ -24,36 +25,29 @@ export interface ListedLink {
   readonly text: Buffer
 }
 
-/** What stands there and cannot be taken: a socket, a pipe or a device; a folder that we may not read; one without a usable name. */
+/** What stands there and cannot be taken: a socket, a pipe or a device; a folder without a usable name. */
 export interface Unopened {
-  readonly kind: 'special' | 'forbidden' | 'unnamed'
+  readonly kind: 'special' | 'unnamed'
 }
 
-export type WalkLimits = Pick<FetchLimits, 'files' | 'depth' | 'segmentBytes'>
+/** A folder or a link that could not be looked into, or that lies too deep to. */
+export interface Unread {
+  readonly kind: 'unread'
+  readonly isFolder: boolean
+  readonly reason: PlaceFault | 'too-far'
+}
+
+export interface Walking {
+  readonly limits: Pick<FetchLimits, 'files' | 'depth' | 'segmentBytes'>
+  /** Raw paths of folders that are taken for not there. */
+  readonly passedOver: ReadonlySet<string>
+  /** What changes meanwhile is then told of that place, and no reason to begin anew. */
+  readonly isLastAttempt: boolean
+}
 
 /** All that stands in a folder, by names alone: links are read and not followed, no file is opened. */
-export async function walkFolder(folder: OpenFolder, limits: WalkLimits, signal: AbortSignal): Promise<ListedFolder> {
-  return new Walk(limits, signal).list(folder, '', 0)
-}
-
-/** It was there, and is another now: whoever began anew would see it as it is. */
-export class FolderChanged extends Error {
-  override readonly name = 'FolderChanged'
-}
-
-/** For `.catch` on what was just listed at this path: why it cannot be read. */
-export function readFault(path: string): (cause: unknown) => never {
-  return (cause) => {
-    const code = diskCodeOf(cause)
-    if (code === undefined) throw cause
-    if (isGone(cause)) throw new FolderChanged(path, { cause })
-    throw new SyncError('source-unreachable', `Cannot read ${shown(legible(path))} of the folder: ${code}`, { cause })
-  }
-}
-
-/** A raw path as a person reads it. */
-export function legible(path: string): string {
-  return Buffer.from(path, 'latin1').toString('utf8')
+export async function walkFolder(folder: OpenFolder, walking: Walking, signal: AbortSignal): Promise<ListedFolder> {
+  return new Walk(walking, signal).list(folder, '', 0).catch(readFault(''))
 }
 
 /** Whether anything can be served by the name. */
@@ -62,18 +56,21 @@ export function isUsable(name: string, { segmentBytes }: Pick<FetchLimits, 'segm
 }
 
 class Walk {
-  readonly #limits: WalkLimits
+  readonly #limits: Walking['limits']
+  readonly #passedOver: ReadonlySet<string>
+  readonly #isLastAttempt: boolean
   readonly #signal: AbortSignal
   #count = 0
 
-  constructor(limits: WalkLimits, signal: AbortSignal) {
+  constructor({ limits, passedOver, isLastAttempt }: Walking, signal: AbortSignal) {
     this.#limits = limits
+    this.#passedOver = passedOver
+    this.#isLastAttempt = isLastAttempt
     this.#signal = signal
   }
 
   async list(folder: OpenFolder, path: string, depth: number): Promise<ListedFolder> {
-    if (depth > this.#limits.depth) throw this.#over('depth', path, depth)
-    const found = await this.#namesIn(folder, path).catch(readFault(path))
+    const found = await this.#namesIn(folder, path)
     const entries = new Map<string, FolderEntry>()
     // The order of a disk is any: the same folder is to fail in the same way.
     for (const [name, dirent] of [...found].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
@@ -86,11 +83,11 @@ class Walk {
   async #namesIn(folder: OpenFolder, path: string): Promise<Map<string, Dirent>> {
     const found = new Map<string, Dirent>()
     for await (const dirent of await folder.entries()) {
-      if (PASSED_OVER.has(dirent.name)) continue
+      if (isPassedOver(legible(dirent.name)) || this.#passedOver.has(pathTo(path, dirent.name))) continue
       this.#signal.throwIfAborted()
       this.#count += 1
       // Before the next is read: a folder can hold millions.
-      if (this.#count > this.#limits.files) throw this.#over('files', path, this.#count)
+      if (this.#count > this.#limits.files) throw this.#tooMany(path)
       found.set(dirent.name, dirent)
     }
     return found
@@ -99,28 +96,41 @@ class Walk {
   async #look(folder: OpenFolder, path: string, dirent: Dirent, depth: number): Promise<FolderEntry> {
     const { name } = dirent
     if (dirent.isFile()) return FILE
-    if (dirent.isSymbolicLink()) return { kind: 'link', text: await folder.link(name).catch(readFault(path)) }
+    if (dirent.isSymbolicLink()) return this.#link(folder, name, path)
     if (!dirent.isDirectory()) return { kind: 'special' }
     return isUsable(name, this.#limits) ? this.#enter(folder, name, path, depth) : { kind: 'unnamed' }
   }
 
-  async #enter(folder: OpenFolder, name: string, path: string, depth: number): Promise<FolderEntry> {
-    const opened = await folder.folder(name).catch((cause: unknown) => {
-      if (isForbidden(cause)) return undefined
-      return readFault(path)(cause)
-    })
-    if (opened === undefined) return { kind: 'forbidden' }
-    await using below = opened
-    return await this.list(below, path, depth + 1)
+  async #link(folder: OpenFolder, name: string, path: string): Promise<FolderEntry> {
+    try {
+      return { kind: 'link', text: await folder.link(name) }
+    } catch (cause) {
+      return { kind: 'unread', isFolder: false, reason: faultAt(path, cause, this.#isLastAttempt) }
+    }
   }
 
-  #over(limit: 'files' | 'depth', path: string, value: number): SyncError {
-    const message = `Cannot take ${shown(legible(path))}: ${value} is over ${namedLimit(limit, this.#limits)}`
+  async #enter(folder: OpenFolder, name: string, path: string, depth: number): Promise<FolderEntry> {
+    if (depth >= this.#limits.depth) return { kind: 'unread', isFolder: true, reason: 'too-far' }
+    try {
+      await using below = await folder.folder(name)
+      return await this.list(below, path, depth + 1)
+    } catch (cause) {
+      return { kind: 'unread', isFolder: true, reason: faultAt(path, cause, this.#isLastAttempt) }
+    }
+  }
+
+  #tooMany(path: string): SyncError {
+    const message = `Cannot take ${shown(legible(path))}: ${this.#count} is over ${namedLimit('files', this.#limits)}`
     return new SyncError('limit-exceeded', message)
   }
 }
 
-/** What a repository beside the skills keeps for itself, and what a package manager put there: large, and nobody's skill. */
-export const PASSED_OVER: ReadonlySet<string> = new Set(['.git', 'node_modules'])
+/**
+ * What a repository beside the skills keeps for itself, and what a package manager put there: large, and nobody's skill.
+ * What some file system takes for `.git` could stand in no commit either.
+ */
+export function isPassedOver(name: string): boolean {
+  return name === 'node_modules' || isDotGit(name)
+}
 
 const FILE: ListedFile = { kind: 'file' }

@@ -76,7 +76,7 @@ function hexOf(character: string): string {
 }
 
 /** Whether some file system takes the name for `.git`: case, an 8.3 alias, a stream, trailing dots, ignored characters. */
-function isDotGit(name: string): boolean {
+export function isDotGit(name: string): boolean {
   const plain = name.replaceAll(IGNORED_BY_HFS, '')
   return /^(?:\.git|git~1)[ .]*(?::.*)?$/is.test(plain)
 }

@@ -1,6 +1,7 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { Tree } from '../model/tree.ts'
 import type { FolderHashes } from './folder-hashes.ts'
+import type { RestClock } from './folder-rest.ts'
 import type { RequestedListing } from './shared-listing.ts'
 import type { Way } from './way.ts'
 
@@ -122,5 +123,9 @@ export interface Reach {
   readonly listing?: RequestedListing
   /** What earlier looks at the same folder learnt of its files; undefined to read all of them. */
   readonly hashes?: FolderHashes
+  /** Lets files of a folder that were just written come to rest; undefined to read them as they stand. */
+  readonly clock?: RestClock
+  /** Absolute paths that are no part of any folder: what this process keeps for itself. */
+  readonly apart?: readonly string[]
   readonly programs: Programs
 }

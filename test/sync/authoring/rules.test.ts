@@ -377,8 +377,8 @@ const EXAMPLES: readonly Example[] = [
   },
 ]
 
-/** A plain folder has no submodule, and archives are made of what is served. */
-const NEVER_HERE: ReadonlySet<Rule> = new Set<Rule>(['submodule', 'archive-refused', 'docs-missing'])
+/** A plain folder has no submodule, archives are made of what is served, and nothing stays that was not there before. */
+const NEVER_HERE: ReadonlySet<Rule> = new Set<Rule>(['submodule', 'archive-refused', 'docs-missing', 'not-read'])
 
 test('each rule has an example that breaks it and one that keeps it', () => {
   const shown = new Set(EXAMPLES.map(({ rule }) => rule))

@@ -1,12 +1,17 @@
 import { execFileSync } from 'node:child_process'
-import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { hash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { mkdir, open, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { authoredDocument } from '../../../src/sync/upstream/authored-document.ts'
 import { fillFolder } from '../../support/folder.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
+import { objectId } from './reached.ts'
+import { ABSENT } from './sample.ts'
 
-const A = { path: 'a' }
+const A = { path: 'a', files: [] }
 
 test('the SKILL.md of a skill is read where its author has it, by the path that the operator named', async () => {
   await using folder = await temporaryFolder()
@@ -20,7 +25,7 @@ test('the SKILL.md of a skill is read where its author has it, by the path that 
   const first = await authoredDocument(source, A, 100)
   await writeFile(join(folder.path, 'real/skills/a/SKILL.md'), 'second')
   const second = await authoredDocument(source, A, 100)
-  const linked = await authoredDocument(source, { path: 'b' }, 100)
+  const linked = await authoredDocument(source, { path: 'b', files: [] }, 100)
 
   expect(first).toEqual({ path: join(folder.path, 'named/skills/a/SKILL.md'), bytes: Buffer.from('first') })
   expect(second?.bytes).toEqual(Buffer.from('second'))
@@ -49,4 +54,48 @@ test.each<[string, (document: string, outside: string) => Promise<unknown>]>([
   await change(join(source.path, 'a/SKILL.md'), join(folder.path, 'outside/SKILL.md'))
 
   expect(await authoredDocument(source, A, 100)).toBeUndefined()
+})
+
+test('a SKILL.md is not read where a file beside it is not as it is served', async () => {
+  await using folder = await temporaryFolder()
+  const source = { path: join(folder.path, 'skills'), root: '' }
+  await fillFolder(source.path, { 'a/SKILL.md': 'newer', 'a/run.sh': 'run', 'a/link.sh': { link: 'run.sh' } })
+  const served = (path: string, text: string) =>
+    ({
+      path,
+      size: text.length,
+      sha256: hash('sha256', text),
+      executable: false,
+      blob: objectId(ABSENT.sha256),
+    }) as const
+  const files = [served('SKILL.md', 'older'), served('run.sh', 'run'), served('link.sh', 'run')]
+  const read = () => authoredDocument(source, { path: 'a', files }, 100)
+
+  const asServed = await read()
+  await writeFile(join(source.path, 'a/run.sh'), 'RUN')
+  const changed = await read()
+  await rm(join(source.path, 'a/run.sh'))
+  const gone = await read()
+
+  expect([asServed?.bytes.toString(), changed, gone]).toEqual(['newer', undefined, undefined])
+})
+
+test('a pipe that stands in the place of SKILL.md is not opened', async () => {
+  await using folder = await temporaryFolder()
+  const source = { path: folder.path, root: '' }
+  await fillFolder(folder.path, { 'a/x': '' })
+  execFileSync('mkfifo', [join(folder.path, 'a/SKILL.md')])
+  // Who waits to write into a pipe goes on as soon as somebody opens it to read.
+  let isOpened = false
+  const writing = open(join(folder.path, 'a/SKILL.md'), 'w').then((handle) => {
+    isOpened = true
+    return handle
+  })
+
+  const document = await authoredDocument(source, A, 100)
+  await setImmediate()
+
+  expect([document, isOpened]).toEqual([undefined, false])
+  await using _reading = await open(join(folder.path, 'a/SKILL.md'), constants.O_RDONLY | constants.O_NONBLOCK)
+  await using _writing = await writing
 })

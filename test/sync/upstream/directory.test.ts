@@ -1,12 +1,15 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { appendFileSync, renameSync, symlinkSync, type BigIntStats } from 'node:fs'
-import { mkdir, readdir, readFile, rename, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { appendFileSync, renameSync, statSync, symlinkSync, type BigIntStats } from 'node:fs'
+import { appendFile, mkdir, readdir, readFile, rename, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import type { Docs } from '../../../src/sync/model/docs.ts'
 import type { ObjectId } from '../../../src/sync/model/revision.ts'
+import type { Skill } from '../../../src/sync/model/skill.ts'
+import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { DirectorySource } from '../../../src/sync/model/source.ts'
 import { survey } from '../../../src/sync/survey.ts'
 import { FolderHashes } from '../../../src/sync/upstream/folder-hashes.ts'
@@ -16,7 +19,7 @@ import { openUpstream } from '../../../src/sync/upstream/open.ts'
 import { FETCH_LIMITS, NOTHING_KNOWN } from '../../../src/sync/upstream/upstream.ts'
 import type { FetchLimits } from '../../../src/sync/upstream/upstream.ts'
 import { PLAIN_WAY } from '../../../src/sync/upstream/way.ts'
-import { fillFolder } from '../../support/folder.ts'
+import { asNobody, fillFolder } from '../../support/folder.ts'
 import { Repository } from '../../support/repository.ts'
 import { skillText, type Files } from '../../support/scripted-upstream.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -102,6 +105,16 @@ describe('a folder as a commit', () => {
     }
     await tree[Symbol.asyncDispose]()
     expect(await readdir(scene.scratch)).toEqual([])
+  })
+
+  test('what is named as apart is no part of it, whatever it lies behind', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'own/state/b/SKILL.md': skillText('b') })
+    const link = `${scene.folder}-link`
+    await symlink(scene.folder, link)
+
+    await using tree = await scene.read({ apart: [join(link, 'own/state'), join(scene.folder, 'gone'), scene.scratch] })
+
+    expect(linesOf(tree).map((line) => line.split('\t')[1])).toEqual(['a/SKILL.md'])
   })
 
   test('the docs folder is read whole, skills or not, and no other', async () => {
@@ -217,8 +230,6 @@ describe('an upstream of a folder', () => {
 describe('a hostile folder', () => {
   test.each<[string, Partial<FetchLimits>]>([
     ['limits.repository.files (7)', { files: 7 }],
-    ['limits.repository.depth (1)', { depth: 1 }],
-    ['limits.repository.path_bytes (10)', { pathBytes: 10 }],
     ['limits.repository.bytes (20)', { packBytes: 20 }],
   ])('with more than %s is refused', async (limit, limits) => {
     await using scene = await Scene.of(FILES)
@@ -335,43 +346,281 @@ describe('a hostile folder', () => {
     await expect(tree.take(blobsOf(tree), STEADY)).rejects.toMatchObject({ code: 'source-unreachable' })
   })
 
-  test('a file that is written while it is read is read again, and one that never rests fails the look', async () => {
-    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a') })
+  test('a file that is written while it is read is read again, and one that never rests concerns its skill alone', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'b/SKILL.md': skillText('b') })
     const file = join(scene.folder, 'a/SKILL.md')
     const append = (): void => appendFileSync(file, 'more')
 
     await using tree = await scene.read({ hashes: new Meddler(append) })
-    const failure = scene.read({ hashes: new Meddler(append, Number.POSITIVE_INFINITY) })
+    await using restless = await scene.read({ hashes: new Meddler(append, Number.POSITIVE_INFINITY) })
 
-    expect(blobsOf(tree)).toEqual([hashOf('blob', Buffer.from(`${skillText('a')}more`), 'sha256')])
-    await expect(failure).rejects.toMatchObject({
-      code: 'source-unreachable',
-      message: expect.stringContaining('"a/SKILL.md" changes while it is read'),
-    })
+    expect(blobsOf(tree)).toContain(hashOf('blob', Buffer.from(`${skillText('a')}more`), 'sha256'))
+    const { skills } = await survey(restless, rulesWith(), undefined, STEADY)
+    expect(skills.map(({ path, standing }) => `${path} ${standing}`)).toEqual(['a withheld', 'b served'])
+    expect(skills[0]?.findings[0]?.message).toContain('it changes while it is read')
   })
 
-  test.runIf(process.getuid?.() !== 0)(
-    'a folder that may hold skills and cannot be entered fails the look',
-    async () => {
-      await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'b/c/SKILL.md': skillText('c') })
-      execFileSync('chmod', ['0', join(scene.folder, 'b')])
+  test.each<[string, Partial<FetchLimits>]>([
+    ['too deep', { depth: 2 }],
+    ['too long', { pathBytes: 20 }],
+  ])('a place that is %s withholds its skill, and elsewhere it is told and changes nothing', async (_, limits) => {
+    await using scene = await Scene.of({
+      'a/SKILL.md': skillText('a'),
+      'b/SKILL.md': skillText('b'),
+      'b/references/some/where.md': 'x',
+      'junk/some/where/else/x': 'x',
+      'junk/some/where/longer/x': 'x',
+    })
 
-      await expect(scene.read()).rejects.toMatchObject({ code: 'source-unreachable' })
+    await using tree = await scene.read({ limits: { ...FETCH_LIMITS, ...limits } })
+    const { skills, findings } = await survey(tree, rulesWith(), undefined, STEADY)
+
+    expect(skills.map(({ path, standing }) => `${path} ${standing}`)).toEqual(['a served', 'b withheld'])
+    expect(skills[1]?.findings.map(({ message }) => message)).toEqual([
+      'It lies over limits.repository.depth or limits.repository.path_bytes',
+    ])
+    expect(findings.filter(({ path, rule }) => rule !== 'path-refused' || !path.startsWith('junk/'))).toEqual([])
+  })
+
+  test('what some file system takes for .git is passed over as that is', async () => {
+    await using scene = await Scene.of({
+      'a/SKILL.md': skillText('a'),
+      'a/.GIT/config': 'x',
+      'git~1': 'x',
+      'a/.git ': 'x',
+    })
+
+    await using tree = await scene.read()
+
+    expect(linesOf(tree)).toHaveLength(1)
+  })
+})
+
+describe('a folder of which something may not be read', () => {
+  test.each([
+    ['a file', 'b/x'],
+    ['SKILL.md', 'b/SKILL.md'],
+    ['a folder in it', 'b/below'],
+    ['its folder', 'b'],
+    ['what its link leads to', 'behind'],
+    ['a folder above it', 'group'],
+  ])('keeps a skill of which it is %s as it was, and its neighbours go on', async (_, place) => {
+    await using scene = await Scene.of({
+      'a/SKILL.md': skillText('a'),
+      'b/SKILL.md': skillText('b'),
+      'b/x': 'x',
+      'b/below/y': 'y',
+      'b/below/inner/SKILL.md': skillText('inner'),
+      'group/c/SKILL.md': skillText('c'),
+      'behind/the/SKILL.md': skillText('the'),
+      the: { link: 'behind/the' },
+      'behind/said.md': skillText('said'),
+      'said/SKILL.md': { link: '../behind/said.md' },
+    })
+    const before = await scene.surveyed()
+    await fillFolder(join(scene.folder, 'a'), { 'SKILL.md': skillText('a', 'anew') })
+
+    const after = await scene.surveyedWithout(place, before)
+
+    const digests = ({ skills }: Snapshot) => skills.map(({ path, standing, digest }) => ({ path, standing, digest }))
+    expect(digests(after).filter(({ path }) => path !== 'a')).toEqual(
+      digests(before).filter(({ path }) => path !== 'a'),
+    )
+    expect(digests(after)[0]).not.toEqual(digests(before)[0])
+    const notes = after.skills.flatMap(({ findings }) => findings.filter(({ rule }) => rule === 'not-read'))
+    expect(notes.map(({ path }) => path)).toContainEqual(expect.stringMatching(/^(?:b|group|behind|the)/))
+  })
+
+  test('keeps nothing once it may be read again, nor what was never there', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'b/SKILL.md': skillText('b'), 'b/x': 'x' })
+    const never = await scene.surveyedWithout('b/x', undefined)
+    const before = await scene.surveyed()
+    const kept = await scene.surveyedWithout('b/x', before)
+    const again = await scene.surveyedWithout('b/x', kept)
+
+    const after = await scene.surveyed(again)
+
+    const told = ({ skills }: Snapshot) =>
+      skills.map(({ path, standing, findings }) => [path, standing].concat(noted(findings)))
+    expect(told(never)).toEqual([
+      ['a', 'served'],
+      ['b', 'withheld', 'path-refused b/x'],
+    ])
+    expect(told(again)).toEqual([
+      ['a', 'served'],
+      ['b', 'served', 'not-read b/x'],
+    ])
+    expect(after.skills).toEqual(before.skills)
+  })
+
+  test('tells of a place beside the skills, which changes nothing else', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'lost+found/x': 'x' })
+
+    const { skills, findings } = await scene.surveyedWithout('lost+found', undefined)
+
+    expect(skills.map(({ standing }) => standing)).toEqual(['served'])
+    expect(noted(findings)).toEqual(['path-refused lost+found'])
+  })
+
+  test('tells of the first few of many such places, and how many there are', async () => {
+    const junk = Array.from({ length: 40 }, (_, index) => [`junk/${index}/x/y`, ''] as const)
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), ...Object.fromEntries(junk) })
+
+    await using tree = await scene.read({ limits: { ...FETCH_LIMITS, depth: 2 } })
+    const { findings } = await survey(tree, rulesWith(), undefined, STEADY)
+
+    expect(findings).toHaveLength(33)
+    expect(findings.filter(({ message }) => message.startsWith('8 more places'))).toHaveLength(1)
+  })
+
+  test.each(['docs', 'docs/deep', 'docs/deep/b.md'])('keeps what was served of %s', async (place) => {
+    await using scene = await Scene.of({ 'docs/a.md': 'a', 'docs/deep/b.md': 'b' })
+    const before = await scene.surveyed(undefined, 'docs')
+
+    const after = await scene.surveyedWithout(place, before, 'docs')
+
+    expect(after.docs).toEqual(before.docs)
+    expect(noted(after.docsFolder?.findings ?? [])).toEqual([`not-read ${place}`])
+  })
+
+  test('fails the look where it is the very folder that skills are looked for in', async () => {
+    await using scene = await Scene.of({ 'skills/a/SKILL.md': skillText('a') })
+
+    const failure = asNobody(join(scene.folder, 'skills'), async () => {
+      await using tree = await scene.read({ root: 'skills' })
+      return await survey(tree, rulesWith({ root: 'skills' }), undefined, STEADY)
+    })
+
+    await expect(failure).rejects.toMatchObject({ code: 'source-unreachable' })
+  })
+})
+
+describe('a file that is being saved', () => {
+  test('is read once it was left alone for a moment, and not as it was in between', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': '' })
+    const full = skillText('a')
+    let waitedMs = 0
+    const clock = {
+      now: () => new Date(Date.now() + waitedMs),
+      wait: async (ms: number) => {
+        if (waitedMs === 0) await writeFile(join(scene.folder, 'a/SKILL.md'), full)
+        waitedMs += ms
+      },
+    }
+
+    await using tree = await scene.read({ clock })
+
+    expect(blobsOf(tree)).toEqual([hashOf('blob', Buffer.from(full), 'sha256')])
+    expect(waitedMs).toBeGreaterThan(0)
+  })
+
+  test('keeps a look waiting for a second at most, and then concerns its skill alone', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'b/SKILL.md': skillText('b'), 'b/log': 'x' })
+    const log = join(scene.folder, 'b/log')
+    const hashes = new FolderHashes(() => Date.now() + 60_000)
+    await using _known = await scene.read({ hashes })
+    await appendFile(log, 'x')
+    let waitedMs = 0
+    const clock = {
+      now: () => statSync(log).ctime,
+      wait: async (ms: number) => {
+        waitedMs += ms
+        await appendFile(log, 'x')
+      },
+    }
+
+    await using tree = await scene.read({ clock, hashes })
+    const { skills } = await survey(tree, rulesWith(), undefined, STEADY)
+
+    expect(skills.map(({ path, standing, findings }) => [path, standing].concat(noted(findings)))).toEqual([
+      ['a', 'served'],
+      ['b', 'withheld', 'path-refused b/log'],
+    ])
+    expect(waitedMs).toBe(1_000)
+  })
+
+  test.each(['a/SKILL.md', 'a'])(
+    'is looked for again where %s is away for a moment, and missed where it stays away',
+    async (place) => {
+      await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'b/SKILL.md': skillText('b') })
+      const hashes = new FolderHashes(() => Date.now() + 60_000)
+      const comeBack = () => rename(`${scene.folder}-away`, join(scene.folder, place))
+      let [waits, onWait] = [0, comeBack]
+      const clock = {
+        now: () => new Date(Date.now() + 60_000),
+        wait: async () => {
+          waits += 1
+          await onWait()
+        },
+      }
+      await using before = await scene.read({ hashes, clock })
+
+      await rename(join(scene.folder, place), `${scene.folder}-away`)
+      await using back = await scene.read({ hashes, clock })
+      await rename(join(scene.folder, place), `${scene.folder}-away`)
+      onWait = async () => {}
+      await using gone = await scene.read({ hashes, clock })
+      await using still = await scene.read({ hashes, clock })
+
+      expect(back.revision).toEqual(before.revision)
+      expect(linesOf(gone)).toHaveLength(1)
+      expect(still.revision).toEqual(gone.revision)
+      expect(waits).toBe(2)
     },
   )
 
-  test.runIf(process.getuid?.() !== 0)('a file that nobody may read withholds its skill', async () => {
-    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'b/SKILL.md': skillText('b'), 'b/x': 'x' })
-    execFileSync('chmod', ['0', join(scene.folder, 'b/x')])
+  test('is not waited for where it was left alone, nor where the clocks differ', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a') })
+    const wait = async (): Promise<never> => {
+      throw new Error('Nobody waits')
+    }
 
-    await using tree = await scene.read()
-    const { skills } = await survey(tree, rulesWith(), undefined, STEADY)
+    const aheadBy = (ms: number) => ({ now: () => new Date(Date.now() + ms), wait })
 
-    expect(skills.map(({ path, standing }) => `${path} ${standing}`)).toEqual(['a served', 'b withheld'])
+    await using early = await scene.read({ clock: aheadBy(-60_000) })
+    await using late = await scene.read({ clock: aheadBy(60_000) })
+
+    expect(early.revision).toEqual(late.revision)
   })
 })
 
 describe('what is learnt of a folder', () => {
+  test('is what a change could be of use for', async () => {
+    await using scene = await Scene.of({
+      'in/a/SKILL.md': skillText('a'),
+      'in/ünïcode/SKILL.md': { link: '../../shared/b.md' },
+      'in/c': { link: '../out/c' },
+      'shared/b.md': skillText('b'),
+      'out/c/SKILL.md': skillText('c'),
+      'docs/x.md': 'x',
+      'target/out': '',
+    })
+    const hashes = new FolderHashes(() => 0)
+
+    const before = hashes.isOfUse('target/out')
+    await using _ = await scene.read({ hashes, root: 'in', docs: 'docs' })
+
+    const of = (...paths: string[]) => paths.filter((path) => hashes.isOfUse(path))
+    const used = [
+      '',
+      'in',
+      'in/a',
+      'in/a/new',
+      'in/c',
+      'out',
+      'out/c/x',
+      'shared',
+      'shared/b.md',
+      'in/ünïcode',
+      'docs/y',
+    ]
+    expect(before).toBe(true)
+    expect(of(...used, 'target/SKILL.md', 'target', 'target/out', 'in/x', 'shared/c.md')).toEqual([
+      ...used,
+      'target/SKILL.md',
+    ])
+  })
+
   test('files that did not change are not read again; of those that did, nothing hides that', async () => {
     await using scene = await Scene.of({ 'a/SKILL.md': 'one', 'a/b': 'two', 'a/c': 'three' })
     const later = new Counting(() => Date.now() + 60_000)
@@ -406,6 +655,7 @@ class Scene implements AsyncDisposable {
   readonly folder: string
   readonly scratch: string
   readonly #temporary: AsyncDisposable
+  readonly #stored = new Map<string, Buffer>()
 
   private constructor(path: string, temporary: AsyncDisposable) {
     this.folder = join(path, 'folder')
@@ -424,6 +674,23 @@ class Scene implements AsyncDisposable {
   async read(reading: Partial<FolderReading> = {}, path = this.folder, signal = STEADY) {
     const all = { root: '', docs: undefined, limits: FETCH_LIMITS, scratch: this.scratch, ...reading }
     return readFolder(path, all, signal)
+  }
+
+  /** What is found now, by whoever knows what was found before. */
+  async surveyed(earlier?: Snapshot, docs?: string): Promise<Snapshot> {
+    await using tree = await this.read({ docs })
+    const read = async (kept: Skill | Docs, path: string): Promise<Uint8Array> =>
+      this.#stored.get(kept.files.find((file) => file.path === path)?.blob ?? '') ?? Buffer.of()
+    const rules = rulesWith(docs === undefined ? {} : { docs })
+    const { taken, ...found } = await survey(tree, rules, earlier && { snapshot: earlier, read }, STEADY)
+    for (const [id, blob] of taken) if (blob.kind === 'blob') this.#stored.set(id, await readFile(blob.file))
+    const { revision, root } = tree
+    return { source: sourceId('team'), url: 'file:///folder', revision, tree: root, proof: { commit: '' }, ...found }
+  }
+
+  /** While this place of the folder may not be read. */
+  async surveyedWithout(place: string, earlier: Snapshot | undefined, docs?: string): Promise<Snapshot> {
+    return asNobody(join(this.folder, place), () => this.surveyed(earlier, docs))
   }
 
   upstream() {

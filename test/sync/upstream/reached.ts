@@ -119,6 +119,7 @@ const MODES = {
   submodule: '160000',
   'unusable-file': '?',
   'unusable-folder': '?',
+  unread: '?',
 } as const
 
 function sourceAt(url: string, ref: string | undefined): GitSource {

@@ -1,0 +1,122 @@
+import { lstat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { watch, type FSWatcher } from 'chokidar'
+import { isPassedOver } from '../sync/upstream/folder-walk.ts'
+import { codeOf } from './error-code.ts'
+
+export interface TreeWatchOptions {
+  /** A folder, by its real path. */
+  readonly root: string
+  /** Real paths of folders that are not watched. */
+  readonly apart: ReadonlySet<string>
+  /** A folder that holds more than so many is not watched. */
+  readonly mostFolders: number
+  readonly onReady: (folders: number) => void
+  /** Something is the matter with what stands at this path; it came or went, or what was there is changed. */
+  readonly onEvent: (path: string, kind: 'moved' | 'changed') => void
+  /** Told once: half a watch would let a change go by that seems to be watched for. */
+  readonly onFailed: (code: string, why: string) => void
+}
+
+/** Watches a folder and all folders below it, from now until it is disposed or has failed. */
+export class TreeWatch implements AsyncDisposable {
+  readonly #options: TreeWatchOptions
+  readonly #watcher: FSWatcher
+  readonly #folders = new Set<string>()
+  /** Folders that are watched, and that came or went. */
+  readonly #suspects = new Set<string>()
+  #isReady = false
+  #hasFailed = false
+
+  constructor(options: TreeWatchOptions) {
+    this.#options = options
+    const { root } = options
+    this.#watcher = watch(root, {
+      // One watch for each folder: it tells of the files in it too, and there are many more of those.
+      ignored: (at, stats) => this.#isIgnored(at) || stats?.isDirectory() === false,
+      followSymlinks: false,
+      ignorePermissionErrors: true,
+    })
+    this.#watcher.on('raw', (event, name, details) => this.#heard(event, name, details))
+    this.#watcher.on('addDir', (path) => this.#added(path))
+    this.#watcher.on('unlinkDir', (path) => this.#folders.delete(path))
+    this.#watcher.on('error', (error) => this.#fail(codeOf(error) ?? 'unknown', String(error)))
+    this.#watcher.on('ready', () => {
+      this.#isReady = true
+      if (!this.#hasFailed) options.onReady(this.#folders.size)
+    })
+  }
+
+  get hasFailed(): boolean {
+    return this.#hasFailed
+  }
+
+  /**
+   * Whether a folder that came again is watched as the one it was before: chokidar tells them apart by name alone, and what
+   * happens in the new one is told nobody.
+   */
+  async isStale(): Promise<boolean> {
+    const suspects = [...this.#suspects]
+    this.#suspects.clear()
+    for (const path of suspects) {
+      // One that is moved away takes the watches of all that is in it along.
+      if (path === this.#options.root || (await isFolder(path))) return true
+    }
+    return false
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#watcher.close()
+  }
+
+  /** What the operator named is watched, whatever it is called. */
+  #isIgnored(path: string): boolean {
+    const { root, apart } = this.#options
+    return path !== root && (isPassedOver(basename(path)) || apart.has(path))
+  }
+
+  #heard(event: string, name: string | null | undefined, details: unknown): void {
+    const { root, onEvent } = this.#options
+    const folder = folderIn(details) ?? root
+    const path = typeof name === 'string' ? join(folder, name) : folder
+    if (this.#isIgnored(path)) return
+    const kind = event === 'rename' ? 'moved' : 'changed'
+    // Of the folder itself it is told as if it lay in itself.
+    const isRoot = folder === root && name === basename(root)
+    if (kind === 'moved' && isRoot) this.#suspects.add(root)
+    if (kind === 'moved' && this.#folders.has(path)) this.#suspects.add(path)
+    onEvent(isRoot ? root : path, kind)
+  }
+
+  #added(path: string): void {
+    const { mostFolders, onEvent } = this.#options
+    this.#folders.add(path)
+    if (this.#folders.size > mostFolders) this.#fail('too-many', `it holds more than ${mostFolders} folders`)
+    // What was put into it before it was watched.
+    if (this.#isReady) onEvent(path, 'moved')
+  }
+
+  /** Once: of a folder with thousands of folders each may fail. */
+  #fail(code: string, why: string): void {
+    if (this.#hasFailed) return
+    this.#hasFailed = true
+    this.#options.onFailed(code, why)
+    // What cannot be closed tells no more either.
+    void this.#watcher.close()
+  }
+}
+
+function folderIn(details: unknown): string | undefined {
+  if (typeof details !== 'object' || details === null || !('watchedPath' in details)) return undefined
+  return typeof details.watchedPath === 'string' ? details.watchedPath : undefined
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isDirectory()
+  } catch (error) {
+    // What cannot be looked at is looked at on schedule.
+    if (codeOf(error) === undefined) throw error
+    return false
+  }
+}

@@ -1,0 +1,69 @@
+import { stat, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { environmentOf } from '../../src/daemon/config/environment.ts'
+import { parseConfig } from '../../src/daemon/config.ts'
+import { Daemon } from '../../src/daemon/daemon.ts'
+import { createLog } from '../../src/daemon/log.ts'
+import { Redactor } from '../../src/daemon/redactor.ts'
+import { Store } from '../../src/sync/store/store.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { fillFolder } from '../support/folder.ts'
+import { skillText } from '../support/scripted-upstream.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+import { sourceId } from '../sync/store/samples.ts'
+
+test.each(['other/state', '.local/state/skillsyncd/adhoc/0'])(
+  'a home is served without the copies that lie in it, with the state in %s',
+  async (state) => {
+    await using home = await temporaryFolder()
+    await fillFolder(home.path, {
+      'skills/a/SKILL.md': skillText('a'),
+      '.local/state/skillsyncd/adhoc/1/skills/x/b/SKILL.md': skillText('b'),
+    })
+    const clock = new FakeClock()
+    await using daemon = await startedAt(home.path, state, clock)
+    await daemon.sync()
+
+    const again = await daemon.sync()
+
+    expect(again.get(sourceId('home'))?.kind).toBe('unchanged')
+    expect(daemon.registry.catalog.listed.map(({ name }) => name)).toEqual(['a'])
+  },
+)
+
+test('a change that nobody watches for is found by the first call after five seconds, whatever its size and time', async () => {
+  await using home = await temporaryFolder()
+  const file = join(home.path, 'skills/a/SKILL.md')
+  await fillFolder(home.path, { 'skills/a/SKILL.md': skillText('a', 'license: one\n') })
+  const clock = new FakeClock()
+  await using daemon = await startedAt(home.path, 'state', clock)
+  await daemon.sync()
+  const { atime, mtime } = await stat(file)
+  await writeFile(file, skillText('a', 'license: two\n'))
+  await utimes(file, atime, mtime)
+
+  await clock.advance(4_000)
+  await daemon.look()
+  const early = licenseIn(daemon)
+  await clock.advance(1_000)
+  await daemon.look()
+
+  expect([early, licenseIn(daemon)]).toEqual(['one', 'two'])
+})
+
+async function startedAt(home: string, state: string, clock: FakeClock): Promise<Daemon> {
+  const yaml = `sources:\n  - id: home\n    path: ${home}\nstate: ${join(home, state)}\n`
+  const environment = environmentOf({}, home)
+  const config = parseConfig(yaml, 'skillsyncd.yaml', environment)
+  if (Array.isArray(config)) throw new Error(JSON.stringify(config))
+  const redactor = new Redactor()
+  const stream = { write: () => true }
+  const log = createLog({ level: 'error', stream, format: 'json', journal: false, clock, redactor })
+  const store = await Store.open(config.state)
+  return Daemon.start(config, { store, clock, log, environment, redactor })
+}
+
+function licenseIn(daemon: Daemon): unknown {
+  return daemon.registry.catalog.listed[0]?.frontmatter?.['license']
+}
