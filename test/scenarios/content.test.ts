@@ -294,7 +294,7 @@ describe('S53: the YAML of a frontmatter', () => {
     'not-a-number': 'x: .nan\n',
     infinite: 'x: -.inf\n',
     'complex-key': '? [a, b]\n: c\n',
-    'many-keys': Array.from({ length: 6_000 }, (_, index) => `k${index}: 1\n`).join(''),
+    'many-keys': Array.from({ length: 2_000 }, (_, index) => `k${index}: 1\n`).join(''),
   }
   const names = Object.keys(cases).toSorted()
   const files = Object.fromEntries(names.map((name) => [`${name}/SKILL.md`, skillText(name, cases[name])]))
@@ -314,7 +314,7 @@ describe('S53: the YAML of a frontmatter', () => {
       invalid('complex-key'),
       invalid('custom-tag'),
       invalid('deep-block'),
-      invalid('deep-flow'),
+      'deep-flow withheld frontmatter-too-large',
       invalid('duplicate-key'),
       invalid('infinite'),
       invalid('local-tag'),

@@ -13,7 +13,9 @@ interface Named {
 /** The validations, with what is wrong between the skills of all of them that keep the contract. */
 export function withNeighbours(all: readonly Named[]): Validation[] {
   const declared = all.flatMap(({ source, validation }) =>
-    validation.skills.flatMap(({ path, declared: own }) => (own === undefined ? [] : [{ ...own, source, path }])),
+    validation.skills.flatMap(({ path, declared: own }) =>
+      own === undefined ? [] : [{ ...own, source, path, isListed: true }],
+    ),
   )
   const problems = problemsAmong(declared)
   return all.map(({ source, validation }) => {

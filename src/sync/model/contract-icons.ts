@@ -2,7 +2,7 @@ import { isMediaType } from './contract-schema.ts'
 import { faultAt, type ContractFault } from './contract-fault.ts'
 import { CONTRACT_KEY, type Icon } from './contract.ts'
 import { shown } from './contract-value.ts'
-import { isMapping } from './json-value.ts'
+import { isMapping, isTexts } from './json-value.ts'
 
 /** The icons that are right, with what is right of them, and what is said of the rest. */
 export function contractIcons(value: unknown): { readonly icons: Icon[]; readonly faults: ContractFault[] } {
@@ -64,7 +64,3 @@ const IMAGE = /^data:image\/[a-z0-9][a-z0-9.+-]*;base64,[A-Za-z0-9+/]+={0,2}$/
 const MAX_ADDRESS = 2_048
 const MAX_DATA = 16_384
 const MOST_SIZES = 16
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string')
-}

@@ -11,6 +11,8 @@ export interface Declared {
   readonly source: string
   /** Of its folder, from the source's root. */
   readonly path: string
+  /** In the lists, or answered for only to who knows it. */
+  readonly isListed: boolean
 }
 
 /**
@@ -49,8 +51,10 @@ function few(problems: readonly ContractProblem[], most: number): readonly Contr
 }
 
 function declaredIn(catalog: Catalog): Declared[] {
-  return [...catalog.skills.values()].flatMap(({ source, skill: { contract, path } }) =>
-    contract === undefined ? [] : [{ id: contract.id, dependsOn: contract.dependsOn, source, path }],
+  return [...catalog.skills.values()].flatMap(({ source, skill: { contract, path, standing } }) =>
+    contract === undefined
+      ? []
+      : [{ id: contract.id, dependsOn: contract.dependsOn, source, path, isListed: standing === 'served' }],
   )
 }
 
@@ -65,8 +69,12 @@ function byId(declared: readonly Declared[]): Owners {
 function clashes(owners: Owners): ContractProblem[] {
   return [...owners].flatMap(([id, all]) => {
     if (all.length === 1) return []
-    const message = `${all.length} skills have the id "${id}", so none of them is served at resource://: ${places(all)}; rename all but one`
-    return [problem('id-clash', message, all)]
+    const [listed, unlisted] = [all.filter(({ isListed }) => isListed), all.filter(({ isListed }) => !isListed)]
+    const so =
+      listed.length === 1
+        ? `it leads to ${places(listed)}, and skills in no list have it too: ${places(unlisted)}; rename those`
+        : `none of them is served at resource://: ${places(all)}; rename all but one`
+    return [problem('id-clash', `${all.length} skills have the id "${id}", so ${so}`, all)]
   })
 }
 

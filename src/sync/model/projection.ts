@@ -7,7 +7,7 @@ import { frontmatterText } from './frontmatter-text.ts'
 import type { Form, Written } from './frontmatter-text.ts'
 import { isSkillName } from './skill-name.ts'
 import { isOneTool, toolsIn } from './tool-list.ts'
-import { isTexts } from './json-value.ts'
+import { isMapping, isTexts } from './json-value.ts'
 import { CLAUDE_CODE_FIELDS } from './standard-fields.ts'
 
 /** For whom a projection is: readers that take the standard fields alone, or Claude Code, which has some of its own. */
@@ -235,9 +235,4 @@ function isGiven(value: JsonValue | undefined): value is Exclude<JsonValue, null
 
 function isList(value: JsonValue): value is readonly JsonValue[] {
   return Array.isArray(value)
-}
-
-/** Whether it is a mapping of names to values. */
-export function isMapping(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

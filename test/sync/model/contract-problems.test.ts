@@ -13,6 +13,7 @@ const skill = (id: string, dependsOn: readonly string[] = [], source = 'team', p
   dependsOn,
   source,
   path,
+  isListed: true,
 })
 
 describe('the problems between skills', () => {
@@ -34,6 +35,14 @@ describe('the problems between skills', () => {
           { id: 'a', source: 'team', path: 'x/a' },
         ],
       },
+    ])
+  })
+
+  test('say which skill has the id where it alone is listed', () => {
+    const secret = { ...skill('a', [], 'house'), isListed: false }
+
+    expect(problemsAmong([secret, skill('a')]).map(({ message }) => message)).toEqual([
+      '2 skills have the id "a", so it leads to team/a, and skills in no list have it too: house/a; rename those',
     ])
   })
 
