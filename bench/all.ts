@@ -4,6 +4,7 @@ import { availableParallelism, loadavg } from 'node:os'
 import { measureFirstSync } from './first-sync.ts'
 import { measureNotify } from './notify.ts'
 import { measurePoll } from './poll.ts'
+import { measureRestart } from './restart.ts'
 import { measureServe } from './serve.ts'
 import { extentOf, tableOf } from './table.ts'
 
@@ -16,6 +17,7 @@ const figures = [
   ...(await measurePoll(extent)),
   ...(await measureFirstSync(extent)),
   ...(await measureNotify(extent)),
+  ...(await measureRestart(extent)),
   ...(await measureServe(extent)),
 ]
 const results = { at: new Date().toISOString(), ...extent, before, after: machine(), figures }

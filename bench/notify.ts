@@ -1,12 +1,8 @@
-import './run-the-build.ts'
-import { once } from 'node:events'
-import { spawn } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { runGit } from '../test/support/repository.ts'
 import { temporaryFolder } from '../test/support/temporary.ts'
+import { startDaemon } from './daemon.ts'
+import type { RunningDaemon } from './daemon.ts'
 import { figureOf, rounds, timed } from './figure.ts'
 import type { Extent, Figure, Times } from './figure.ts'
 import { changed } from './skills.ts'
@@ -15,9 +11,6 @@ import type { Subscriber } from './subscriber.ts'
 import { runAlone } from './table.ts'
 import { serveSkills } from './upstream.ts'
 import type { ServedSkills } from './upstream.ts'
-
-const { readConfig } = await import('../src/daemon/config.ts')
-const { request } = await import('../src/daemon/requests.ts')
 
 /** From the trigger to the notification at a subscribed client of each era, against `git fetch --depth 1` of the commit. */
 export async function measureNotify({ quick }: Extent): Promise<Figure[]> {
@@ -81,36 +74,6 @@ class Commits {
     this.last = skills.documents[this.#count % skills.documents.length] ?? ''
     this.#count += 1
     await repository.commit({ [this.last]: changed(skills.files[this.last], `Change ${this.#count}.`) })
-  }
-}
-
-interface RunningDaemon extends AsyncDisposable {
-  readonly url: string
-  /** What a webhook would do: the daemon pulls now. Resolves when it is done. */
-  sync(): Promise<void>
-}
-
-/** The real program, over a configuration that lets nothing but the trigger cause a pull. */
-async function startDaemon(folder: string, upstream: string): Promise<RunningDaemon> {
-  const file = join(folder, 'skillsyncd.yaml')
-  const lines = ['sources:', '  - id: bench', `    url: ${upstream}`, '    every: 1d', `state: ${folder}/state`]
-  await writeFile(file, `${[...lines, 'serve: { http: { port: 0 } }'].join('\n')}\n`)
-  const program = fileURLToPath(new URL('../dist/daemon/main.js', import.meta.url))
-  const args = [program, 'start', '--config', file, '--log-level', 'warn']
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  const [url] = await once(createInterface({ input: child.stdout }), 'line')
-  const config = await readConfig({ file })
-  const { signal } = new AbortController()
-  return {
-    url: String(url),
-    async sync() {
-      await request(config, 'sync', {}, { signal, timeoutMs: 60_000 })
-    },
-    async [Symbol.asyncDispose]() {
-      const exit = once(child, 'exit')
-      child.kill('SIGTERM')
-      await exit
-    },
   }
 }
 

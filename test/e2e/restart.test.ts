@@ -16,7 +16,7 @@ import { Repository } from '../support/repository.ts'
 const SKILLS = 12
 const FILES = 5
 
-test('P2: with the git server down, a restarted daemon serves the last generation within a second, and says how old it is and what is wrong', async () => {
+test('P2: with the git server down, a restarted daemon serves the last generation without waiting for it, and says how old it is and what is wrong', async () => {
   await using home = await Home.create()
   await using repository = await Repository.create()
   await repository.commit(written(1))
@@ -25,13 +25,14 @@ test('P2: with the git server down, a restarted daemon serves the last generatio
   const before = Date.now()
   expect(await home.run('sync')).toMatchObject({ status: 0 })
   const after = Date.now()
+
+  // Whoever waited for an answer would wait as long as this server does. What a restart takes is a figure of the benchmark.
+  git.fault = { kind: 'hang-before' }
+  const waiting = home.start('start')
+  expect(await versionsServed(await waiting.line())).toEqual({ team: 1 })
+  await waiting.kill()
+
   git.fault = { kind: 'status', status: 503 }
-
-  // Whatever else the machine does only adds to a run, so the quickest of some tells what the program takes.
-  const runs: number[] = []
-  while (runs.length < 10 && !runs.some((ms) => ms < 1000)) runs.push(await restartMs(home))
-
-  expect(Math.min(...runs)).toBeLessThan(1000)
   const daemon = home.start('start')
   const url = await daemon.line()
   await daemon.said((line) => line.includes('"pull-failed"'))
@@ -46,7 +47,7 @@ test('P2: with the git server down, a restarted daemon serves the last generatio
   expect(stdout).toContain(source!.upstream!.at)
   expect(stdout).toContain('! source-unreachable')
   expect(stdout).not.toContain('up to date')
-}, 60_000)
+})
 
 test('P2: when the git server comes back the source recovers without a person, within two polls', async () => {
   await using home = await Home.create()
@@ -176,18 +177,6 @@ async function versionsServed(url: string): Promise<Record<string, number>> {
       return [source, [...versions][0]!]
     }),
   )
-}
-
-/** From the start of the process to the first listing. */
-async function restartMs(home: Home): Promise<number> {
-  const startedAt = performance.now()
-  const daemon = home.start('start')
-  await using peer = await modernHttp(await daemon.line())
-  const { result } = await peer.call('skills/list')
-  const tookMs = performance.now() - startedAt
-  expect(result.skills).toHaveLength(SKILLS)
-  await daemon.kill()
-  return tookMs
 }
 
 async function statusOf(home: Home): Promise<Status> {

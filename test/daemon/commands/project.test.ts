@@ -351,8 +351,10 @@ describe('on stdout', () => {
 
 test('a projection that --reverse could not undo is not made', async () => {
   const block = 'x-personal-mcp:\n  id: a\n  version: "1.0.0"\n  capabilities: ["resource://skills/a/document"]\n'
-  const numbers = Array.from({ length: 12_000 }, () => '1e-7').join(',')
-  await write({ 'a/SKILL.md': `---\nname: a\ndescription: d\n${block}  later: [${numbers}]\n---\n` })
+  // Within 64 KiB, and over it once each number is `1.0e-7`.
+  const numbers = Array.from({ length: 5_000 }, () => '1e-7').join(',')
+  const later = `  later: [${numbers}]\n  prose: ${'x'.repeat(35_000)}\n`
+  await write({ 'a/SKILL.md': `---\nname: a\ndescription: d\n${block}${later}---\n` })
 
   const ended = await project()
 

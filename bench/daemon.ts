@@ -1,0 +1,44 @@
+import './run-the-build.ts'
+import { once } from 'node:events'
+import { spawn } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const { readConfig } = await import('../src/daemon/config.ts')
+const { request } = await import('../src/daemon/requests.ts')
+
+export interface RunningDaemon extends AsyncDisposable {
+  /** Where it serves MCP. */
+  readonly url: string
+  /** What a webhook would do: the daemon pulls now. Resolves when it is done. */
+  sync(): Promise<void>
+}
+
+/** The real program, over a configuration that lets nothing but a trigger cause a pull after its first. */
+export async function startDaemon(
+  folder: string,
+  upstream: string,
+  logged: 'warn' | 'error' = 'warn',
+): Promise<RunningDaemon> {
+  const file = join(folder, 'skillsyncd.yaml')
+  const lines = ['sources:', '  - id: bench', `    url: ${upstream}`, '    every: 1d', `state: ${folder}/state`]
+  await writeFile(file, `${[...lines, 'serve: { http: { port: 0 } }'].join('\n')}\n`)
+  const program = fileURLToPath(new URL('../dist/daemon/main.js', import.meta.url))
+  const args = [program, 'start', '--config', file, '--log-level', logged]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [url] = await once(createInterface({ input: child.stdout }), 'line')
+  return {
+    url: String(url),
+    async sync() {
+      const { signal } = new AbortController()
+      await request(await readConfig({ file }), 'sync', {}, { signal, timeoutMs: 60_000 })
+    },
+    async [Symbol.asyncDispose]() {
+      const exit = once(child, 'exit')
+      child.kill('SIGTERM')
+      await exit
+    },
+  }
+}
