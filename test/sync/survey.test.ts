@@ -486,11 +486,12 @@ describe('a bomb', () => {
     )
     await using surveys = await Surveys.open()
     await surveys.next(files, rulesWith())
-    const start = performance.now()
+    const before = process.cpuUsage()
 
     const { skills } = await surveys.next({ ...files, 'all/s0/new.md': 'x' }, rulesWith())
 
-    expect(performance.now() - start).toBeLessThan(1_000)
+    const { user } = process.cpuUsage(before)
+    expect(user).toBeLessThan(1_000_000)
     expect(skills).toHaveLength(6_000)
   })
 })
