@@ -1,10 +1,11 @@
-import { htmlBlockAt } from './html-block.ts'
 import { LineCursor } from './line-cursor.ts'
+import { LineStarts, passQuote, runOf } from './line-starts.ts'
+import type { Container, Leaf, Line, OpenBlocks } from './line-starts.ts'
 
 /** Lines of a Markdown text that belong together. */
 export interface Block {
   /** `prose`: a paragraph, a heading or a table. `html`: what is given to the browser as it is, such as a comment. */
-  readonly kind: 'prose' | 'code' | 'html'
+  readonly kind: Exclude<Line['kind'], 'blank'>
   /** Without their ends, and but for code without the marks of the quotations and lists that they stand in. */
   readonly lines: readonly Span[]
 }
@@ -49,29 +50,7 @@ function* linesIn(text: string, start: number): Generator<Span> {
   if (at < text.length) yield { start: at, end: text.length }
 }
 
-/** A quotation, or an item of a list with the columns that its text is indented by. */
-type Container = { readonly kind: 'quote' } | { readonly kind: 'item'; readonly columns: number; isEmpty: boolean }
-
-/** What the next line may belong to. */
-type Leaf =
-  | { readonly kind: 'paragraph' }
-  | { readonly kind: 'indented' }
-  | { readonly kind: 'fence'; readonly mark: string }
-  | { readonly kind: 'html'; readonly closing: RegExp | undefined }
-
-/** What a line is. */
-interface Line {
-  readonly kind: Block['kind'] | 'blank'
-  /** It belongs to the line before. */
-  readonly goesOn: boolean
-  /** Where it begins, past the marks. */
-  readonly from: number
-}
-
-/** More than anybody writes, and few enough to be asked for at each line. */
-const MOST_CONTAINERS = 64
-
-class BlockReader {
+class BlockReader implements OpenBlocks {
   readonly #text: string
   readonly #containers: Container[] = []
   #leaf: Leaf | undefined
@@ -97,7 +76,6 @@ class BlockReader {
     return this.#leaf?.kind === 'paragraph'
   }
 
-  /** Ends the leaf, and all containers but the first `kept`. */
   leave(kept: number): void {
     this.#containers.length = kept
     this.#leaf = undefined
@@ -156,149 +134,7 @@ function isIn(container: Container, cursor: LineCursor): boolean {
   return true
 }
 
-function passQuote(cursor: LineCursor): boolean {
-  if (cursor.indent >= 4 || !cursor.rest.startsWith('>')) return false
-  cursor.pass(1)
-  cursor.passSpace(1)
-  return true
-}
-
 function isClosing(rest: string, mark: string): boolean {
   const run = runOf(mark.charAt(0), rest)
   return run >= mark.length && /^[ \t]*$/.test(rest.slice(run))
 }
-
-function runOf(character: string, text: string): number {
-  let length = 0
-  while (text[length] === character) length += 1
-  return length
-}
-
-/** What begins on one line. */
-class LineStarts {
-  readonly #reader: BlockReader
-  readonly #cursor: LineCursor
-  readonly #matched: number
-  readonly #isInside: boolean
-  /** Containers that the line does not stand in are left as soon as something begins: until then their paragraph may go on. */
-  #hasLeft = false
-
-  constructor(reader: BlockReader, cursor: LineCursor, matched: number) {
-    this.#reader = reader
-    this.#cursor = cursor
-    this.#matched = matched
-    this.#isInside = matched === reader.containers.length
-  }
-
-  read(): Line {
-    while (!this.#cursor.isBlank && this.#depth < MOST_CONTAINERS) {
-      if (this.#cursor.indent >= 4) {
-        if (this.#mayGoOn) break
-        return this.#begin('code', { kind: 'indented' })
-      }
-      const leaf = this.#leafLine(this.#cursor.rest)
-      if (leaf !== undefined) return leaf
-      if (!this.#container(this.#cursor.rest)) break
-    }
-    if (this.#cursor.isBlank) {
-      this.#leave()
-      return { kind: 'blank', goesOn: false, from: this.#cursor.at }
-    }
-    if (this.#mayGoOn) return { kind: 'prose', goesOn: true, from: this.#cursor.at }
-    return this.#begin('prose', { kind: 'paragraph' })
-  }
-
-  get #depth(): number {
-    return this.#hasLeft ? this.#reader.containers.length : this.#matched
-  }
-
-  /** A paragraph goes on without the marks of what it stands in, as long as nothing begins. */
-  get #mayGoOn(): boolean {
-    return this.#reader.isParagraph && !this.#hasLeft
-  }
-
-  #leave(): void {
-    if (!this.#hasLeft) this.#reader.leave(this.#matched)
-    this.#hasLeft = true
-  }
-
-  #begin(kind: Line['kind'], leaf: Leaf | undefined): Line {
-    this.#leave()
-    this.#reader.put(leaf)
-    return { kind, goesOn: false, from: this.#cursor.at }
-  }
-
-  #leafLine(rest: string): Line | undefined {
-    switch (rest[0]) {
-      case '#':
-        return ATX.test(rest) ? this.#begin('prose', undefined) : undefined
-      case '`':
-      case '~':
-        return this.#fence(rest)
-      case '<':
-        return this.#html(rest)
-      case '=':
-      case '-':
-      case '*':
-      case '_':
-        return this.#rule(rest)
-      default:
-        return undefined
-    }
-  }
-
-  #fence(rest: string): Line | undefined {
-    const mark = rest.slice(0, runOf(rest.charAt(0), rest))
-    // What follows backticks on their line has none; else they are code in a sentence.
-    if (mark.length < 3 || (mark.startsWith('`') && rest.includes('`', mark.length))) return undefined
-    // What else stands on the line is on no page, so the code begins below.
-    return this.#begin('blank', { kind: 'fence', mark })
-  }
-
-  #html(rest: string): Line | undefined {
-    const html = htmlBlockAt(rest, !this.#mayGoOn)
-    if (html === undefined) return undefined
-    const isOver = html.closing?.test(rest) === true
-    return this.#begin('html', isOver ? undefined : { kind: 'html', closing: html.closing })
-  }
-
-  /** A line across the page, or one below a heading. */
-  #rule(rest: string): Line | undefined {
-    if (this.#isInside && this.#mayGoOn && SETEXT.test(rest)) {
-      this.#reader.put(undefined)
-      return { kind: 'prose', goesOn: true, from: this.#cursor.at }
-    }
-    if (!THEMATIC.test(rest)) return undefined
-    return this.#begin('blank', undefined)
-  }
-
-  /** Whether a quotation or an item of a list begins. */
-  #container(rest: string): boolean {
-    if (rest.startsWith('>')) {
-      this.#leave()
-      passQuote(this.#cursor)
-      this.#reader.enter({ kind: 'quote' })
-      return true
-    }
-    const marker = MARKER.exec(rest)?.[0]
-    if (marker === undefined) return false
-    const interrupts = this.#isInside && this.#mayGoOn
-    if (interrupts && /^\d/.test(marker) && Number.parseInt(marker, 10) !== 1) return false
-    if (interrupts && /^[ \t]*$/.test(rest.slice(marker.length))) return false
-    this.#leave()
-    const before = this.#cursor.indent
-    this.#cursor.pass(marker.length)
-    const after = this.#cursor.indent
-    // More white space is the indentation of code.
-    const isNarrow = after <= 4 && !this.#cursor.isBlank
-    this.#cursor.passSpace(isNarrow ? after : 1)
-    const columns = before + marker.length + (isNarrow ? after : 1)
-    this.#reader.enter({ kind: 'item', columns, isEmpty: true })
-    return true
-  }
-}
-
-const ATX = /^#{1,6}(?:[ \t]|$)/
-const SETEXT = /^(?:=+|-+)[ \t]*$/
-const THEMATIC = /^(?:(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|(?:-[ \t]*){3,})$/
-const MARKER = /^(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$)/
