@@ -36,7 +36,8 @@ export function writtenOf(bytes: Uint8Array, limits: FrontmatterLimits): Written
   const start = lenientText(bytes.subarray(0, block.yaml.byteOffset - bytes.byteOffset)).text.length
   const yaml = lenientText(block.yaml).text
   const bodyStart = text.length - lenientText(bytes.subarray(block.bodyStart)).text.length
-  return { text, fault, lines, yaml: { text: yaml, start, document: parseYaml(yaml) }, bodyStart }
+  const document = parseYaml(yaml, limits)
+  return { text, fault, lines, yaml: document && { text: yaml, start, document }, bodyStart }
 }
 
 /** Where a key or its value stands; for one that is not there, where the nearest above it does. */

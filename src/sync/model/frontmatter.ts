@@ -28,10 +28,11 @@ export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): F
   if (!block.ok) return block
   const text = utf8(block.yaml)
   if (text === undefined) return refused('encoding-invalid', 'The file is not valid UTF-8')
-  const mostMarks = Math.max(MOST_MARKS, limits.bytes / 4)
-  if (hasMoreMarks(text, mostMarks))
-    return refused('frontmatter-too-large', `The frontmatter has over ${mostMarks} marks and values of YAML`)
-  const document = parseYaml(text)
+  const document = parseYaml(text, limits)
+  if (document === undefined) {
+    const message = `The frontmatter has over ${mostMarks(limits)} marks and values of YAML`
+    return refused('frontmatter-too-large', message)
+  }
   const problem = document.errors[0] ?? document.warnings[0]
   if (problem !== undefined)
     return refused('frontmatter-invalid', `The frontmatter is not valid YAML: ${problem.message}`)
@@ -52,6 +53,10 @@ const MOST_GROWTH = 2
  */
 const MOST_MARKS = 16_384
 
+function mostMarks({ bytes }: FrontmatterLimits): number {
+  return Math.max(MOST_MARKS, bytes / 4)
+}
+
 function hasMoreMarks(text: string, most: number): boolean {
   let marks = 0
   for (const _ of new Lexer().lex(text)) {
@@ -71,9 +76,12 @@ export const YAML_RULES = {
   prettyErrors: false,
 } as const
 
-/** The YAML of a frontmatter as a document that knows where everything stands in it, with all that its reader said of it. */
-export function parseYaml(text: string): ReturnType<typeof parseDocument> {
-  return parseDocument(text, YAML_RULES)
+/**
+ * The YAML of a frontmatter as a document that knows where everything stands in it, with all that its reader said of it.
+ * Undefined where too much stands in it to be read.
+ */
+export function parseYaml(text: string, limits: FrontmatterLimits): ReturnType<typeof parseDocument> | undefined {
+  return hasMoreMarks(text, mostMarks(limits)) ? undefined : parseDocument(text, YAML_RULES)
 }
 
 /** The text of bytes that are valid UTF-8, its byte order mark kept; undefined for all others. */
