@@ -114,9 +114,9 @@ function hiddenInFiles(candidate: ResolvedCandidate, { frontmatter }: Said, read
     const inValues = path === candidate.documentName && inText === undefined ? hiddenInValues(frontmatter) : undefined
     const at = joinPath(candidate.path, path)
     return [
-      ...hiddenFindings(at, 'The file', inText),
-      ...hiddenFindings(at, 'The frontmatter, by escapes,', inValues),
-      ...hiddenFindings(at, 'The name of the file', hiddenIn(path)),
+      ...hiddenFindings(at, 'text', inText),
+      ...hiddenFindings(at, 'values', inValues),
+      ...hiddenFindings(at, 'name', hiddenIn(path)),
     ]
   })
   if (all.length === 0) return { standing: 'served', findings: [] }

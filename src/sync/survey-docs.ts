@@ -199,10 +199,7 @@ class DocsSurvey {
 
   #hides(path: string, inText: HiddenText | undefined): boolean {
     const at = joinPath(this.#reading.folder, path)
-    const found = [
-      ...hiddenFindings(at, 'The file', inText),
-      ...hiddenFindings(at, 'The name of the file', hiddenIn(path)),
-    ]
+    const found = [...hiddenFindings(at, 'text', inText), ...hiddenFindings(at, 'name', hiddenIn(path))]
     this.findings.push(...found)
     return found.length > 0
   }

@@ -4,7 +4,7 @@ import { INVALID_PARAMS, RESOURCE_NOT_FOUND } from './rpc-error.ts'
 const OF_RESOURCES: ReadonlySet<string> = new Set(['resources/read', 'resources/subscribe'])
 
 /** Whether an error of the method depends on the era. */
-export function hasEraCode(method: string): boolean {
+function hasEraCode(method: string): boolean {
   return OF_RESOURCES.has(method)
 }
 

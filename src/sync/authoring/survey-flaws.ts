@@ -1,4 +1,5 @@
 import { isMap, isScalar } from 'yaml'
+import { isOfHiddenText } from '../hidden-findings.ts'
 import type { Finding } from '../model/finding.ts'
 import { describeHidden } from '../model/hidden-unicode.ts'
 import type { HiddenText } from '../model/hidden-unicode.ts'
@@ -90,7 +91,8 @@ function invalidPlace({ yaml, lines }: Written): Place {
 }
 
 /** One flaw for each run of hidden characters, where the finding is about the text of a file. */
-function hiddenFlaws(skill: Authored, { rule, path, message }: Finding): Flaw[] | undefined {
+function hiddenFlaws(skill: Authored, finding: Finding): Flaw[] | undefined {
+  const { rule, path } = finding
   if (rule !== 'hidden-unicode') return undefined
   const inside = relativeTo(skill.path, path)
   const file = skill.files.find((candidate) => candidate.path === inside)
@@ -99,7 +101,7 @@ function hiddenFlaws(skill: Authored, { rule, path, message }: Finding): Flaw[] 
   if (!skill.ownFiles.includes(file)) return []
   const { hidden } = file
   // Else it is about the file's name, or about what the frontmatter spells by escapes.
-  if (hidden === undefined || !message.startsWith('The file holds ')) return undefined
+  if (hidden === undefined || !isOfHiddenText(finding)) return undefined
   const text = inside === skill.documentName ? skill.document?.text : skill.texts.get(inside)
   return hiddenPlaces(hidden, text).map((place, index) => {
     const said = `Characters stand here that nobody sees and a model reads: ${describeHidden(runAlone(hidden, index))}`

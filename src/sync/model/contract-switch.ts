@@ -3,7 +3,7 @@ import { shown } from './contract-value.ts'
 import type { JsonObject } from './frontmatter.ts'
 
 /** The fields of Claude Code that are on or off. */
-export const SWITCHES = ['disable-model-invocation', 'user-invocable'] as const
+const SWITCHES = ['disable-model-invocation', 'user-invocable'] as const
 
 /**
  * Whether it says on or off. Words and numbers count as in the models that the contract was written in (Pydantic's), and as
