@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { SyncError } from '../sync/model/sync-error.ts'
-import { readBounded, whyNotOpened } from './plain-file.ts'
+import { whyNotOpened } from './disk-words.ts'
+import { readBounded } from './plain-file.ts'
 
 /** The certificates of a PEM file and nothing else of it. One that cannot be used is `tls-failed`. */
 export async function readAuthorities(path: string): Promise<string> {

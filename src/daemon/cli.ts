@@ -101,11 +101,14 @@ async function runCommand(
   return command.run(context)
 }
 
-const COMMON: ParseArgsOptionsConfig = {
+const CONFIGURING: ParseArgsOptionsConfig = {
   config: { type: 'string', short: 'c' },
   state: { type: 'string' },
   source: { type: 'string', multiple: true },
   'skills-dir': { type: 'string', multiple: true },
+}
+
+const COMMON: ParseArgsOptionsConfig = {
   'log-level': { type: 'string' },
   quiet: { type: 'boolean', short: 'q' },
   json: { type: 'boolean' },
@@ -116,7 +119,7 @@ function parsed(command: Command, args: readonly string[]): ReturnType<typeof pa
   try {
     return parseArgs({
       args: [...args],
-      options: { ...COMMON, ...command.options },
+      options: { ...(command.needsConfiguration === false ? {} : CONFIGURING), ...COMMON, ...command.options },
       allowPositionals: true,
       strict: true,
     })

@@ -1,6 +1,5 @@
 import { constants, open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import { codeOf } from './error-code.ts'
 
 /** The bytes of a plain file, one more than the bound at most. Undefined for what is none: a pipe would block for ever. */
 export async function readBounded(path: string, maximumBytes: number): Promise<Uint8Array | undefined> {
@@ -17,12 +16,4 @@ export async function firstBytes(file: Pick<FileHandle, 'read'>, count: number):
     at += bytesRead
   }
   return bytes
-}
-
-/** Why a file could not be opened, in words. */
-export function whyNotOpened(cause: unknown): string {
-  const code = codeOf(cause)
-  if (code === 'ENOENT') return 'no such file'
-  if (code === 'EACCES') return 'permission denied'
-  return code ?? 'it cannot be opened'
 }

@@ -2,7 +2,8 @@ import { utf8 } from '../sync/model/frontmatter.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { TRUST_LIMITS } from '../sync/model/trust.ts'
 import type { Requirement, Trust } from '../sync/model/trust.ts'
-import { readBounded, whyNotOpened } from './plain-file.ts'
+import { whyNotOpened } from './disk-words.ts'
+import { readBounded } from './plain-file.ts'
 
 /** What of a source has to be signed, and the files that say by whom; one of them at least. */
 export interface SignedBy {

@@ -153,6 +153,8 @@ test.each(
     ['status', 'operand'],
     ['start', 'operand'],
     ['instructions', '--xml'],
+    ['validate', '--config', 'skillsyncd.yaml'],
+    ['project', '--state', 'state', '.'],
     ['project', '/absent'],
     ['show'],
     ['show', 'one', 'two'],

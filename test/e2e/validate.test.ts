@@ -155,12 +155,15 @@ describe('skillsyncd validate', () => {
     ])
   })
 
-  test('needs neither a configuration nor a state folder, and makes none', async () => {
+  test('reads no configuration, and makes no state folder', async () => {
     await using home = await homeWith(SKILLS)
+    await writeFile(join(home.path, 'skillsyncd.yaml'), 'no configuration')
+    const before = await readdir(home.path)
 
-    const { status } = await home.run('validate', 'skills/sound', '--config', '/nonexistent.yaml')
+    const { status } = await home.run('validate', 'skills/sound')
 
     expect(status).toBe(0)
+    expect(await readdir(home.path)).toEqual(before)
   })
 
   test('a file of four megabytes of brackets is judged', async () => {

@@ -5,7 +5,7 @@ import { utf8 } from '../../sync/model/frontmatter.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/disk-error.ts'
 import { systemClock } from '../clock.ts'
 import { printable } from '../log-line.ts'
-import { whyNotUsed } from '../project/disk-words.ts'
+import { whyNotUsed } from '../disk-words.ts'
 import { OutputFolder } from '../project/output-folder.ts'
 import { copyTo, documentOf } from '../project/project-skill.ts'
 import type { Copy, Document, Failed, Made, Making } from '../project/project-skill.ts'
@@ -39,7 +39,7 @@ export const project: Command = {
     const { root, named, folders, closed } = await skillFoldersAt(path, context.signal)
     const shown = (folder: string): string => join(named, relative(root, folder))
     const unread = closed.map(([folder, code]): Named<Failed> => {
-      const faults = [{ path: '', message: `cannot be looked into: ${code}` }]
+      const faults = [{ path: '', message: `cannot be looked into: ${whyNotUsed({ code })}` }]
       return { path: shown(folder), kind: 'failed', faults }
     })
     const out = context.values['out']
@@ -48,10 +48,11 @@ export const project: Command = {
       return printCopies(context, [...(await copies(output, folders, making, shown, context.signal)), ...unread])
     }
     const [folder, other] = folders
-    if (folder !== undefined && (other !== undefined || unread.length > 0))
+    if (other !== undefined)
       throw new UsageError(`"${path}" holds more than one skill; say with --out where they go, or name one of them`)
-    const document: Made<Document> = folder === undefined ? nothing(unread) : await documentOf(folder, making)
-    return printDocument(context, { path: shown(folder ?? root), ...document })
+    // Where nobody can look there may be another one.
+    if (folder === undefined || unread.length > 0) return printNothing(context, unread)
+    return printDocument(context, { path: shown(folder), ...(await documentOf(folder, making)) })
   },
 }
 
@@ -68,10 +69,6 @@ function makingOf({ values }: Context): Making {
 
 function isProfile(text: unknown): text is Profile {
   return text === 'strict' || text === 'claude-code'
-}
-
-function nothing(unread: readonly Named<Failed>[]): Failed {
-  return { kind: 'failed', faults: unread.flatMap(({ faults }) => faults) }
 }
 
 /** Copies among what they are made from would be skills of it, and be projected in their turn. */
@@ -128,12 +125,14 @@ function linesOf({ path, to, status, dropped, nested }: Named<Copy>): string[] {
   ]
 }
 
+function printNothing(context: Context, failed: readonly Named<Failed>[]): ExitStatus {
+  if (context.json) printJson(context, { skills: [], failed: failed.flatMap(faultsOf) })
+  return ended(context, failed)
+}
+
 function printDocument(context: Context, result: Named<Made<Document>>): ExitStatus {
   const { streams, json, quiet } = context
-  if (!isMade(result)) {
-    if (json) printJson(context, { skills: [], failed: faultsOf(result) })
-    return ended(context, [result])
-  }
+  if (!isMade(result)) return printNothing(context, [result])
   const { path, name, bytes, dropped } = result
   // What the author wrote is given back to the byte, so it goes past the filter of secrets.
   if (json)

@@ -5,7 +5,7 @@ import { comparePaths } from '../../sync/model/digest.ts'
 import { isDiskError } from '../../sync/store/disk-error.ts'
 import { isPassedOver } from '../../sync/upstream/folder-walk.ts'
 import { UsageError } from '../usage-error.ts'
-import { whyNotUsed } from './disk-words.ts'
+import { whyNotUsed } from '../disk-words.ts'
 
 /** Where skills lie below what was named on the command line. */
 export interface SkillFolders {

@@ -1,8 +1,8 @@
 import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { SyncError } from '../../sync/model/sync-error.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/disk-error.ts'
 import { isPassedOver } from '../../sync/upstream/folder-walk.ts'
+import { whyNotUsed } from '../disk-words.ts'
 import { UsageError } from '../usage-error.ts'
 
 /** A folder that is looked at. */
@@ -13,7 +13,7 @@ export interface Root {
   readonly real: string
   /** The folder as the user would write it: from where they are, or absolute as they wrote it. Empty where they are. */
   readonly shown: string
-  /** What a skill at its top has to be called; undefined where that is the folder of a checkout. */
+  /** What a skill at its top has to be called, whatever links lead there; undefined where that is the folder of a checkout. */
   readonly name: string | undefined
 }
 
@@ -40,7 +40,8 @@ export async function rootsOf(paths: readonly string[], workingFolder: string): 
 
 async function rootAt(folder: string, shown: string): Promise<Root> {
   const isCheckout = await isThere(join(folder, '.git'))
-  return { folder, real: await realpath(folder), shown, name: isCheckout ? undefined : basename(folder) }
+  const real = await realpath(folder)
+  return { folder, real, shown, name: isCheckout ? undefined : basename(real) }
 }
 
 /** Whether who looks at the one looks at the other. */
@@ -54,7 +55,9 @@ function covers(outer: Root, inner: Root): boolean {
 async function folderOf(path: string, at: string): Promise<string | undefined> {
   const found = await unlessAbsent(stat(at))
   if (found === undefined) throw new UsageError(`There is no "${path}"`)
-  return found.isDirectory() ? at : skillAround(at)
+  if (found.isDirectory()) return at
+  if (!found.isFile()) throw new UsageError(`"${path}" is neither a folder nor a plain file; name what a skill lies in`)
+  return skillAround(at)
 }
 
 /** The innermost skill that a file lies in, in its own repository. */
@@ -75,6 +78,6 @@ async function readable<Value>(path: string, promise: Promise<Value>): Promise<V
     return await promise
   } catch (cause) {
     if (!isDiskError(cause)) throw cause
-    throw new SyncError('source-unreachable', `Cannot read "${path}": ${cause.code}`, { cause })
+    throw new UsageError(`Cannot read "${path}": ${whyNotUsed(cause)}; name a skill, or a folder of skills`, { cause })
   }
 }

@@ -3,6 +3,7 @@ import { chmod, cp, mkdir, readFile, readdir, rename, stat, symlink, truncate, w
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { skillOf } from '../../conformance/small.ts'
+import { asNobody } from '../../support/folder.ts'
 import { Home } from '../../support/program.ts'
 import type { Ended } from '../../support/program.ts'
 
@@ -361,6 +362,21 @@ test('a projection that --reverse could not undo is not made', async () => {
   expect(ended).toMatchObject({ status: 1, stdout: '' })
   expect(ended.stderr).toContain('frontmatter would not come back with --reverse: ')
   expect(await written()).toEqual([])
+})
+
+test('a folder that cannot be looked into is told by its own path, and nothing is printed beside it', async () => {
+  await write({ 'one/SKILL.md': skillOf('one') })
+  const closed = join(skills, 'closed')
+  await mkdir(closed)
+
+  const [beside, json] = await asNobody(closed, async () => [
+    await home.command('project', skills),
+    await home.command('project', skills, '--json'),
+  ])
+
+  const message = 'cannot be looked into: permission denied'
+  expect(beside).toMatchObject({ status: 1, stdout: '', stderr: `! ${closed}: ${message}\n` })
+  expect(JSON.parse(json.stdout)).toEqual({ skills: [], failed: [{ path: closed, message }] })
 })
 
 test('--reverse gives back a folder of skills, and refuses what is no projection', async () => {

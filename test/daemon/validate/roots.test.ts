@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { UsageError } from '../../../src/daemon/usage-error.ts'
 import { rootsOf } from '../../../src/daemon/validate/roots.ts'
-import { SyncError } from '../../../src/sync/model/sync-error.ts'
-import { fillFolder } from '../../support/folder.ts'
+import { asNobody, fillFolder } from '../../support/folder.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 const FILES = {
@@ -61,16 +60,37 @@ test('a skill around the repository is not one that its files lie in', async () 
   expect(outside).toEqual(['repository/README.md'])
 })
 
-test('a path that is not there is wrong usage, and one that cannot be read is an error that names it', async () => {
+test('a path that is not there, cannot be read or is nothing to read is wrong usage', async () => {
   await expect(looked('gone')).rejects.toThrow(new UsageError('There is no "gone"'))
   await expect(looked('README.md/gone')).rejects.toThrow(new UsageError('There is no "README.md/gone"'))
-  await expect(looked('loop')).rejects.toThrow(new SyncError('source-unreachable', 'Cannot read "loop": ELOOP'))
+  await expect(looked('loop')).rejects.toThrow(
+    new UsageError('Cannot read "loop": a link in it leads to itself; name a skill, or a folder of skills'),
+  )
+  await expect(looked('/dev/null')).rejects.toThrow(
+    new UsageError('"/dev/null" is neither a folder nor a plain file; name what a skill lies in'),
+  )
 })
 
-// Whoever is root may read everything.
-test.skipIf(process.getuid?.() === 0)('a folder that may not be looked into is an error that names it', async () => {
+test('a folder that may not be looked into is wrong usage too', async () => {
   await using folder = await temporaryFolder()
-  await mkdir(join(folder.path, 'closed'), { mode: 0o600 })
+  await mkdir(join(folder.path, 'closed'))
 
-  await expect(rootsOf(['closed'], folder.path)).rejects.toThrow('Cannot read "closed": EACCES')
+  const looking = asNobody(join(folder.path, 'closed'), () => rootsOf(['closed'], folder.path))
+
+  await expect(looking).rejects.toThrow(
+    new UsageError('Cannot read "closed": permission denied; name a skill, or a folder of skills'),
+  )
+})
+
+test.each([
+  ['skills/a', 'by-link'],
+  ['by-link', 'skills/a'],
+])('a skill has the name of its folder, not of a link to it: %s, %s', async (...paths) => {
+  await using folder = await temporaryFolder()
+  await fillFolder(folder.path, FILES)
+  await symlink('skills/a', join(folder.path, 'by-link'))
+
+  const { roots } = await rootsOf(paths, folder.path)
+
+  expect(roots.map(({ name }) => name)).toEqual(['a'])
 })

@@ -1,3 +1,12 @@
+import { codeOf } from './error-code.ts'
+
+/** Why a file could not be opened, in words. */
+export function whyNotOpened(cause: unknown): string {
+  const code = codeOf(cause)
+  if (code === 'ENOENT') return 'no such file'
+  return code === undefined ? 'it cannot be opened' : whyNotUsed({ code })
+}
+
 /** Why a path that somebody named cannot be used, in words where the code is not plain. */
 export function whyNotUsed({ code }: { readonly code: string }): string {
   return WORDS.get(code) ?? code
