@@ -50,12 +50,22 @@ function ruleOf(path: string, executable: boolean): Misplaced | undefined {
   const folders = path.split('/').slice(0, -1)
   const [top] = folders
   if (top === 'scripts') return isDocument(path) ? 'text-in-scripts' : undefined
-  if (!executable || isDocument(path)) return undefined
+  if (!executable || !isProgram(path)) return undefined
   if (top === 'references') return 'script-in-references'
   // Programs that are put into what is made, and those of a skill that lies in this one.
   if (top === 'assets' || folders.includes('scripts') || folders.includes('bin')) return undefined
   return 'script-outside-scripts'
 }
+
+/** A disk that knows no permissions says of each file that it is executable, so the name has a say too. */
+function isProgram(path: string): boolean {
+  const name = baseName(path)
+  return PROGRAM.test(name) || /^[a-z][a-z\d_-]*$/.test(name)
+}
+
+/** By what interpreters, shells and systems run; a program without an ending is called in small letters. */
+const PROGRAM =
+  /\.(?:[bckz]?sh|bash|fish|awk|bat|cmd|ps1|exe|com|bin|run|out|jar|py|rb|p[lm]|php|lua|tcl|r|jl|[cm]?[jt]s|go|rs|swift|exs?)$/i
 
 /** A README says what the folder is, and belongs where it is. */
 function isDocument(path: string): boolean {

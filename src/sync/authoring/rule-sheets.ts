@@ -231,7 +231,14 @@ const TEXT: Sheets<Extract<AuthorRule, 'description-no-when' | 'description-shor
   ),
 }
 
-const FILES: Sheets<Extract<AuthorRule, `link-${string}` | 'folder-name' | `script-${string}` | `text-in-scripts`>> = {
+const FILES: Sheets<
+  Extract<AuthorRule, `${string}link-${string}` | 'folder-name' | `script-${string}` | `text-in-scripts`>
+> = {
+  'document-link-refused': error(
+    'skillsyncd',
+    'SKILL.md is a symbolic link that is not followed',
+    'put the file in its place, or let the link lead to a SKILL.md that is there',
+  ),
   'link-leaves-skill': warning(
     'skillsyncd',
     'A link leads out of the skill: where the skill is installed or served, nothing is there',

@@ -1,8 +1,8 @@
-import { isMap, isScalar } from 'yaml'
 import { isOfHiddenText } from '../hidden-findings.ts'
 import type { Finding } from '../model/finding.ts'
-import { describeHidden } from '../model/hidden-unicode.ts'
+import { MOST_COUNTED, namesIn } from '../model/hidden-unicode.ts'
 import type { HiddenText } from '../model/hidden-unicode.ts'
+import { isMapping } from '../model/json-value.ts'
 import { joinPath, relativeTo } from '../model/paths.ts'
 import { unrenderedInText } from '../model/unrendered.ts'
 import type { Authored } from './authored.ts'
@@ -13,22 +13,42 @@ import type { Place } from './place.ts'
 import type { Flaw } from './rule.ts'
 import { withoutCode } from './shown-code.ts'
 import { placeOf } from './written.ts'
-import type { KeyPath, Written } from './written.ts'
+import type { Written } from './written.ts'
 
 /** What a survey found in the skill, each finding at the place that it is about. */
 export function surveyFlaws(skill: Authored, findings: readonly Finding[]): Flaw[] {
   const isUnrendered = ({ rule }: Finding): boolean => rule === 'unrendered-text'
   const rest = findings.filter((finding) => !isUnrendered(finding))
   return [
-    ...rest.flatMap((finding) => hiddenFlaws(skill, finding) ?? [flawOf(skill, finding)]),
+    ...rest.flatMap((finding) => flawsOf(skill, finding)),
     ...(findings.some(isUnrendered) ? unrenderedFlaws(skill) : []),
   ]
 }
 
-function flawOf(skill: Authored, { rule, path, message }: Finding): Flaw {
+function flawsOf(skill: Authored, finding: Finding): Flaw[] {
+  switch (finding.rule) {
+    case 'hidden-unicode':
+      return hiddenFlaws(skill, finding) ?? [flawOf(skill, finding)]
+    case 'metadata-not-text':
+      return metadataFlaws(skill) ?? [flawOf(skill, finding)]
+    case 'link-refused':
+      return [
+        { ...flawOf(skill, finding), rule: isOfDocument(skill, finding) ? 'document-link-refused' : finding.rule },
+      ]
+    default:
+      return [flawOf(skill, finding)]
+  }
+}
+
+function isOfDocument(skill: Authored, { path }: Finding): boolean {
+  return path === skill.path || path === joinPath(skill.path, skill.documentName)
+}
+
+function flawOf(skill: Authored, finding: Finding): Flaw {
+  const { rule, path, message } = finding
   const document = joinPath(skill.path, skill.documentName)
-  if (path !== skill.path && path !== document) return { rule, path, place: START, message }
-  const place = skill.document === undefined ? START : placeIn(skill.document, { rule, path, message })
+  if (!isOfDocument(skill, finding)) return { rule, path, place: START, message }
+  const place = skill.document === undefined ? START : placeIn(skill.document, finding)
   const said = rule === 'frontmatter-invalid' ? plainly(skill.document, message) : message
   return { rule, path: document, place, message: said }
 }
@@ -63,7 +83,7 @@ function placeIn(document: Written, finding: Finding): Place {
     case 'description-too-long':
       return placeOf(document, ['description'], 'value')
     case 'metadata-not-text':
-      return placeOf(document, notText(document), 'value')
+      return placeOf(document, ['metadata'], 'value')
     case 'frontmatter-invalid':
       return invalidPlace(document)
     case 'contract-violated':
@@ -74,13 +94,16 @@ function placeIn(document: Written, finding: Finding): Place {
   }
 }
 
-/** The first value in metadata that is no text. */
-function notText({ yaml }: Written): KeyPath {
-  const metadata: unknown = yaml?.document.get('metadata', true)
-  const wrong = isMap(metadata)
-    ? metadata.items.find(({ value }) => !(isScalar(value) && typeof value.value === 'string'))
-    : undefined
-  return wrong !== undefined && isScalar(wrong.key) ? ['metadata', String(wrong.key.value)] : ['metadata']
+/** One flaw for each value that is no text; undefined where metadata is no mapping at all. */
+function metadataFlaws({ path, documentName, document, frontmatter }: Authored): Flaw[] | undefined {
+  const metadata = frontmatter?.['metadata']
+  if (document === undefined || !isMapping(metadata)) return undefined
+  return Object.entries(metadata).flatMap(([key, value]) => {
+    if (typeof value === 'string') return []
+    const place = placeOf(document, ['metadata', key], 'value')
+    const message = `metadata.${key} is not text; some clients refuse the skill, quote it`
+    return [{ rule: 'metadata-not-text', path: joinPath(path, documentName), place, message }]
+  })
 }
 
 /** Where the reader stopped; else what it objects to in what it read. */
@@ -90,10 +113,9 @@ function invalidPlace({ yaml, lines }: Written): Place {
   return lines.at(yaml.start + (problem?.pos[0] ?? oddityOf(yaml)?.offset ?? 0))
 }
 
-/** One flaw for each run of hidden characters, where the finding is about the text of a file. */
+/** One flaw for each run of hidden characters that a survey knows, where the finding is about the text of a file. */
 function hiddenFlaws(skill: Authored, finding: Finding): Flaw[] | undefined {
   const { rule, path } = finding
-  if (rule !== 'hidden-unicode') return undefined
   const inside = relativeTo(skill.path, path)
   const file = skill.files.find((candidate) => candidate.path === inside)
   if (file === undefined) return undefined
@@ -103,15 +125,18 @@ function hiddenFlaws(skill: Authored, finding: Finding): Flaw[] | undefined {
   // Else it is about the file's name, or about what the frontmatter spells by escapes.
   if (hidden === undefined || !isOfHiddenText(finding)) return undefined
   const text = inside === skill.documentName ? skill.document?.text : skill.texts.get(inside)
-  return hiddenPlaces(hidden, text).map((place, index) => {
-    const said = `Characters stand here that nobody sees and a model reads: ${describeHidden(runAlone(hidden, index))}`
-    return { rule, path, place, message: said }
+  const places = hiddenPlaces(hidden, text)
+  return hidden.runs.map((run, index) => {
+    const said = `Characters stand here that nobody sees and a model reads: ${namesIn(run)}`
+    const more = index === hidden.runs.length - 1 ? moreHidden(hidden) : ''
+    return { rule, path, place: places[index] ?? START, message: `${said}${more}` }
   })
 }
 
-function runAlone({ runs }: HiddenText, index: number): HiddenText {
-  const run = runs[index]
-  return { count: run?.length ?? 0, runs: run === undefined ? [] : [run] }
+/** How many there are besides those that are told one by one. */
+function moreHidden({ count, runs }: HiddenText): string {
+  const more = count - runs.reduce((sum, { length }) => sum + length, 0)
+  return more === 0 ? '' : `; ${count >= MOST_COUNTED ? 'at least ' : ''}${more} more stand further down in this file`
 }
 
 /** The columns of a survey count characters; where the text is at hand they are turned into what editors count. */

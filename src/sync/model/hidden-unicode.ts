@@ -50,14 +50,16 @@ export function hiddenIn(text: string): HiddenText | undefined {
 
 /** What is hidden, as a person reads it: named by number, since to print it would hide it again. */
 export function describeHidden({ count, runs }: HiddenText): string {
-  const places = runs.map(({ line, column, codePoints, length }) => {
-    const named = codePoints.map((code) => `U+${code.toString(16).toUpperCase().padStart(4, '0')}`).join(' ')
-    const rest = length > codePoints.length ? ` and ${length - codePoints.length} more` : ''
-    return `${named}${rest} at ${line}:${column}`
-  })
+  const places = runs.map((run) => `${namesIn(run)} at ${run.line}:${run.column}`)
   const shown = runs.reduce((sum, { length }) => sum + length, 0)
   if (shown < count) places.push('…')
   return `${count === MOST_COUNTED ? 'at least ' : ''}${count} in all, ${places.join('; ')}`
+}
+
+/** The characters of a run by number, as many as are known, and how many there are besides. */
+export function namesIn({ codePoints, length }: HiddenRun): string {
+  const named = codePoints.map((code) => `U+${code.toString(16).toUpperCase().padStart(4, '0')}`).join(' ')
+  return length > codePoints.length ? `${named} and ${length - codePoints.length} more` : named
 }
 
 interface Run {
@@ -142,6 +144,6 @@ const LENIENT_UTF8 = new TextDecoder('utf-8', { ignoreBOM: true })
 const BYTES_LOOKED_AT_BY_GIT = 8_000
 
 /** One that holds more is no stranger for it. */
-const MOST_COUNTED = 10_000
+export const MOST_COUNTED = 10_000
 const MOST_RUNS = 4
 const MOST_CODE_POINTS = 8

@@ -90,8 +90,8 @@ const EXAMPLES: readonly Example[] = [
   },
   {
     rule: 'metadata-not-text',
-    bad: sound('a', ['metadata:', '  author: me', '  level: 3']),
-    at: ['a/SKILL.md:6:10'],
+    bad: sound('a', ['metadata:', '  author: me', '  level: 3', '  more: [x]']),
+    at: ['a/SKILL.md:6:10', 'a/SKILL.md:7:9'],
     good: sound('a', ['metadata:', '  author: me', '  level: "3"']),
   },
   {
@@ -125,6 +125,12 @@ const EXAMPLES: readonly Example[] = [
     at: ['a/SKILL.md:1:1'],
     good: { 'a/SKILL.md': sound('a'), 'a/1': 'x' },
     looked: { limits: { skill: { files: 2, bytes: 1000 } } },
+  },
+  {
+    rule: 'document-link-refused',
+    bad: { 'a/SKILL.md': { link: '../../b' } },
+    at: ['a/SKILL.md:1:1'],
+    good: { 'a/SKILL.md': { link: 'there.md' }, 'a/there.md': sound('a') },
   },
   {
     rule: 'link-refused',
@@ -333,13 +339,21 @@ const EXAMPLES: readonly Example[] = [
     rule: 'script-outside-scripts',
     bad: { 'a/SKILL.md': sound('a'), 'a/run.sh': { executable: '#!/bin/sh\n' } },
     at: ['a/run.sh:1:1'],
-    good: { 'a/SKILL.md': sound('a'), 'a/scripts/run.sh': { executable: '#!/bin/sh\n' }, 'a/lib.py': '' },
+    good: {
+      'a/SKILL.md': sound('a'),
+      'a/scripts/run.sh': { executable: '#!/bin/sh\n' },
+      'a/lib.py': '',
+      'a/LICENSE': { executable: '' },
+      'a/README.md': { executable: '' },
+      'a/picture.png': { executable: '' },
+      'a/.gitignore': { executable: '' },
+    },
   },
   {
     rule: 'script-in-references',
     bad: { 'a/SKILL.md': sound('a'), 'a/references/run.sh': { executable: '#!/bin/sh\n' } },
     at: ['a/references/run.sh:1:1'],
-    good: { 'a/SKILL.md': sound('a'), 'a/references/example.sh': '#!/bin/sh\n' },
+    good: { 'a/SKILL.md': sound('a'), 'a/references/b.json': { executable: '' }, 'a/references/c.sh': '#!/bin/sh\n' },
   },
   {
     rule: 'text-in-scripts',
@@ -460,6 +474,20 @@ test('columns are those of an editor, in files of any kind and where a byte orde
     'hidden-unicode a/b.py:1:9',
     'link-target-missing a/references/c.md:1:5',
     'hidden-unicode a/references/c.md:1:13',
+  ])
+})
+
+test('hidden characters are told run by run, and of those that are not how many they are', async () => {
+  const lines = Array.from({ length: 6 }, () => 'a\u{202E}b\u{200B}').join('\n')
+
+  const flaws = await flawsOf({ 'a/SKILL.md': sound('a'), 'a/b.md': lines })
+
+  const says = 'Characters stand here that nobody sees and a model reads: '
+  expect(flaws.map(({ message }) => message)).toEqual([
+    `${says}U+202E`,
+    `${says}U+200B`,
+    `${says}U+202E`,
+    `${says}U+200B; 8 more stand further down in this file`,
   ])
 })
 
