@@ -1,3 +1,4 @@
+import { sheetOf } from './authoring/rule-sheets.ts'
 import type { Decision } from './model/decisions.ts'
 import type { Docs } from './model/docs.ts'
 import type { Followed } from './model/followed.ts'
@@ -179,13 +180,24 @@ function refuseInvalid(skills: readonly Skill[], nested: Source['nested']): void
   const isFile = ({ path }: Skill): boolean =>
     nested === 'as-files' && [...foldersAbove(path)].some((above) => offered.has(above))
   const invalid = skills.filter((skill) => !isOffered(skill) && !isFile(skill))
-  const [first] = invalid
-  if (first === undefined) return
-  const why = first.findings.map(({ message }) => message).join('; ')
-  throw new SyncError(
-    'content-refused',
-    `Cannot take the commit: ${invalid.length} of its skills are invalid and the source is strict; "${first.path}": ${why}`,
-  )
+  if (invalid.length === 0) return
+  const count = invalid.length === 1 ? '1 of its skills is' : `${invalid.length} of its skills are`
+  const named = invalid.slice(0, MOST_NAMED).map((skill) => `"${skill.path}": ${whyInvalid(skill)}`)
+  const more = invalid.length > MOST_NAMED ? `; and ${invalid.length - MOST_NAMED} more` : ''
+  const message = `Cannot take the commit: ${count} invalid and the source is strict; ${named.join('; ')}${more}`
+  throw new SyncError('content-refused', message)
+}
+
+/** More are mended one after the other. */
+const MOST_NAMED = 12
+const MOST_REASONS = 3
+
+/** What is only noted of the skill is no reason, but where nothing else was said. */
+function whyInvalid({ findings }: Skill): string {
+  const wrong = findings.filter(({ rule }) => sheetOf(rule).severity === 'error')
+  const reasons = (wrong.length === 0 ? findings : wrong).map(({ message }) => message)
+  const more = reasons.length > MOST_REASONS ? `, and ${reasons.length - MOST_REASONS} more` : ''
+  return `${reasons.slice(0, MOST_REASONS).join(', ')}${more}`
 }
 
 async function keepSkills(

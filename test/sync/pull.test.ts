@@ -278,6 +278,19 @@ describe('a strict source', () => {
     expect(await scene.state()).toEqual(before)
   })
 
+  test('names every skill that is wrong, by what is wrong with it and not by what is only noted', async () => {
+    await using scene = await Scene.open()
+    const notes = { 'one/a': { link: '../../b' }, 'one/c': { link: '../../d' } }
+    scene.upstream.files = { ...PDF, 'one/SKILL.md': '# none', ...notes, 'two/SKILL.md': skillText('Two') }
+
+    const outcome = await scene.pull({ strict: true })
+
+    const message = outcome.kind === 'failed' ? outcome.error.message : ''
+    expect(message).toContain('2 of its skills are invalid')
+    expect(message).toMatch(/"one": The file does not begin with a line "---".*; "two": The name "Two" fits no URI/)
+    expect(message).not.toContain('link')
+  })
+
   test('takes a SKILL.md inside of another skill for a file, where nested: as-files says that it is one', async () => {
     await using scene = await Scene.open()
     const strict = { strict: true, contract: true } as const

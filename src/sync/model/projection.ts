@@ -49,7 +49,9 @@ export function project(bytes: Uint8Array, profile: Profile, folder?: string): P
   if (faults.length > 0) return refused(faults)
   const fields = new Map<string, Written>([
     ...standardFields(frontmatter, metadataOf(frontmatter, orderOfMetadata(bytes, bodyStart))),
-    ...(profile === 'claude-code' ? fieldsOf(frontmatter, CLAUDE_CODE_FIELDS) : []),
+    ...(profile === 'claude-code'
+      ? fieldsOf(frontmatter, CLAUDE_CODE_FIELDS).filter(([, value]) => isGiven(value))
+      : []),
   ])
   const written = documentOf(fields, bytes.subarray(bodyStart))
   if (!written.ok) return written
@@ -151,7 +153,7 @@ function standardFields(
 ): readonly (readonly [string, Written])[] {
   const tools = frontmatter['allowed-tools']
   return [
-    ...fieldsOf(frontmatter, ['name', 'description', 'license']).filter(([, value]) => value !== null),
+    ...fieldsOf(frontmatter, ['name', 'description', 'license']).filter(([, value]) => isGiven(value)),
     ...fieldsOf(frontmatter, ['compatibility']).filter(([, value]) => says(value)),
     ...(isGiven(tools) ? [['allowed-tools', toolText(tools)] as const] : []),
     ...(metadata.size > 0 ? [['metadata', metadata] as const] : []),

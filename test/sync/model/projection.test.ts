@@ -97,6 +97,10 @@ metadata:
 
     expect(text).toBe('---\nname: "pdf"\ndescription: "What to do with PDF files"\n---\n# PDF\n')
     expect(dropped).toEqual(['license', 'version'])
+    expect(projected(authored('hooks:\nmodel: opus\n'), 'claude-code')).toMatchObject({
+      frontmatter: expect.not.objectContaining({ hooks: null }),
+      dropped: ['hooks'],
+    })
   })
 
   test.each([
