@@ -124,6 +124,16 @@ describe('skillsyncd validate', () => {
     })
   })
 
+  test('--sarif has paths from where it is run, however the folder is named', async () => {
+    await using home = await homeWith(SKILLS)
+    const named = ['skills', join(home.path, 'skills')]
+
+    const logs = await Promise.all(named.map(async (path) => (await home.run('validate', path, '--sarif')).stdout))
+
+    expect(logs[0]).toContain('"uri": "skills/warned/SKILL.md"')
+    expect(logs[1]).toBe(logs[0])
+  })
+
   test('--sarif has what code hosts ask for', async () => {
     await using home = await homeWith(SKILLS)
 

@@ -49,7 +49,7 @@ export const validate: Command = {
     const { roots, outside } = await rootsOf(operands.length === 0 ? ['.'] : operands, process.cwd())
     noteOutside(context, outside)
     const report = reportOf(await validateAll(roots, asked, context.signal))
-    if (values['sarif'] === true) printJson(context, sarifOf(report))
+    if (values['sarif'] === true) printJson(context, sarifOf(report, process.cwd()))
     else if (context.json) printJson(context, jsonOf(report, asked))
     else printLines(context, linesOf(report))
     return report.errors > 0 || (values['strict'] === true && report.warnings > 0) ? 3 : 0

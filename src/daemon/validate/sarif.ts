@@ -1,12 +1,12 @@
-import { isAbsolute, sep } from 'node:path'
+import { isAbsolute, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { VERSION } from '../../serve/version.ts'
 import type { Rule } from '../../sync/authoring/rule.ts'
 import { allRules, sheetOf } from '../../sync/authoring/rule-sheets.ts'
 import type { Report, Reported } from './report.ts'
 
-/** The report in the form that code hosts show beside the lines: SARIF 2.1.0. */
-export function sarifOf({ findings }: Report): object {
+/** The report in the form that code hosts show beside the lines, SARIF 2.1.0, with paths from where the program was run. */
+export function sarifOf({ findings }: Report, workingFolder: string): object {
   const rules = allRules()
   return {
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
@@ -15,7 +15,7 @@ export function sarifOf({ findings }: Report): object {
       {
         tool: { driver: { name: 'skillsyncd', semanticVersion: VERSION, rules: rules.map(descriptorOf) } },
         columnKind: 'utf16CodeUnits',
-        results: findings.map((finding) => resultOf(finding, rules)),
+        results: findings.map((finding) => resultOf(finding, rules, uriOf(finding, workingFolder))),
       },
     ],
   }
@@ -32,7 +32,7 @@ function descriptorOf(rule: Rule): object {
   }
 }
 
-function resultOf(finding: Reported, rules: readonly Rule[]): object {
+function resultOf(finding: Reported, rules: readonly Rule[], uri: string): object {
   const { rule, sheet, message, line, column } = finding
   return {
     ruleId: rule,
@@ -42,7 +42,7 @@ function resultOf(finding: Reported, rules: readonly Rule[]): object {
     locations: [
       {
         physicalLocation: {
-          artifactLocation: { uri: uriOf(finding) },
+          artifactLocation: { uri },
           region: { startLine: line, startColumn: column },
         },
       },
@@ -51,8 +51,9 @@ function resultOf(finding: Reported, rules: readonly Rule[]): object {
 }
 
 /** From where the program was run, which in a workflow is the top of the repository; a whole address for what lies elsewhere. */
-function uriOf({ path, file }: Reported): string {
-  const segments = path.split(sep)
-  if (isAbsolute(path) || segments[0] === '..') return pathToFileURL(file).href
+function uriOf({ file }: Reported, workingFolder: string): string {
+  const way = relative(workingFolder, file)
+  const segments = way.split(sep)
+  if (isAbsolute(way) || segments[0] === '..') return pathToFileURL(file).href
   return segments.map((segment) => encodeURIComponent(segment)).join('/')
 }

@@ -24,6 +24,9 @@ export function reconstruct(bytes: Uint8Array): Reconstruction {
     return refused([{ field: CONTRACT_KEY, message: 'is there already: this is no projection' }])
   const parts = isMapping(metadata) ? partsOf(metadata, orderOfMetadata(bytes, bodyStart)) : undefined
   if (parts !== undefined && parts.faults.length > 0) return refused(parts.faults)
+  const id = parts?.block.get('id')
+  if (id !== undefined && id !== name)
+    return refused([{ field: `metadata.${PROJECTED}id`, message: 'has to equal `name`: this is no projection' }])
   const [fields, body] = [fieldsOf(frontmatter, parts), bytes.subarray(bodyStart)]
   const inLines = documentOf(fields, body)
   // What a projection has on one line may need more room on many than a frontmatter has.
@@ -46,15 +49,21 @@ function partsOf(metadata: JsonObject, order: readonly string[]): Parts {
       continue
     }
     const member = key.slice(PROJECTED.length)
-    const meant = TEXTS.has(member) ? value : parsed(value)
+    const meant = TEXTS.has(member) ? textOrNothing(value) : parsed(value)
     if (meant === undefined)
       parts.faults.push({
         field: `metadata.${key}`,
-        message: 'has to be a text that holds JSON, with no number that is read differently: whole ones are below 2^53',
+        message: TEXTS.has(member)
+          ? 'has to be a text; put it in quotes'
+          : 'has to be a text that holds JSON, with no number that is read differently: whole ones are below 2^53',
       })
     else parts.block.set(member, meant)
   }
   return parts
+}
+
+function textOrNothing(value: JsonValue): string | undefined {
+  return typeof value === 'string' ? value : undefined
 }
 
 /** Undefined for what is no JSON, is nested deeper than a frontmatter may be, or has a number that its reader had to bend. */

@@ -425,6 +425,8 @@ x-personal-mcp:
     [`metadata: { x-personal-mcp.tags: '${'['.repeat(9_000)}${']'.repeat(9_000)}' }\n`, 'metadata.x-personal-mcp.tags'],
     ['metadata: { x-personal-mcp.tags: "1e999" }\n', 'metadata.x-personal-mcp.tags'],
     ['metadata: { x-personal-mcp.tags: "[9007199254740993]" }\n', 'metadata.x-personal-mcp.tags'],
+    ['metadata: { x-personal-mcp.id: 5 }\n', 'metadata.x-personal-mcp.id'],
+    ['metadata: { x-personal-mcp.id: other }\n', 'metadata.x-personal-mcp.id'],
     [BLOCK, 'x-personal-mcp'],
   ])('is refused for %j', (lines, field) => {
     const undone = reconstruct(authored(lines))
