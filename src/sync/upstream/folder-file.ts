@@ -11,7 +11,14 @@ import { pacedBlobId } from './paced-hash.ts'
 /** The id of a file's content, or why it cannot be taken; and whether it may be run. */
 export interface HashedFile {
   readonly executable: boolean
-  readonly content: { readonly id: ObjectId; readonly size: number } | { readonly reason: 'too-large' | PlaceFault }
+  readonly content: HashedContent | { readonly reason: 'too-large' | PlaceFault }
+}
+
+interface HashedContent {
+  readonly id: ObjectId
+  readonly size: number
+  /** Of a file that was changed a moment ago, and may be another soon. */
+  readonly bytes?: Buffer
 }
 
 /** What a file is hashed with. `path` is raw. */
@@ -49,9 +56,10 @@ async function hashed(folder: OpenFolder, name: string, hashing: Hashing, signal
   if (!stat.isFile()) throw new FolderChanged(path)
   const [executable, size] = [isExecutable(stat), Number(stat.size)]
   if (size > blobBytes) return { executable, content: { reason: 'too-large' } }
-  const id = await pacedBlobId(await readAll(folder, name, { path, stat }))
-  hashes?.keep(path, stat, id)
-  return { executable, content: { id, size } }
+  const bytes = await readAll(folder, name, { path, stat })
+  const id = await pacedBlobId(bytes)
+  const isSettled = hashes?.keep(path, stat, id) ?? true
+  return { executable, content: { id, size, ...(!isSettled && { bytes }) } }
 }
 
 function isExecutable({ mode }: BigIntStats): boolean {

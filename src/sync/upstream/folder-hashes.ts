@@ -48,11 +48,13 @@ export class FolderHashes {
 
   /**
    * Not kept of a file that was changed a moment ago: it may change again within what the file system takes for the same
-   * instant. Git calls such an entry racily clean.
+   * instant. Git calls such an entry racily clean. Says whether it was kept.
    */
-  keep(path: string, stat: BigIntStats, id: ObjectId): void {
+  keep(path: string, stat: BigIntStats, id: ObjectId): boolean {
     const changedMs = Number((stat.mtimeNs > stat.ctimeNs ? stat.mtimeNs : stat.ctimeNs) / 1_000_000n)
-    if (changedMs + SETTLED_MS < this.#nowMs()) this.#seen.set(path, { mark: markOf(stat), id })
+    const isSettled = changedMs + SETTLED_MS < this.#nowMs()
+    if (isSettled) this.#seen.set(path, { mark: markOf(stat), id })
+    return isSettled
   }
 }
 

@@ -22,8 +22,8 @@ export interface FolderObjects {
   readonly blobs: ReadonlyMap<ObjectId, BlobPlace>
 }
 
-/** A file, by its raw path from the folder; or the text of a link. */
-export type BlobPlace = { readonly path: string } | { readonly text: Buffer }
+/** A file, by its raw path from the folder; or its bytes, or the text of a link. */
+export type BlobPlace = { readonly path: string } | { readonly bytes: Buffer }
 
 /** What the objects are made of. */
 export interface ChosenFolder {
@@ -67,6 +67,9 @@ interface Line {
   readonly id: ObjectId
 }
 
+/** What a look may hold in memory of files that were just changed. */
+const MOST_HELD_BYTES = 16 * 2 ** 20
+
 class Hasher {
   readonly trees = new Map<ObjectId, Uint8Array>()
   readonly blobs = new Map<ObjectId, BlobPlace>()
@@ -74,6 +77,7 @@ class Hasher {
   readonly #signal: AbortSignal
   readonly #holding = new Map<ListedFolder, boolean>()
   #bytes = 0
+  #heldBytes = 0
 
   constructor(chosen: ChosenFolder, signal: AbortSignal) {
     this.#chosen = chosen
@@ -100,7 +104,7 @@ class Hasher {
         return this.#file(folder, name, path)
       case 'link': {
         const id = idOf({ type: 'blob', bytes: entry.text }, 'sha256')
-        this.blobs.set(id, { text: entry.text })
+        this.blobs.set(id, { bytes: entry.text })
         return { mode: '120000', name, id }
       }
       case 'unnamed':
@@ -131,12 +135,19 @@ class Hasher {
     const { executable, content } = await hashFile(folder, name, hashing, this.#signal)
     const mode = executable ? '100755' : '100644'
     if ('reason' in content) return { mode, name, id: withoutContent(content.reason) }
-    const { id, size } = content
+    const { id, size, bytes } = content
     this.#bytes += size
     if (this.#bytes > limits.packBytes)
       throw new SyncError('limit-exceeded', `Cannot take the files: over ${namedLimit('packBytes', limits)}`)
-    this.blobs.set(id, { path })
+    this.blobs.set(id, bytes !== undefined && this.#hasRoomFor(bytes) ? { bytes } : { path })
     return { mode, name, id }
+  }
+
+  /** A file that is written again and again is never twice the same: what was hashed of it is taken. */
+  #hasRoomFor({ length }: Buffer): boolean {
+    if (this.#heldBytes + length > MOST_HELD_BYTES) return false
+    this.#heldBytes += length
+    return true
   }
 
   /**

@@ -175,7 +175,7 @@ export class FolderTree implements Tree {
     if (reason !== undefined) return { kind: 'refused', reason }
     const place = this.#objects.blobs.get(id)
     if (place === undefined) return { kind: 'refused', reason: 'absent' }
-    const bytes = 'text' in place ? place.text : await this.#read(place.path, id)
+    const bytes = 'bytes' in place ? place.bytes : await this.#read(place.path, id)
     const file = await this.#kept(id, bytes)
     const hidden = hiddenInFile(bytes)
     return {
