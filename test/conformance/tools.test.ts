@@ -261,14 +261,17 @@ test.each(KINDS)('a frontmatter that cannot be read is told of, and the file giv
   expect(result.content[1].text).toContain('whole SKILL.md')
 })
 
-test('a text that is not UTF-8 is not given as if it were', async () => {
-  const document = Buffer.concat([Buffer.from(skillOf('alpha')), Buffer.from([0xe9, 0x0a])])
+test.each([
+  ['not valid UTF-8', Buffer.from([0xe9, 0x0a])],
+  ['1048576 at most', Buffer.alloc(2 ** 20, 1)],
+])('what no text of an answer can hold (%s) is told with where it is', async (why, rest) => {
+  const document = Buffer.concat([Buffer.from(skillOf('alpha')), rest])
   await using small = await openSmall({ 'alpha/SKILL.md': document })
 
   for (const peer of small.all) {
     const text = await refusedBy(peer, 'alpha')
 
-    expect(text).toContain('not valid UTF-8')
+    expect(text).toContain(why)
     const [, path, uri] = /its bytes are in (.+)$|resources\/read of (.+) gives its bytes$/.exec(text) ?? []
     expect(uri === undefined).toBe(peer.kind === 'LS' || peer.kind === 'MS')
     const bytes = path === undefined ? contentOf(await peer.call('resources/read', { uri })).bytes : readFile(path)

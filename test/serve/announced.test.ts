@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { announcedBytes } from '../../src/serve/http/announced.ts'
+import { announcedBytes } from '../../src/serve/mcp/announced.ts'
 import { readResource } from '../../src/serve/mcp/resources.ts'
 import { catalogOfWorld, readWorld } from '../support/contract-world.ts'
 import { formsOf } from '../support/forms.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { announcedBytes } from '../../src/serve/http/announced.ts'
+import { announcedBytes } from '../../src/serve/mcp/announced.ts'
 import { Registry } from '../../src/serve/registry.ts'
 import { eventsBetween, listenForEvents } from '../../src/serve/mcp/events.ts'
 import type { Events } from '../../src/serve/mcp/events.ts'

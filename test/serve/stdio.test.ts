@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { PassThrough } from 'node:stream'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { MAX_SUBSCRIPTIONS } from '../../src/serve/mcp/caller.ts'
 import { serveStream } from '../../src/serve/mcp/stdio.ts'
 import type { AuditEvent } from '../../src/serve/audit.ts'
@@ -100,6 +100,35 @@ test('a connection whose input has ended ends, however long an answer takes', as
     { asked: 'resources/read', allowed: false, why: 'the connection ended before it was answered' },
   ])
 })
+
+test.each(['legacy', 'modern'] as const)(
+  'P6: of what a %s client asks at once, so much is worked on, and all is answered',
+  async (era) => {
+    const gate = Promise.withResolvers<void>()
+    const work = { now: 0, most: 0 }
+    await using client = await open(era, async () => {
+      work.now += 1
+      work.most = Math.max(work.most, work.now)
+      await gate.promise
+      work.now -= 1
+      return undefined
+    })
+    const params = { uri: SPELLINGS[0], ...(era === 'modern' && { _meta: META }) }
+    const ids = Array.from({ length: 400 }, (_, index) => index)
+
+    for (const id of ids) client.send({ id, method: 'resources/read', params })
+    client.send({ method: 'notifications/cancelled', params: { requestId: 399 } })
+    const ended = client.end()
+    await vi.waitFor(() => expect(work.most).toBe(100))
+    gate.resolve()
+    await ended
+    await client.served
+
+    const answered = new Set(client.heard.messages.map(({ id }) => id))
+    expect(ids.filter((id) => !answered.has(id))).toEqual([399])
+    expect(work.most).toBe(100)
+  },
+)
 
 test('a client of the 2025 era that has as many subscriptions as there may be is refused another', async () => {
   await using client = await open('legacy')

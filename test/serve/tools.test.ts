@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ReadFile } from '../../src/serve/content.ts'
-import { announcedBytes } from '../../src/serve/http/announced.ts'
+import { announcedBytes } from '../../src/serve/mcp/announced.ts'
 import type { Present, ToolHost } from '../../src/serve/mcp/tool-document.ts'
 import type { Surface } from '../../src/serve/mcp/methods.ts'
 import { ScopedCore } from '../../src/serve/mcp/scoped-core.ts'
@@ -90,6 +90,9 @@ test('how large the answer to a call will be is known before it is made', () => 
 
   expect(asked({ name: 'get_skill', arguments: { id: 'alpha' } })).toBeGreaterThan(2_000_000)
   expect(asked({ name: 'get_skill', arguments: { id: 'beta' } })).toBe(0)
+  const { catalog: large } = new Scene(withBody('x'.repeat(2 ** 20))).registry
+  const call = { method: 'tools/call', params: { name: 'get_skill', arguments: { id: 'alpha' } } }
+  expect(announcedBytes(large, formsOf(), call)).toBe(0)
   for (const params of [{}, { name: 'get_skill' }, { name: 'get_skill', arguments: 7 }]) expect(asked(params)).toBe(0)
 })
 

@@ -52,9 +52,14 @@ export class StdioRequests {
     return { ...message, id, result: { ...message.result, ...meta } }
   }
 
+  /** Whether an answer is still to come to any. */
+  get areWaiting(): boolean {
+    return this.#unanswered.size > 0
+  }
+
   /** Resolves once none waits for its answer. */
   async settled(): Promise<void> {
-    if (this.#unanswered.size === 0) return
+    if (!this.areWaiting) return
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#settling.add(resolve)
     await promise

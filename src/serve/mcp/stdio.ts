@@ -1,7 +1,9 @@
 import { pipeline } from 'node:stream'
 import type { Readable, Writable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import type { JSONRPCMessage, RequestId, Server, Transport } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
+import { announcedBytes } from './announced.ts'
 import { MAX_SUBSCRIPTIONS } from './caller.ts'
 import type { Caller, Era, Subscriptions } from './caller.ts'
 import { buildServer } from './core.ts'
@@ -14,6 +16,7 @@ import { RpcError, tooManySubscriptions } from './rpc-error.ts'
 import { StdioAudit } from './stdio-audit.ts'
 import { cancelledBy, idleListenOf, narrowed } from './stdio-listen.ts'
 import type { Listens } from './stdio-listen.ts'
+import { StdioInflow } from './stdio-inflow.ts'
 import { StdioRequests } from './stdio-requests.ts'
 
 /** One message of a client; a read of many files is many messages. */
@@ -36,7 +39,7 @@ export async function serveStream(
   const wanted = new WantedUris()
   const held = endingAfter(() => transport.settled(), graceMs)
   const wire = new StdioServerTransport(held, output, { maxBufferSize: MAX_MESSAGE_BYTES })
-  const transport = new EraTransport(wire, serving, wanted)
+  const transport = new EraTransport(wire, held, serving, wanted)
   // However the input ends, the transport hears of it.
   pipeline(input, held, () => {})
   const ended = Promise.withResolvers<void>()
@@ -116,9 +119,14 @@ class EraTransport implements Transport {
   readonly #serving: Serving
   readonly #listens: Listens
   readonly #requests: StdioRequests
+  readonly #input: Readable
+  readonly #inflow: StdioInflow
 
-  constructor(wire: StdioServerTransport, serving: Serving, listens: Listens) {
+  constructor(wire: StdioServerTransport, input: Readable, serving: Serving, listens: Listens) {
     this.#wire = wire
+    this.#input = input
+    const { registry, forms } = serving
+    this.#inflow = new StdioInflow(input, (message) => announcedBytes(registry.catalog, forms, message))
     this.#serving = serving
     const audit = new StdioAudit(serving)
     this.#requests = new StdioRequests((request) => audit.request(request))
@@ -140,7 +148,7 @@ class EraTransport implements Transport {
     const idle = idleListenOf(message)
     if (!('method' in message) && message.id !== undefined) this.#listens.forget(message.id)
     const sent = this.#requests.sent(message, this.era)
-    if (sent !== undefined) await this.#write(sent)
+    if (sent !== undefined) await this.#write(sent).finally(() => this.#end(message))
     if (idle === undefined) return
     // The SDK's entry keeps it open over stdio: it is to forget it, and the client is to have its answer.
     this.onmessage?.({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: idle } })
@@ -149,8 +157,17 @@ class EraTransport implements Transport {
 
   /** Resolves once what was asked is answered, and the answers are written. */
   async settled(): Promise<void> {
-    await this.#requests.settled()
-    await this.#lastWritten
+    do {
+      await this.#requests.settled()
+      await this.#lastWritten
+      // What waited for room is read after that.
+      await setImmediate()
+    } while (this.#inflow.isHolding || this.#input.readableLength > 0 || this.#requests.areWaiting)
+  }
+
+  #end(message: JSONRPCMessage): void {
+    if ('method' in message || message.id === undefined) return
+    this.#inflow.end(message.id, (held) => this.#take(held))
   }
 
   /** One at a time: each that waits for a client that reads slowly would put listeners of its own on the stream. */
@@ -166,11 +183,19 @@ class EraTransport implements Transport {
   }
 
   #receive(message: JSONRPCMessage): void {
+    if (!this.#inflow.hold(message)) this.#take(message)
+  }
+
+  #take(message: JSONRPCMessage): void {
     const received = this.#requests.received(message)
     if (received === undefined) return
+    if ('method' in received && 'id' in received) this.#inflow.begin(received.id, received)
     // A request that was cancelled is never answered.
     const cancelled = cancelledBy(received)
-    if (cancelled !== undefined) this.#listens.forget(cancelled)
+    if (cancelled !== undefined) {
+      this.#listens.forget(cancelled)
+      this.#inflow.end(cancelled, (held) => this.#take(held))
+    }
     const admitted = this.#admitted(received)
     if (admitted !== undefined) this.onmessage?.(admitted)
   }

@@ -22,6 +22,7 @@ export function answerOf(offered: Offered, document: Document | undefined): Tool
   if (document === undefined) {
     return refusal(`The stored content of the skill ${JSON.stringify(offered.id)} is damaged; try again later`)
   }
+  if (document.bytes.length > MOST_DOCUMENT_BYTES) return refusal(tooLarge(offered, document))
   // Where the frontmatter cannot be read, nobody knows what of it belongs to the instructions.
   const body = offered.skill.frontmatter === undefined ? undefined : bodyOf(document.bytes)
   const content = utf8(body ?? document.bytes)
@@ -37,6 +38,12 @@ export function answerOf(offered: Offered, document: Document | undefined): Tool
     structuredContent: skill,
   }
 }
+
+/**
+ * The text of a skill is in an answer twice, once of it as JSON in JSON, where one character may be seven. No model reads so
+ * much of one skill.
+ */
+export const MOST_DOCUMENT_BYTES = 2 ** 20
 
 function placeOf({ uri }: Offered, { path }: Document): { readonly path: string } | { readonly uri?: string } {
   if (path !== undefined) return { path }
@@ -63,8 +70,18 @@ function restOf({ skill, uri }: Offered, { path }: Document): string {
   return `${files} can be read through MCP alone: resources/directory/read of ${folder} lists them, resources/read of a URI below it reads one.`
 }
 
-function notText({ id, uri }: Offered, { path }: Document): string {
-  const why = `The SKILL.md of the skill ${JSON.stringify(id)} is not valid UTF-8, so it cannot be given as text`
+function tooLarge(offered: Offered, document: Document): string {
+  const { length } = document.bytes
+  const why = `The SKILL.md of the skill ${JSON.stringify(offered.id)} has ${length} bytes, and a tool gives ${MOST_DOCUMENT_BYTES} at most`
+  return bytesElsewhere(why, offered, document)
+}
+
+function notText(offered: Offered, document: Document): string {
+  const why = `The SKILL.md of the skill ${JSON.stringify(offered.id)} is not valid UTF-8, so it cannot be given as text`
+  return bytesElsewhere(why, offered, document)
+}
+
+function bytesElsewhere(why: string, { uri }: Offered, { path }: Document): string {
   if (path !== undefined) return `${why}; its bytes are in ${path}`
   return uri === undefined ? why : `${why}; resources/read of ${uri} gives its bytes`
 }

@@ -6,7 +6,7 @@ import { MadeOnce } from './made-once.ts'
 import type { Serving, Surface } from './methods.ts'
 import type { Params } from './params.ts'
 import { invalidParams } from './rpc-error.ts'
-import { answerOf, refusal } from './tool-answer.ts'
+import { MOST_DOCUMENT_BYTES, answerOf, refusal } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 import { toolsFor } from './tool-list.ts'
 import { isBehind, readDocument } from './tool-document.ts'
@@ -56,7 +56,7 @@ export function bytesOfCall(catalog: Catalog, { name, arguments: given }: Params
   const [offered] = typeof id === 'string' ? offeredIn(catalog).find(id) : []
   const size = offered?.skill.files.find(({ path }) => path === 'SKILL.md')?.size ?? 0
   // Once as an object, once as its text.
-  return 2 * size
+  return size > MOST_DOCUMENT_BYTES ? 0 : 2 * size
 }
 
 class SkillTools {

@@ -1,9 +1,9 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import { bytesOfContract } from '../mcp/contract-text.ts'
-import type { Forms } from '../mcp/forms.ts'
-import { lookupResource } from '../mcp/lookup.ts'
-import { bytesOfSynthetic } from '../mcp/synthetic.ts'
-import { bytesOfCall } from '../mcp/tools.ts'
+import { bytesOfContract } from './contract-text.ts'
+import type { Forms } from './forms.ts'
+import { lookupResource } from './lookup.ts'
+import { bytesOfSynthetic } from './synthetic.ts'
+import { bytesOfCall } from './tools.ts'
 import { isObject } from '../json-object.ts'
 
 /** More than a batch is answered with; what follows in it costs nothing. */
