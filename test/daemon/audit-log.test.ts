@@ -7,7 +7,6 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { AuditFile } from '../../src/daemon/audit-file.ts'
 import { AUDIT_FILE, AuditFiles } from '../../src/daemon/audit-files.ts'
-import { AuditLock } from '../../src/daemon/audit-lock.ts'
 import { AuditLog } from '../../src/daemon/audit-log.ts'
 import { systemClock } from '../../src/daemon/clock.ts'
 import { createLog } from '../../src/daemon/log.ts'
@@ -31,7 +30,7 @@ test('whatever is written, the files are bounded in number and size, and hold th
       fc.integer({ min: 1, max: 4 }),
       async (batches, bytes, files) => {
         await using folder = await temporaryFolder()
-        const audit = new AuditFiles(join(folder.path, 'audit'), { bytes, files })
+        const audit = new AuditFiles(join(folder.path, 'audit'), { bytes, files }, Date.now)
         const written: string[] = []
 
         for (const batch of batches) {
@@ -128,14 +127,14 @@ test('a process goes on with the file that another left, also after half a line'
   await using folder = await temporaryFolder()
   await writeFile(join(folder.path, AUDIT_FILE), '{"whole":1}\n{"ha')
 
-  await new AuditFiles(folder.path, { bytes: 1000, files: 2 }).append(['{"next":2}\n'])
+  await new AuditFiles(folder.path, { bytes: 1000, files: 2 }, Date.now).append(['{"next":2}\n'])
 
   expect(await readFile(join(folder.path, AUDIT_FILE), 'utf8')).toBe('{"whole":1}\n{"ha\n{"next":2}\n')
 })
 
-test('the lock of a process that was killed is broken, and until then the file stays below twice its size', async () => {
+test('the turn of a process that was killed is taken away, and until then the file stays below twice its size', async () => {
   await using folder = await temporaryFolder()
-  const audit = new AuditFiles(folder.path, { bytes: 100, files: 3 })
+  const audit = new AuditFiles(folder.path, { bytes: 100, files: 3 }, Date.now)
   const lock = join(folder.path, 'rotating')
   await writeFile(lock, '')
   const lines = Array.from({ length: 50 }, (_, number) => `${String(number).padEnd(9)}\n`)
@@ -155,27 +154,11 @@ test('the lock of a process that was killed is broken, and until then the file s
   ])
 })
 
-test('who was stopped while it had the lock finds it broken, and leaves that of another alone', async () => {
-  await using folder = await temporaryFolder()
-  const path = join(folder.path, 'rotating')
-  const stopped = await AuditLock.take(path)
-  await utimes(path, new Date(0), new Date(0))
-
-  const second = await AuditLock.take(path)
-  const third = await AuditLock.take(path)
-
-  expect([await stopped?.isHeld(), await second?.isHeld(), third]).toEqual([false, true, undefined])
-  await stopped?.[Symbol.asyncDispose]()
-  expect(await second?.isHeld()).toBe(true)
-  await second?.[Symbol.asyncDispose]()
-  expect(await readdir(folder.path)).toEqual([])
-})
-
 test.each([1, 9])(
   'what is written to a file that was turned over meanwhile (of %j) is written again',
   async (files) => {
     await using folder = await temporaryFolder()
-    const audit = new AuditFiles(folder.path, { bytes: 10, files })
+    const audit = new AuditFiles(folder.path, { bytes: 10, files }, Date.now)
     await using stale = await AuditFile.open(join(folder.path, AUDIT_FILE))
     for (const number of [1, 2, 3]) await audit.append([`${number}`.padEnd(9) + '\n'])
     const lines = ['late\n']
@@ -192,7 +175,7 @@ test('a file that somebody gave the last of all numbers is no reason to lose oth
   await using folder = await temporaryFolder()
   const named = async (name: string): Promise<void> => writeFile(join(folder.path, `audit-${name}.jsonl`), `${name}\n`)
   for (const name of ['7', '999999999999999', '007', '9999999999999999', 'x']) await named(name)
-  const audit = new AuditFiles(folder.path, { bytes: 10, files: 5 })
+  const audit = new AuditFiles(folder.path, { bytes: 10, files: 5 }, Date.now)
 
   for (let number = 10; number < 15; number += 1) await audit.append([`${number}`.padEnd(9) + '\n'])
 
@@ -234,9 +217,9 @@ test('a link in the place of the file is not followed', async () => {
   await mkdir(join(folder.path, 'audit'))
   await symlink('../other', join(folder.path, 'audit', AUDIT_FILE))
 
-  await expect(new AuditFiles(join(folder.path, 'audit'), { bytes: 9, files: 1 }).append(['x\n'])).rejects.toThrow(
-    'ELOOP',
-  )
+  await expect(
+    new AuditFiles(join(folder.path, 'audit'), { bytes: 9, files: 1 }, Date.now).append(['x\n']),
+  ).rejects.toThrow('ELOOP')
 
   expect(await readFile(join(folder.path, 'other'), 'utf8')).toBe('other')
 })
@@ -245,7 +228,12 @@ test('events are written within a second, with their time, and the rest at the e
   await using folder = await temporaryFolder()
   const clock = new FakeClock()
   const { log } = logOf(clock)
-  const audit = new AuditLog(new AuditFiles(folder.path, { bytes: 10_000, files: 2 }), { via: 'http' }, log, clock)
+  const audit = new AuditLog(
+    new AuditFiles(folder.path, { bytes: 10_000, files: 2 }, Date.now),
+    { via: 'http' },
+    log,
+    clock,
+  )
 
   audit.record(EVENT)
   await clock.advance(1_000)
@@ -293,7 +281,7 @@ test('a folder that cannot be written disturbs nobody', async () => {
   const { log, logged } = logOf(systemClock)
   await writeFile(join(folder.path, 'audit'), 'in the way')
   const audit = new AuditLog(
-    new AuditFiles(join(folder.path, 'audit'), { bytes: 1000, files: 2 }),
+    new AuditFiles(join(folder.path, 'audit'), { bytes: 1000, files: 2 }, Date.now),
     { via: 'http' },
     log,
     systemClock,

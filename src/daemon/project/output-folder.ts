@@ -48,7 +48,7 @@ export class OutputFolder {
     try {
       await writeAll(join(scratch, 'new'), files, signal)
       for (;;) {
-        const end = await this.#publish(name, digest, scratch)
+        const end = await this.#publish(name, digest, scratch, signal)
         if (end !== 'overtaken') return end
       }
     } finally {
@@ -57,8 +57,13 @@ export class OutputFolder {
   }
 
   /** Short: whatever takes time was done before. */
-  async #publish(name: string, digest: string, scratch: string): Promise<'written' | 'unchanged' | 'overtaken'> {
-    await using turn = await Turn.take(join(this.#path, TURN), this.#now)
+  async #publish(
+    name: string,
+    digest: string,
+    scratch: string,
+    signal: AbortSignal,
+  ): Promise<'written' | 'unchanged' | 'overtaken'> {
+    await using turn = await Turn.take(join(this.#path, TURN), this.#now, signal)
     const record = await readRecord(this.#path)
     const known = record.get(name) ?? []
     const there = await contentAt(this.pathOf(name))

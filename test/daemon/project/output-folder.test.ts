@@ -59,6 +59,20 @@ describe('two runs at once', () => {
   })
 })
 
+test('who waits for another run stops when it is told to, and leaves nothing', async () => {
+  const stop = new AbortController()
+  const output = await opened(() => {
+    stop.abort()
+    return Date.now()
+  })
+  await writeFile(join(out, '.skillsyncd-projections.lock'), '')
+
+  const put = output.put('a', files('one'), stop.signal)
+
+  await expect(put).rejects.toMatchObject({ name: 'AbortError' })
+  expect(await written()).toEqual(['.skillsyncd-projections.lock'])
+})
+
 describe('after a run that was killed', () => {
   test('between the record and the folder, or behind it, either state is replaced as its own', async () => {
     await (await opened()).put('a', files('one'), signal)
