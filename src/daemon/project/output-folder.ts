@@ -79,10 +79,13 @@ export class OutputFolder {
       await this.#remember(record, name, known)
       throw error
     }
+    // From here on the new folder is in place, and remembered, also where the disk refuses to keep that.
+    await syncFolder(this.#path)
     if (there !== undefined) await this.#remember(record, name, [digest])
     return 'written'
   }
 
+  /** Where it throws, what was there is there. */
   async #replace(name: string, there: string | undefined, scratch: string): Promise<void> {
     const [target, old] = [this.pathOf(name), join(scratch, 'old')]
     const putBack = async (error: unknown): Promise<never> => {
@@ -95,7 +98,6 @@ export class OutputFolder {
       if ((await contentAt(old)) !== there) await putBack(foreign(target))
     }
     await rename(join(scratch, 'new'), target).catch(putBack)
-    await syncFolder(this.#path)
   }
 
   async #remember(record: WrittenRecord, name: string, digests: readonly string[]): Promise<void> {
