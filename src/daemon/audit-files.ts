@@ -42,12 +42,9 @@ export class AuditFiles {
 
   /** False where the file has no room: it is full, times so many. */
   async #appendSome(lines: string[], times = 1): Promise<boolean> {
+    const { bytes } = this.#limits
     await using file = await AuditFile.open(this.#path)
-    const room = this.#limits.bytes * times - file.size
-    // A line that is longer than a file may be has one of its own.
-    if (file.size > 0 && Buffer.byteLength(lines[0] ?? '') > room) return false
-    await file.write(lines, room)
-    return true
+    return await file.write(lines, { limit: bytes * times, atOnce: bytes / PIECES })
   }
 
   /** Gives the full file its number, and removes those that are too many. False where another process does. */
@@ -111,6 +108,9 @@ export class AuditFiles {
 async function isDone(moved: Promise<void>): Promise<boolean> {
   return (await unlessAbsent(moved.then(() => true))) ?? false
 }
+
+/** A thousand processes that write at the same moment outgrow a file by no more than its size. */
+const PIECES = 1_024
 
 const NUMBERED = /^audit-([1-9]\d{0,14})\.jsonl$/
 
