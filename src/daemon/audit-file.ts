@@ -6,7 +6,7 @@ import { unlessAbsent } from '../sync/store/disk-error.ts'
 
 /** The file that is written, opened for one piece: others may give it another name, or remove it, at any time. */
 export class AuditFile implements AsyncDisposable {
-  readonly size: number
+  readonly #size: number
   readonly #path: string
   readonly #inode: number
   readonly #handle: FileHandle
@@ -16,7 +16,7 @@ export class AuditFile implements AsyncDisposable {
     handle: FileHandle,
     { size, ino }: { readonly size: number; readonly ino: number },
   ) {
-    this.size = size
+    this.#size = size
     this.#path = path
     this.#inode = ino
     this.#handle = handle
@@ -32,20 +32,29 @@ export class AuditFile implements AsyncDisposable {
 
   /**
    * Takes from the lines those that are written: whole ones of at most so many bytes, and one at least. None where the file has
-   * another name by now, or was removed meanwhile with what was written.
+   * another name by now, or was removed meanwhile with what was written. False where it would outgrow the limit.
    */
-  async write(lines: string[], bytes: number): Promise<void> {
-    if ((await unlessAbsent(stat(this.#path)))?.ino !== this.#inode) return
-    const count = countWithin(lines, Math.min(bytes, MOST_AT_ONCE))
+  async write(
+    lines: string[],
+    { limit, atOnce }: { readonly limit: number; readonly atOnce: number },
+  ): Promise<boolean> {
     const isTorn = await this.#isTorn()
+    // Right before it is written to: others write too, and each may find the same room.
+    const found = await unlessAbsent(stat(this.#path))
+    if (found?.ino !== this.#inode) return true
+    const room = limit - found.size
+    // A line that is longer than a file may be has one of its own.
+    if (found.size > 0 && Buffer.byteLength(lines[0] ?? '') > room) return false
+    const count = countWithin(lines, Math.min(room, atOnce, MOST_AT_ONCE))
     const piece = Buffer.from((isTorn ? '\n' : '') + lines.slice(0, count).join(''))
     const { bytesWritten } = await this.#handle.write(piece)
-    if ((await this.#handle.stat()).nlink === 0) return
+    if ((await this.#handle.stat()).nlink === 0) return true
     // What is in the file whole is not written again.
     const whole = piece.toString('latin1', 0, bytesWritten).split('\n').length - 1 - (isTorn ? 1 : 0)
     lines.splice(0, Math.max(0, whole))
     if (bytesWritten < piece.length)
       throw new SyncError('store-failed', `Cannot write "${this.#path}": no room for all of it`)
+    return true
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -54,9 +63,9 @@ export class AuditFile implements AsyncDisposable {
 
   /** Whether somebody was stopped in the middle of the last line: a full disk takes a part. */
   async #isTorn(): Promise<boolean> {
-    if (this.size === 0) return false
+    if (this.#size === 0) return false
     const last = Buffer.alloc(1)
-    const { bytesRead } = await this.#handle.read(last, 0, 1, this.size - 1)
+    const { bytesRead } = await this.#handle.read(last, 0, 1, this.#size - 1)
     return bytesRead === 1 && last.toString('latin1') !== '\n'
   }
 }

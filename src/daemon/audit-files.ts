@@ -1,9 +1,9 @@
-import { readdir, rename, stat, unlink } from 'node:fs/promises'
+import { open, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { cannot, unlessAbsent } from '../sync/store/disk-error.ts'
+import { cannot, isDiskError, unlessAbsent } from '../sync/store/disk-error.ts'
 import { makeFolder } from '../sync/store/state-folder.ts'
+import { Turn } from '../sync/store/turn.ts'
 import { AuditFile } from './audit-file.ts'
-import { AuditLock, madeAt } from './audit-lock.ts'
 import type { AuditConfig } from './config.ts'
 
 /** The file that is written; those before it are `audit-<number>.jsonl`, the highest number the youngest. */
@@ -11,15 +11,18 @@ export const AUDIT_FILE = 'audit.jsonl'
 
 /**
  * Lines in a folder of bounded files, which any number of processes write at once: each piece goes out in one write at the end of
- * the file, and only who has the lock gives the file another name. A process that comes and goes leaves nothing of its own.
+ * the file, and only whose turn it is gives the file another name. A process that comes and goes leaves nothing of its own.
  */
 export class AuditFiles {
   readonly #folder: string
   readonly #limits: AuditConfig
+  readonly #now: () => number
 
-  constructor(folder: string, limits: AuditConfig) {
+  /** `now` is the wall clock, for what killed processes left. */
+  constructor(folder: string, limits: AuditConfig, now: () => number) {
     this.#folder = folder
     this.#limits = limits
+    this.#now = now
   }
 
   /** Takes from the lines, oldest first, those that are written. `store-failed` where the disk refuses the next one. */
@@ -39,24 +42,21 @@ export class AuditFiles {
 
   /** False where the file has no room: it is full, times so many. */
   async #appendSome(lines: string[], times = 1): Promise<boolean> {
+    const { bytes } = this.#limits
     await using file = await AuditFile.open(this.#path)
-    const room = this.#limits.bytes * times - file.size
-    // A line that is longer than a file may be has one of its own.
-    if (file.size > 0 && Buffer.byteLength(lines[0] ?? '') > room) return false
-    await file.write(lines, room)
-    return true
+    return await file.write(lines, { limit: bytes * times, atOnce: bytes / PIECES })
   }
 
   /** Gives the full file its number, and removes those that are too many. False where another process does. */
   async #rotate(needed: number): Promise<boolean> {
-    await using lock = await AuditLock.take(join(this.#folder, 'rotating'))
-    if (lock === undefined) return false
-    // Who had the lock before may have done it already.
+    await using turn = await Turn.takeIfFree(join(this.#folder, 'rotating'), this.#now)
+    if (turn === undefined) return false
+    // Whose turn it was before may have done it already.
     const found = await unlessAbsent(stat(this.#path))
     if (found === undefined || found.size === 0 || found.size + needed <= this.#limits.bytes) return true
     const numbers = await this.#numbersBelowLast()
     const next = await this.#reserve((numbers.at(-1) ?? 0) + 1)
-    const isMoved = (await lock.isHeld()) && (await isDone(rename(this.#path, this.#numbered(next))))
+    const isMoved = (await turn.isOurs()) && (await isDone(rename(this.#path, this.#numbered(next))))
     if (!isMoved) {
       await unlessAbsent(unlink(this.#numbered(next)))
       return false
@@ -68,12 +68,15 @@ export class AuditFiles {
     return true
   }
 
-  /** A number that nobody else has: also where the lock was broken, no file is ever put over another that has lines. */
+  /** A number that nobody else has: also where the turn was taken away, no file is ever put over another that has lines. */
   async #reserve(number: number): Promise<number> {
-    const made = await madeAt(this.#numbered(number))
-    if (made === undefined) return this.#reserve(number + 1)
-    await made.close()
-    return number
+    try {
+      await using _made = await open(this.#numbered(number), 'wx', 0o600)
+      return number
+    } catch (error) {
+      if (!isDiskError(error, 'EEXIST')) throw error
+      return this.#reserve(number + 1)
+    }
   }
 
   /** Those that there are, oldest first. Where somebody made the last of all they begin anew: each number has a next one. */
@@ -105,6 +108,9 @@ export class AuditFiles {
 async function isDone(moved: Promise<void>): Promise<boolean> {
   return (await unlessAbsent(moved.then(() => true))) ?? false
 }
+
+/** A thousand processes that write at the same moment outgrow a file by no more than its size. */
+const PIECES = 1_024
 
 const NUMBERED = /^audit-([1-9]\d{0,14})\.jsonl$/
 

@@ -16,7 +16,7 @@ export type Via = { readonly via: 'http' } | { readonly via: 'stdio'; readonly u
 /** The record of who asked for what, in `audit/` of the state folder. Undefined where the configuration turns it off. */
 export function auditLogOf(config: Config, via: Via['via'], log: Log, clock: Clock): AuditLog | undefined {
   if (config.audit === undefined) return undefined
-  const files = new AuditFiles(join(config.state, 'audit'), config.audit)
+  const files = new AuditFiles(join(config.state, 'audit'), config.audit, () => clock.now().getTime())
   return new AuditLog(files, via === 'http' ? { via } : { via, user: userName(), pid: process.pid }, log, clock)
 }
 

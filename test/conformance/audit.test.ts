@@ -74,6 +74,25 @@ test('a batch is remembered message by message', async () => {
   expect(hub.events.map(({ asked }) => asked)).toEqual(['skills/list', 'resources/list'])
 })
 
+test('of a batch whose answer grows too large, what went out is remembered, and not what was made', async () => {
+  await using hub = await open({}, true, { 'pdf/large.txt': 'x'.repeat(12 * 2 ** 20) })
+  await using peer = await legacyHttp(hub.served.url, '2025-03-26')
+  const params = { uri: 'skill://fx/pdf/large.txt' }
+  const body = [1, 2, 3, 4, 5, 6, 7].map((id) => ({ jsonrpc: '2.0', id, method: 'resources/read', params }))
+
+  const reply = await fetch(hub.served.url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'mcp-session-id': peer.session },
+    body: JSON.stringify(body),
+  })
+
+  const answers: { result?: object; error?: { message: string } }[] = JSON.parse(await reply.text())
+  expect(answers.map(({ error }) => error === undefined)).toEqual([true, true, true, true, true, false, false])
+  expect(hub.events.map(({ allowed, why }) => ({ allowed, why }))).toEqual(
+    answers.map(({ error }) => ({ allowed: error === undefined, why: error?.message })),
+  )
+})
+
 test('what is refused before it is served is remembered message by message', async () => {
   await using hub = await open()
   const post = async (body: object, headers = {}): Promise<number> =>
@@ -255,9 +274,9 @@ test('the log of a daemon is in its state folder, open to its owner alone', asyn
   expect((await stat(join(folder, 'audit.jsonl'))).mode & 0o777).toBe(0o600)
 })
 
-async function open(options: ServedOptions = {}, isHeard = true) {
+async function open(options: ServedOptions = {}, isHeard = true, files: Readonly<Record<string, string>> = {}) {
   const repository = await Repository.create()
-  await repository.commit({ 'pdf/SKILL.md': skillText('pdf', '', CONTENT) })
+  await repository.commit({ 'pdf/SKILL.md': skillText('pdf', '', CONTENT), ...files })
   const events: AuditEvent[] = []
   const served = await serve(repository, { ...options, ...(isHeard && { audit: (event) => void events.push(event) }) })
   return {

@@ -3,7 +3,7 @@
 import { AuditFiles } from '../../dist/daemon/audit-files.js'
 
 const [, , folder, bytes, files, who, count] = process.argv
-const audit = new AuditFiles(folder, { bytes: Number(bytes), files: Number(files) })
+const audit = new AuditFiles(folder, { bytes: Number(bytes), files: Number(files) }, Date.now)
 const lines = []
 for (let number = 0; number < Number(count); number += 1) {
   lines.push(`${JSON.stringify({ who, number, padding: 'x'.repeat(number % 200) })}\n`)

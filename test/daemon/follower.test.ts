@@ -262,7 +262,7 @@ class Desk implements AsyncDisposable {
     const snapshot = await this.store.snapshots.read(held!.snapshot)
     const { source } = this.#config().sources[0]!
     const change = (lock: Lock): Lock => ({ ...lock, sources: new Map([[source.id, entryOf(source, snapshot)]]) })
-    await changeLock(this.lockFile, change, Date.now)
+    await changeLock(this.lockFile, change, Date.now, new AbortController().signal)
   }
 
   #config(...more: readonly string[]): Config {

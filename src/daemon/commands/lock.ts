@@ -39,6 +39,7 @@ export const lock: Command = {
       file,
       (now) => merged(now, added, config, context),
       () => systemClock.now().getTime(),
+      context.signal,
     )
     print(context, file, isWritten, ends)
     return ends.some(({ entry }) => entry === undefined) ? 1 : 0

@@ -79,7 +79,7 @@ async function updated(
   return withLooking(context, config, async (looking) => {
     const sources = ids.map((id) => configuredIn(config, id).source)
     const looks = await Promise.all(sources.map((source) => lookAt(source, looking, precise)))
-    const { isWritten, moves } = await written(file, looks)
+    const { isWritten, moves } = await written(file, looks, context.signal)
     const ends = looks.map(async (look): Promise<End> => {
       const { id } = look.source
       const move = moves.get(id)
@@ -113,6 +113,7 @@ interface Move {
 async function written(
   file: string,
   looks: readonly Look[],
+  signal: AbortSignal,
 ): Promise<{ readonly isWritten: boolean; readonly moves: ReadonlyMap<SourceId, Move> }> {
   const moves = new Map<SourceId, Move>()
   // Where nothing was found to write, no empty lock is made either.
@@ -129,7 +130,7 @@ async function written(
     }
     return { ...lock, sources }
   }
-  const isWritten = await changeLock(file, change, () => systemClock.now().getTime())
+  const isWritten = await changeLock(file, change, () => systemClock.now().getTime(), signal)
   return { isWritten, moves }
 }
 

@@ -48,7 +48,7 @@ export class OutputFolder {
     try {
       await writeAll(join(scratch, 'new'), files, signal)
       for (;;) {
-        const end = await this.#publish(name, digest, scratch)
+        const end = await this.#publish(name, digest, scratch, signal)
         if (end !== 'overtaken') return end
       }
     } finally {
@@ -57,8 +57,13 @@ export class OutputFolder {
   }
 
   /** Short: whatever takes time was done before. */
-  async #publish(name: string, digest: string, scratch: string): Promise<'written' | 'unchanged' | 'overtaken'> {
-    await using turn = await Turn.take(join(this.#path, TURN), this.#now)
+  async #publish(
+    name: string,
+    digest: string,
+    scratch: string,
+    signal: AbortSignal,
+  ): Promise<'written' | 'unchanged' | 'overtaken'> {
+    await using turn = await Turn.take(join(this.#path, TURN), this.#now, signal)
     const record = await readRecord(this.#path)
     const known = record.get(name) ?? []
     const there = await contentAt(this.pathOf(name))
@@ -74,10 +79,13 @@ export class OutputFolder {
       await this.#remember(record, name, known)
       throw error
     }
+    // From here on the new folder is in place, and remembered, also where the disk refuses to keep that.
+    await syncFolder(this.#path)
     if (there !== undefined) await this.#remember(record, name, [digest])
     return 'written'
   }
 
+  /** Where it throws, what was there is there. */
   async #replace(name: string, there: string | undefined, scratch: string): Promise<void> {
     const [target, old] = [this.pathOf(name), join(scratch, 'old')]
     const putBack = async (error: unknown): Promise<never> => {
@@ -90,7 +98,6 @@ export class OutputFolder {
       if ((await contentAt(old)) !== there) await putBack(foreign(target))
     }
     await rename(join(scratch, 'new'), target).catch(putBack)
-    await syncFolder(this.#path)
   }
 
   async #remember(record: WrittenRecord, name: string, digests: readonly string[]): Promise<void> {

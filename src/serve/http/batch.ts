@@ -5,9 +5,10 @@ import { INTERNAL_ERROR } from '../mcp/rpc-error.ts'
 /** What the answers of one batch may take together: a hundred reads of the largest files are more than V8 has strings for. */
 const MAX_ANSWER_BYTES = 64 * 2 ** 20
 
-/** Serves each request of a batch, or says why it does not. */
+/** Serves the requests of a batch. */
 export interface BatchServer {
-  readonly serve: (request: JSONRPCRequest) => Promise<Response>
+  /** Serves it, and tells of what goes out: what that is, the batch says once there is an answer. */
+  readonly serve: (request: JSONRPCRequest, goesOut: (answer: Response) => Response) => Promise<Response>
   /** Is told of each request that is not served. */
   readonly unserved: (request: JSONRPCRequest, why: string) => void
 }
@@ -20,26 +21,54 @@ export async function answerBatch(
   requests: readonly JSONRPCRequest[],
   { serve, unserved }: BatchServer,
 ): Promise<string> {
-  const answers: string[] = []
-  let bytes = 0
+  const batch = new BatchAnswer()
   try {
     for (const request of requests) {
-      if (bytes > MAX_ANSWER_BYTES) unserved(request, TOO_LARGE)
-      const answer = bytes > MAX_ANSWER_BYTES ? '' : JSON.stringify(await serve(request))
-      bytes += Buffer.byteLength(answer)
-      answers.push(bytes > MAX_ANSWER_BYTES ? tooLarge(request) : answer)
+      if (!batch.isFull) await serve(request, (answer) => batch.add(request, answer))
+      else {
+        unserved(request, TOO_LARGE)
+        batch.refuse(request)
+      }
     }
   } catch (error) {
     // Who serves one tells of it also where that fails.
-    for (const request of requests.slice(answers.length + 1))
+    for (const request of requests.slice(batch.length + 1))
       unserved(request, 'one before it in its batch was not answered')
     throw error
   }
-  return `[${answers.join(',')}]`
+  return batch.text
+}
+
+class BatchAnswer {
+  readonly #answers: string[] = []
+  #bytes = 0
+
+  get isFull(): boolean {
+    return this.#bytes > MAX_ANSWER_BYTES
+  }
+
+  get length(): number {
+    return this.#answers.length
+  }
+
+  get text(): string {
+    return `[${this.#answers.join(',')}]`
+  }
+
+  /** Says what goes out for it. */
+  add(request: JSONRPCRequest, answer: Response): Response {
+    const text = JSON.stringify(answer)
+    this.#bytes += Buffer.byteLength(text)
+    if (this.isFull) return this.refuse(request)
+    this.#answers.push(text)
+    return answer
+  }
+
+  refuse({ id }: JSONRPCRequest): Response {
+    const refusal = { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message: TOO_LARGE } } as const
+    this.#answers.push(JSON.stringify(refusal))
+    return refusal
+  }
 }
 
 const TOO_LARGE = "The batch's answer is too large; ask for it alone"
-
-function tooLarge({ id }: JSONRPCRequest): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message: TOO_LARGE } })
-}

@@ -10,6 +10,7 @@ import { INVALID_PARAMS } from '../mcp/rpc-error.ts'
 import { isOver } from '../principal.ts'
 import type { Principal } from '../principal.ts'
 import { answerBatch } from './batch.ts'
+import type { BatchServer } from './batch.ts'
 import { disconnected } from './disconnected.ts'
 import type { HttpAudit } from './http-audit.ts'
 import { EventStream, refusalOfStream } from './event-stream.ts'
@@ -57,12 +58,12 @@ export class LegacyEdge {
     if (first === undefined) return sendStatus(response, 202)
     const signal = disconnected(response)
     const tellOf = (message: JSONRPCRequest): Tell => this.#audit.message(message, request, response, principal)
-    const serve = async (message: JSONRPCRequest): Promise<Response> =>
-      servedTo(tellOf(message), signal, async () => this.#serve(message, session, principal, signal))
+    const serve: BatchServer['serve'] = async (message, goesOut) =>
+      servedTo(tellOf(message), signal, async () => goesOut(await this.#serve(message, session, principal, signal)))
     const unserved = (message: JSONRPCRequest, why: string): void => tellOf(message)({ refused: why })
     const answer = Array.isArray(body)
       ? await answerBatch(requests, { serve, unserved })
-      : JSON.stringify(await serve(first))
+      : JSON.stringify(await serve(first, (answer) => answer))
     await session.written
     sendJsonText(response, 200, answer)
   }

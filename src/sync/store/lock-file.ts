@@ -28,9 +28,14 @@ async function textOf(file: string): Promise<string | undefined> {
  * Changes the lock in one step: a reader, and whoever looks after a crash, finds the old text or the new one. Two that
  * change it at once go one after the other. Says whether there was anything to write.
  */
-export async function changeLock(file: string, change: (lock: Lock) => Lock, now: () => number): Promise<boolean> {
+export async function changeLock(
+  file: string,
+  change: (lock: Lock) => Lock,
+  now: () => number,
+  signal: AbortSignal,
+): Promise<boolean> {
   for (;;) {
-    await using turn = await Turn.take(`${file}.new`, now)
+    await using turn = await Turn.take(`${file}.new`, now, signal)
     const before = await textOf(file)
     const after = lockText(change(before === undefined ? EMPTY_LOCK : readLockText(before, file)))
     if (after === before) return false

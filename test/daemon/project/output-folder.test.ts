@@ -1,10 +1,14 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, readFile, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { OutputFolder } from '../../../src/daemon/project/output-folder.ts'
 import type { FolderFile } from '../../../src/daemon/project/folder-files.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
+const CHILD = fileURLToPath(new URL('output-child.mjs', import.meta.url))
 const RECORD = '.skillsyncd-projections.json'
 const signal = new AbortController().signal
 
@@ -57,6 +61,43 @@ describe('two runs at once', () => {
     expect(next).toBe('written')
     expect(await written()).toEqual([RECORD, 'a'])
   })
+})
+
+test('who waits for another run stops when it is told to, and leaves nothing', async () => {
+  const stop = new AbortController()
+  const output = await opened(() => {
+    stop.abort()
+    return Date.now()
+  })
+  await writeFile(join(out, '.skillsyncd-projections.lock'), '')
+
+  const put = output.put('a', files('one'), stop.signal)
+
+  await expect(put).rejects.toMatchObject({ name: 'AbortError' })
+  expect(await written()).toEqual(['.skillsyncd-projections.lock'])
+})
+
+describe('whichever time the disk refuses to keep the names in the folder', () => {
+  test.each([[['one']], [[]]])(
+    'the next version goes in, after %j',
+    async (before) => {
+      let failures = 0
+      for (let sync = 1; ; sync += 1) {
+        await rm(out, { recursive: true, force: true })
+        for (const text of before) await (await opened()).put('a', files(text), signal)
+        const child = spawn(process.execPath, [CHILD, out, 'a', 'two', String(sync)])
+        const [code] = await once(child, 'close')
+        expect(await (await opened()).put('a', files('three'), signal)).toBe('written')
+        expect(await readFile(join(out, 'a/SKILL.md'), 'utf8')).toBe('three')
+        expect(await written()).toEqual([RECORD, 'a'])
+        if (code === 0) break
+        failures += 1
+      }
+
+      expect(failures).toBe(before.length + 2)
+    },
+    60_000,
+  )
 })
 
 describe('after a run that was killed', () => {

@@ -3,9 +3,9 @@ import { answerBatch } from '../../../src/serve/http/batch.ts'
 
 const REQUESTS = [1, 2, 3, 4].map((id) => ({ jsonrpc: '2.0', id, method: 'skills/list' }) as const)
 
-test('of a batch whose answer grows too large, each request that is not served is told of', async () => {
+test('of a batch whose answer grows too large, each request is told of as it is answered', async () => {
   const large = 'x'.repeat(40 * 2 ** 20)
-  const { served, unserved, serve } = recorder(async (id) => ({ jsonrpc: '2.0', id, result: { large } }))
+  const { served, told, unserved, serve } = recorder(async (id) => ({ jsonrpc: '2.0', id, result: { large } }))
 
   const answers = JSON.parse(await answerBatch(REQUESTS, { serve, unserved: unserved.add }))
 
@@ -15,8 +15,12 @@ test('of a batch whose answer grows too large, each request that is not served i
     -32603,
     -32603,
   ])
-  expect([served, unserved.told]).toEqual([
-    [1, 2],
+  expect(served).toEqual([1, 2])
+  expect([told, unserved.told]).toEqual([
+    [
+      [1, undefined],
+      [2, expect.stringContaining('too large')],
+    ],
     [
       [3, expect.stringContaining('too large')],
       [4, expect.stringContaining('too large')],
@@ -38,17 +42,24 @@ test('of a batch that nobody waits for any more, each request that is not served
   ])
 })
 
-type Answer = Awaited<ReturnType<Parameters<typeof answerBatch>[1]['serve']>>
+type Id = string | number
+type Serve = Parameters<typeof answerBatch>[1]['serve']
+type Answer = Awaited<ReturnType<Serve>>
 
-function recorder(answer: (id: string | number) => Promise<Answer>) {
-  const served: (string | number)[] = []
-  const told: (readonly [id: string | number, why: string])[] = []
+function recorder(answer: (id: Id) => Promise<Answer>) {
+  const served: Id[] = []
+  const told: (readonly [id: Id, why: string | undefined])[] = []
+  const untold: (readonly [id: Id, why: string])[] = []
+  const serve: Serve = async ({ id }, goesOut) => {
+    served.push(id)
+    const end = goesOut(await answer(id))
+    told.push([id, 'error' in end ? end.error.message : undefined])
+    return end
+  }
   return {
     served,
-    unserved: { told, add: ({ id }: { readonly id: string | number }, why: string) => void told.push([id, why]) },
-    serve: async ({ id }: { readonly id: string | number }): Promise<Answer> => {
-      served.push(id)
-      return answer(id)
-    },
+    told,
+    unserved: { told: untold, add: ({ id }: { readonly id: Id }, why: string) => void untold.push([id, why]) },
+    serve,
   }
 }

@@ -20,10 +20,10 @@ function killing(target, name) {
 const handle = await fs.open(process.execPath)
 await handle.close()
 for (const name of ['writeFile', 'sync', 'stat', 'close']) killing(Object.getPrototypeOf(handle), name)
-for (const name of ['open', 'stat', 'readFile', 'rename', 'rm']) killing(fs, name)
+for (const name of ['open', 'stat', 'lstat', 'readFile', 'rename', 'mkdir', 'link', 'rm']) killing(fs, name)
 syncBuiltinESMExports()
 
 const { changeLock } = await import('../../../dist/sync/store/lock-file.js')
 // What an earlier one left is old by this clock.
 const now = () => Date.now() + 3_600_000
-await changeLock(file, (lock) => ({ ...lock, rest: { 'x-value': value } }), now)
+await changeLock(file, (lock) => ({ ...lock, rest: { 'x-value': value } }), now, new AbortController().signal)

@@ -76,6 +76,8 @@ const lock = fc
   .tuple(fc.uniqueArray(fc.tuple(sourceId, entry), { maxLength: 3, selector: ([id]) => id }), rest)
   .map(([sources, unknown]): Lock => ({ sources: new Map(sources), rest: unknown }))
 
+const signal = new AbortController().signal
+
 const CHILD = fileURLToPath(new URL('lock-child.mjs', import.meta.url))
 
 const SOURCE: Source = {
@@ -214,7 +216,7 @@ describe('a lock that was edited, merged or made by another version', () => {
     const file = join(folder.path, 'skills.lock')
     await writeFile(file, '{')
 
-    await expect(changeLock(file, () => EMPTY_LOCK, Date.now)).rejects.toMatchObject({ code: 'lock-mismatch' })
+    await expect(changeLock(file, () => EMPTY_LOCK, Date.now, signal)).rejects.toMatchObject({ code: 'lock-mismatch' })
 
     expect(await readFile(file, 'utf8')).toBe('{')
     expect(await readdir(folder.path)).toEqual(['skills.lock'])
@@ -227,7 +229,7 @@ describe('changing a lock', () => {
     const file = join(folder.path, 'skills.lock')
     const change = (before: Lock): Lock => ({ ...before, rest: { 'x-mark': 1 } })
 
-    const ends = [await changeLock(file, change, Date.now), await changeLock(file, change, Date.now)]
+    const ends = [await changeLock(file, change, Date.now, signal), await changeLock(file, change, Date.now, signal)]
 
     expect(ends).toEqual([true, false])
     expect(await readdir(folder.path)).toEqual(['skills.lock'])
@@ -240,7 +242,12 @@ describe('changing a lock', () => {
 
     await Promise.all(
       numbers.map(async (number) =>
-        changeLock(file, ({ sources, rest }) => ({ sources, rest: { ...rest, [`x-${number}`]: number } }), Date.now),
+        changeLock(
+          file,
+          ({ sources, rest }) => ({ sources, rest: { ...rest, [`x-${number}`]: number } }),
+          Date.now,
+          signal,
+        ),
       ),
     )
 
@@ -256,7 +263,7 @@ describe('changing a lock', () => {
     await utimes(`${file}.new`, 1_000, 1_000)
     const looks = [1_009_000, 1_009_999, 1_011_000]
 
-    const isWritten = await changeLock(file, mark(1), () => looks.shift() ?? 1_011_000)
+    const isWritten = await changeLock(file, mark(1), () => looks.shift() ?? 1_011_000, signal)
 
     expect(isWritten).toBe(true)
     expect(looks).toEqual([])
@@ -276,7 +283,7 @@ describe('changing a lock', () => {
       return { ...before, rest: { ...before.rest, 'x-slow': 1 } }
     }
 
-    await changeLock(file, slow, muchLater)
+    await changeLock(file, slow, muchLater, signal)
 
     expect(turns).toBe(2)
     expect((await readLock(file))?.rest).toEqual({ 'x-slow': 1 })
@@ -295,9 +302,9 @@ describe('changing a lock', () => {
       for (let call = 1; ; call += 1) {
         const value = String(call % 2)
         const child = fork(CHILD, [file, value, String(call), moment])
-        const [, signal] = await once(child, 'exit')
+        const [, killed] = await once(child, 'exit')
         expect(texts).toContain(await readFile(file, 'utf8'))
-        if (signal !== 'SIGKILL') break
+        if (killed !== 'SIGKILL') break
         kills += 1
       }
 
