@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { fillFolder } from '../support/folder.ts'
@@ -52,6 +52,21 @@ test.each(['legacy', 'modern'] as const)('skills come and go as folders do, by w
   await listening.names('beta')
 
   expect(mcp.stderr()).not.toContain('"level":"warn"')
+})
+
+test('get_skill has what was saved in SKILL.md and beside it in the answer to the next call', async () => {
+  await using desk = await Desk.of({ 'alpha/SKILL.md': skill('alpha', 'first'), 'alpha/run.sh': 'one' })
+  await desk.configure('every: 1h')
+  const yaml = await readFile(desk.home.configFile, 'utf8')
+  await writeFile(desk.home.configFile, yaml.replace('serve: {', 'serve: { tools: { wait: 1m },'))
+  await using mcp = await stdio([], 'modern', desk.home.env)
+  expect((await skillIn(mcp, 'alpha')).content).toBe('first\n')
+
+  await desk.put('alpha/SKILL.md', skill('alpha', 'second'))
+  await desk.put('alpha/run.sh', 'two')
+  const { path, content } = await skillIn(mcp, 'alpha')
+
+  expect([path, content]).toEqual([join(desk.folder, 'alpha/SKILL.md'), 'second\n'])
 })
 
 test('P2: a folder that is gone, or emptied, is served on, and followed again when it is back', async () => {
@@ -170,6 +185,11 @@ class Desk implements AsyncDisposable {
 async function namesOf(peer: Peer): Promise<string[]> {
   const { result } = await peer.call('skills/list')
   return result.skills.map(({ frontmatter }: any) => frontmatter.name)
+}
+
+async function skillIn(peer: Peer, id: string): Promise<{ readonly path: string; readonly content: string }> {
+  const { result } = await peer.call('tools/call', { name: 'get_skill', arguments: { id } })
+  return JSON.parse(result.content[0].text)
 }
 
 /** Waits for the listing to hold these, asking again whenever something is told. */
