@@ -132,7 +132,7 @@ export class Daemon implements AsyncDisposable {
       ...this.#parts,
       nudge: (id: SourceId): void => this.#nudges.nudge(id),
       apart: ownFolders(this.#config, this.#parts.environment),
-      isOfUse: (id: SourceId, path: string): boolean => this.#puller.isOfUse(id, path),
+      isOfUse: (id: SourceId, path: string): Promise<boolean> => this.#puller.isOfUse(id, path),
     }
     this.#watches = this.#config.sources.flatMap(({ source }) =>
       source.kind === 'directory' ? [new FolderWatch(source, watching)] : [],

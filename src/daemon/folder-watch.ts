@@ -17,7 +17,7 @@ export interface WatchOptions {
   /** Absolute paths below which nothing is of the source. */
   readonly apart: readonly string[]
   /** Whether what is in service could be another for what changed at this path of the folder. */
-  readonly isOfUse: (id: SourceId, path: string) => boolean
+  readonly isOfUse: (id: SourceId, path: string) => Promise<boolean>
   /** A folder that holds more than so many is not watched. Default: as many watches as Linux gave a user for long. */
   readonly mostFolders?: number
 }
@@ -109,7 +109,8 @@ export class FolderWatch implements AsyncDisposable {
 
   /** A build beside the skills writes thousands of files, which nobody is to look for. */
   async #heard(at: string, path: string, kind: 'moved' | 'changed'): Promise<void> {
-    if (this.#options.isOfUse(this.#source.id, path) || (kind === 'moved' && (await mayHoldSkills(at)))) this.#changed()
+    const isOfUse = await this.#options.isOfUse(this.#source.id, path)
+    if (isOfUse || (kind === 'moved' && (await mayHoldSkills(at)))) this.#changed()
   }
 
   #changed(): void {

@@ -90,7 +90,7 @@ export class Puller implements AsyncDisposable {
   }
 
   /** Whether a change at this path of a folder may be one of what is served of it. */
-  isOfUse(source: SourceId, path: string): boolean {
+  async isOfUse(source: SourceId, path: string): Promise<boolean> {
     return this.#hashes.get(source)?.isOfUse(path) ?? true
   }
 

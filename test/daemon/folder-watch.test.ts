@@ -174,7 +174,7 @@ class Scene implements AsyncDisposable {
       log,
       nudge,
       apart: [join(path, 'apart')],
-      isOfUse: (_, at) => at === '' || at === 'a' || at.startsWith('a/') || at.endsWith('SKILL.md'),
+      isOfUse: async (_, at) => at === '' || at === 'a' || at.startsWith('a/') || at.endsWith('SKILL.md'),
       ...(mostFolders !== undefined && { mostFolders }),
     })
   }
