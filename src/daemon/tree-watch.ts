@@ -2,6 +2,7 @@ import { lstat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { watch, type FSWatcher } from 'chokidar'
 import { isPassedOver } from '../sync/upstream/folder-walk.ts'
+import { undefinedIfAway } from '../sync/upstream/open-folder.ts'
 import { codeOf } from './error-code.ts'
 
 export interface TreeWatchOptions {
@@ -57,10 +58,10 @@ export class TreeWatch implements AsyncDisposable {
   }
 
   /**
-   * Whether a folder that came again is watched as the one it was before: chokidar tells them apart by name alone, and what
-   * happens in the new one is told nobody.
+   * Looks at the folders that came or went since the last call. Says whether one that came again is watched as the one it was
+   * before: chokidar tells them apart by name alone, and what happens in the new one is told nobody.
    */
-  async isStale(): Promise<boolean> {
+  async clearSuspects(): Promise<boolean> {
     const suspects = [...this.#suspects]
     this.#suspects.clear()
     // Its end is not always told: chokidar may have left it before.
@@ -139,21 +140,14 @@ interface Marks {
 
 /** Undefined where nothing is there. */
 async function marksOf(path: string): Promise<Marks | undefined> {
-  try {
-    const { dev, ino, birthtimeNs, mtimeNs, ctimeNs } = await lstat(path, { bigint: true })
-    return { identity: `${dev} ${ino} ${birthtimeNs}`, touchedNs: ctimeNs === mtimeNs ? undefined : ctimeNs }
-  } catch (error) {
-    if (codeOf(error) === undefined) throw error
-    return undefined
-  }
+  const found = await lstat(path, { bigint: true }).catch(undefinedIfAway)
+  if (found === undefined) return undefined
+  const { dev, ino, birthtimeNs, mtimeNs, ctimeNs } = found
+  return { identity: `${dev} ${ino} ${birthtimeNs}`, touchedNs: ctimeNs === mtimeNs ? undefined : ctimeNs }
 }
 
 async function isFolder(path: string): Promise<boolean> {
-  try {
-    return (await lstat(path)).isDirectory()
-  } catch (error) {
-    // What cannot be looked at is looked at on schedule.
-    if (codeOf(error) === undefined) throw error
-    return false
-  }
+  // What cannot be looked at is looked at on schedule.
+  const found = await lstat(path).catch(undefinedIfAway)
+  return found?.isDirectory() === true
 }
