@@ -10,8 +10,8 @@ import type { Parts } from './parts.ts'
 
 /** How a source comes to have what it lost. */
 export interface Mending {
-  /** Whether it was not known to be damaged, and is now. */
-  isDamagedNow(source: SourceId): boolean
+  /** A stored file of the source is not what it was. Says whether that is news. */
+  markDamaged(source: SourceId): boolean
   pull(source: SourceId): Promise<unknown>
 }
 
@@ -45,7 +45,7 @@ export class Contents {
     const what = 'kind' in kept ? {} : { skill: kept.path }
     for (const snapshot of this.#registry.catalog.snapshots) {
       const { source } = snapshot
-      if (!holds(snapshot, kept) || !this.#mending.isDamagedNow(source)) continue
+      if (!holds(snapshot, kept) || !this.#mending.markDamaged(source)) continue
       this.#parts.log.warn('content-damaged', { source, ...what, message: error.message })
       // Who asked for the file is not kept waiting; the outcome is reported like any other.
       void this.#mending.pull(source).catch(ignoreAbort)

@@ -73,10 +73,11 @@ export class Daemon implements AsyncDisposable {
     this.#puller = new Puller({ ...parts, config, registry: this.registry, publisher, report, keyring })
     this.#candidates = new Candidates(config, parts, this.#puller.hosts)
     this.#rollbacks = new Rollbacks(config, parts, this.#puller, this.#candidates)
+    const pullForCall = (id: SourceId): Promise<Outcome> => this.#puller.request(this.#configured(id), 'call')
     this.#contents = new Contents(parts, this.registry, {
-      isDamagedNow: (id) => this.#puller.isDamagedNow(id),
+      markDamaged: (id) => this.#puller.markDamaged(id),
       // Whoever asked for the file found the damage.
-      pull: (id) => this.#puller.request(this.#configured(id), 'call'),
+      pull: pullForCall,
     })
     this.#nudges = new Nudges({
       clock: parts.clock,
@@ -90,7 +91,7 @@ export class Daemon implements AsyncDisposable {
         waitMs: config.serve.tools?.waitMs ?? 0,
         sinceAttemptMs: (id) => this.#puller.sinceAttemptMs(id),
         isOpen: (source) => this.#isOpen(source),
-        pull: (id) => this.#puller.request(this.#configured(id), 'call'),
+        pull: pullForCall,
       },
     )
   }
@@ -106,7 +107,7 @@ export class Daemon implements AsyncDisposable {
     daemon.registry.publish(catalog)
     await readTokens(daemon.tokens, parts)
     // Others read the generation from the disk: it must not go on naming what may not be served.
-    if (refused.length > 0) await daemon.#puller.publish(new Map(), { action: 'withdraw', trigger: 'start' }, NEVER)
+    if (refused.length > 0) await daemon.#puller.publish(new Map(), { action: 'withdraw', trigger: 'start' })
     return daemon
   }
 
@@ -132,7 +133,7 @@ export class Daemon implements AsyncDisposable {
       ...this.#parts,
       nudge: (id: SourceId): void => this.#nudges.nudge(id),
       apart: ownFolders(this.#config, this.#parts.environment),
-      isOfUse: (id: SourceId, path: string): boolean => this.#puller.isOfUse(id, path),
+      isOfUse: (id: SourceId, path: string): Promise<boolean> => this.#puller.isOfUse(id, path),
     }
     this.#watches = this.#config.sources.flatMap(({ source }) =>
       source.kind === 'directory' ? [new FolderWatch(source, watching)] : [],
@@ -283,6 +284,3 @@ async function readTokens(tokens: Tokens, { log }: Parts): Promise<void> {
     log.error('tokens-not-read', { code: error.code, message: error.message })
   }
 }
-
-/** What must be on the disk is not stopped half way. */
-const NEVER = new AbortController().signal

@@ -2,10 +2,10 @@ import { lstat, realpath, stat } from 'node:fs/promises'
 import { relative } from 'node:path'
 import type { DirectorySource } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
+import { undefinedIfAway } from '../sync/upstream/open-folder.ts'
 import { realPlacesBelow } from '../sync/upstream/places-apart.ts'
 import { ignoreAbort } from './abort-error.ts'
 import type { Clock } from './clock.ts'
-import { codeOf } from './error-code.ts'
 import type { Log } from './log.ts'
 import { TreeWatch } from './tree-watch.ts'
 
@@ -17,7 +17,7 @@ export interface WatchOptions {
   /** Absolute paths below which nothing is of the source. */
   readonly apart: readonly string[]
   /** Whether what is in service could be another for what changed at this path of the folder. */
-  readonly isOfUse: (id: SourceId, path: string) => boolean
+  readonly isOfUse: (id: SourceId, path: string) => Promise<boolean>
   /** A folder that holds more than so many is not watched. Default: as many watches as Linux gave a user for long. */
   readonly mostFolders?: number
 }
@@ -79,6 +79,7 @@ export class FolderWatch implements AsyncDisposable {
     if (mark === undefined) return
     const { clock, log, apart, mostFolders = MOST_FOLDERS } = this.#options
     const { id, path } = this.#source
+    // What cannot be looked at is told by the next pull.
     const root = await realpath(path).catch(undefinedIfAway)
     if (root === undefined) return
     const tree = new TreeWatch({
@@ -109,7 +110,8 @@ export class FolderWatch implements AsyncDisposable {
 
   /** A build beside the skills writes thousands of files, which nobody is to look for. */
   async #heard(at: string, path: string, kind: 'moved' | 'changed'): Promise<void> {
-    if (this.#options.isOfUse(this.#source.id, path) || (kind === 'moved' && (await mayHoldSkills(at)))) this.#changed()
+    const isOfUse = await this.#options.isOfUse(this.#source.id, path)
+    if (isOfUse || (kind === 'moved' && (await mayHoldSkills(at)))) this.#changed()
   }
 
   #changed(): void {
@@ -133,7 +135,7 @@ export class FolderWatch implements AsyncDisposable {
       this.#isMoving = undefined
     }
     const watched = this.#watched
-    if (watched !== undefined && (await watched.tree.isStale())) {
+    if (watched !== undefined && (await watched.tree.clearSuspects())) {
       watched.isStale = true
       this.#wait.abort()
     }
@@ -176,10 +178,4 @@ async function markOf(path: string): Promise<string | undefined> {
 async function mayHoldSkills(path: string): Promise<boolean> {
   const found = await lstat(path).catch(undefinedIfAway)
   return found?.isDirectory() === true || found?.isSymbolicLink() === true
-}
-
-/** What cannot be looked at is told by the pull that follows. */
-function undefinedIfAway(error: unknown): undefined {
-  if (codeOf(error) === undefined) throw error
-  return undefined
 }

@@ -90,7 +90,7 @@ export class Puller implements AsyncDisposable {
   }
 
   /** Whether a change at this path of a folder may be one of what is served of it. */
-  isOfUse(source: SourceId, path: string): boolean {
+  async isOfUse(source: SourceId, path: string): Promise<boolean> {
     return this.#hashes.get(source)?.isOfUse(path) ?? true
   }
 
@@ -100,7 +100,7 @@ export class Puller implements AsyncDisposable {
   }
 
   /** A stored file of the source is not what it was. Says whether that is news. */
-  isDamagedNow(source: SourceId): boolean {
+  markDamaged(source: SourceId): boolean {
     if (this.#damaged.has(source)) return false
     this.#damaged.add(source)
     return true
@@ -245,8 +245,8 @@ export class Puller implements AsyncDisposable {
     await this.publish(new Map([[id, undefined]]), { action: 'withdraw', trigger, source: id }, signal)
   }
 
-  /** Makes a generation of what changed, and serves it. */
-  async publish(changed: Changed, cause: Cause, signal: AbortSignal): Promise<void> {
+  /** Makes a generation of what changed, and serves it. Without a signal it is not stopped half way. */
+  async publish(changed: Changed, cause: Cause, signal: AbortSignal = NEVER): Promise<void> {
     await this.#publisher.publish(changed, cause, this.#parts.clock.now(), signal)
     this.serve()
   }
@@ -281,6 +281,8 @@ interface Turn {
 }
 
 const LANE_MARGIN_MS = 60_000
+
+const NEVER = new AbortController().signal
 
 /** How long pulls have to end when the daemon does. */
 const GRACE_MS = 5_000

@@ -46,7 +46,8 @@ export class Rollbacks {
       done.push({ source: id, from, to, decision: await this.#parts.store.decisions.change(id, after) })
     }
     const source = target.kind === 'commit' ? { source: target.source } : {}
-    await this.#puller.publish(back, { action: 'rollback', trigger: 'command', ...source }, NEVER)
+    // What must be on the disk is not stopped half way.
+    await this.#puller.publish(back, { action: 'rollback', trigger: 'command', ...source })
     return done
   }
 
@@ -74,6 +75,3 @@ export class Rollbacks {
     return candidate
   }
 }
-
-/** What must be on the disk is not stopped half way. */
-const NEVER = new AbortController().signal

@@ -2,6 +2,7 @@ import { lstat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { watch, type FSWatcher } from 'chokidar'
 import { isPassedOver } from '../sync/upstream/folder-walk.ts'
+import { undefinedIfAway } from '../sync/upstream/open-folder.ts'
 import { codeOf } from './error-code.ts'
 
 export interface TreeWatchOptions {
@@ -25,12 +26,17 @@ export class TreeWatch implements AsyncDisposable {
   readonly #folders = new Set<string>()
   /** Folders that are watched, and that came or went. */
   readonly #suspects = new Set<string>()
+  /** What the root was at the start. */
+  readonly #first: Promise<Marks | undefined>
+  /** When something had been done to the root, as it was last seen. */
+  #touchedNs: bigint | undefined
   #isReady = false
   #hasFailed = false
 
   constructor(options: TreeWatchOptions) {
     this.#options = options
     const { root } = options
+    this.#first = marksOf(root)
     this.#watcher = watch(root, {
       // One watch for each folder: it tells of the files in it too, and there are many more of those.
       ignored: (at, stats) => this.#isIgnored(at) || stats?.isDirectory() === false,
@@ -52,12 +58,15 @@ export class TreeWatch implements AsyncDisposable {
   }
 
   /**
-   * Whether a folder that came again is watched as the one it was before: chokidar tells them apart by name alone, and what
-   * happens in the new one is told nobody.
+   * Looks at the folders that came or went since the last call. Says whether one that came again is watched as the one it was
+   * before: chokidar tells them apart by name alone, and what happens in the new one is told nobody.
    */
-  async isStale(): Promise<boolean> {
+  async clearSuspects(): Promise<boolean> {
     const suspects = [...this.#suspects]
     this.#suspects.clear()
+    // Its end is not always told: chokidar may have left it before.
+    const [first, now] = await Promise.all([this.#first, marksOf(this.#options.root)])
+    if (now?.identity !== first?.identity) return true
     for (const path of suspects) {
       // One that is moved away takes the watches of all that is in it along.
       if (path === this.#options.root || (await isFolder(path))) return true
@@ -79,13 +88,24 @@ export class TreeWatch implements AsyncDisposable {
     const { root, onEvent } = this.#options
     const folder = folderIn(details) ?? root
     const path = typeof name === 'string' ? join(folder, name) : folder
-    if (this.#isIgnored(path)) return
     const kind = event === 'rename' ? 'moved' : 'changed'
-    // Of the folder itself it is told as if it lay in itself.
-    const isRoot = folder === root && name === basename(root)
-    if (kind === 'moved' && isRoot) this.#suspects.add(root)
+    // Of the folder itself it is told as if it lay in itself. It rejects only in a way that is to end the process.
+    if (folder === root && name === basename(root)) void this.#heardOfRoot(kind)
+    if (this.#isIgnored(path)) return
     if (kind === 'moved' && this.#folders.has(path)) this.#suspects.add(path)
-    onEvent(isRoot ? root : path, kind)
+    onEvent(path, kind)
+  }
+
+  /** Nothing is said of the folder where it was something that lies in it, and is called like it. */
+  async #heardOfRoot(kind: 'moved' | 'changed'): Promise<void> {
+    const { root, onEvent } = this.#options
+    const [first, now] = await Promise.all([this.#first, marksOf(root)])
+    const before = this.#touchedNs ?? first?.touchedNs
+    this.#touchedNs = now?.touchedNs
+    const isTouched = now?.touchedNs !== undefined && now.touchedNs !== before
+    if (now?.identity === first?.identity && !isTouched) return
+    if (kind === 'moved') this.#suspects.add(root)
+    onEvent(root, kind)
   }
 
   #added(path: string): void {
@@ -111,12 +131,23 @@ function folderIn(details: unknown): string | undefined {
   return typeof details.watchedPath === 'string' ? details.watchedPath : undefined
 }
 
+interface Marks {
+  /** Which folder it is: an inode is soon used again. */
+  readonly identity: string
+  /** When something was done to the folder itself; undefined where the last that was done came or went in it. */
+  readonly touchedNs: bigint | undefined
+}
+
+/** Undefined where nothing is there. */
+async function marksOf(path: string): Promise<Marks | undefined> {
+  const found = await lstat(path, { bigint: true }).catch(undefinedIfAway)
+  if (found === undefined) return undefined
+  const { dev, ino, birthtimeNs, mtimeNs, ctimeNs } = found
+  return { identity: `${dev} ${ino} ${birthtimeNs}`, touchedNs: ctimeNs === mtimeNs ? undefined : ctimeNs }
+}
+
 async function isFolder(path: string): Promise<boolean> {
-  try {
-    return (await lstat(path)).isDirectory()
-  } catch (error) {
-    // What cannot be looked at is looked at on schedule.
-    if (codeOf(error) === undefined) throw error
-    return false
-  }
+  // What cannot be looked at is looked at on schedule.
+  const found = await lstat(path).catch(undefinedIfAway)
+  return found?.isDirectory() === true
 }

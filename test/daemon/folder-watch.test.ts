@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
@@ -111,6 +111,37 @@ test.each(['node_modules', '.git'])(
   },
 )
 
+test('what is called like the folder and lies in it is not taken for the folder', async () => {
+  await using scene = await Scene.of({ 'a/SKILL.md': 'a' })
+  await scene.said('folder-watched')
+  await scene.nudged()
+
+  await writeFile(join(scene.folder, 'desk'), 'what a build makes')
+  await writeFile(join(scene.folder, 'desk'), 'and makes again')
+  await rm(join(scene.folder, 'desk'))
+  await writeFile(join(scene.folder, 'a/SKILL.md'), 'edited')
+  await scene.nudged()
+
+  expect(scene.asked).toContain('desk')
+  expect(scene.asked).not.toContain('')
+  expect(scene.nudges).toBe(2)
+})
+
+test.each<[string, (folder: string) => Promise<unknown>]>([
+  ['may be read by others', (folder) => chmod(folder, 0o750)],
+  ['is gone', (folder) => rename(folder, `${folder}-away`)],
+  ['was away for a moment', (folder) => rename(folder, `${folder}-away`).then(() => rename(`${folder}-away`, folder))],
+])('that the folder itself %s is told of the folder', async (_, change) => {
+  await using scene = await Scene.of({ desk: 'of its name', 'a/SKILL.md': 'a' })
+  await scene.said('folder-watched')
+  await scene.nudged()
+
+  await change(scene.folder)
+  await scene.nudged()
+
+  expect(scene.asked).toContain('')
+})
+
 test('what is written beside the skills is told nobody, until it may be a skill', async () => {
   await using scene = await Scene.of({ 'a/SKILL.md': 'a', 'target/out': '', 'apart/x/SKILL.md': '' })
   await scene.said('folder-watched')
@@ -144,6 +175,8 @@ test('a folder that cannot be watched is tried again after ten minutes and not b
 class Scene implements AsyncDisposable {
   readonly folder: string
   readonly lines: Record<string, unknown>[] = []
+  /** The paths at which something was said to have changed. */
+  readonly asked: string[] = []
   nudges = 0
   readonly #temporary: AsyncDisposable
   readonly #watch: FolderWatch
@@ -174,7 +207,10 @@ class Scene implements AsyncDisposable {
       log,
       nudge,
       apart: [join(path, 'apart')],
-      isOfUse: (_, at) => at === '' || at === 'a' || at.startsWith('a/') || at.endsWith('SKILL.md'),
+      isOfUse: async (_, at) => {
+        this.asked.push(at)
+        return at === '' || at === 'a' || at.startsWith('a/') || at.endsWith('SKILL.md')
+      },
       ...(mostFolders !== undefined && { mostFolders }),
     })
   }

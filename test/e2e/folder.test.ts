@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { fillFolder } from '../support/folder.ts'
@@ -31,7 +31,7 @@ test.each(CLIENT_NAMES)(
 
 test.each(['legacy', 'modern'] as const)('skills come and go as folders do, by watching alone (%s)', async (era) => {
   await using desk = await Desk.of({ 'alpha/SKILL.md': skill('alpha', 'first') })
-  await desk.configure('every: 1h')
+  await desk.configure(['every: 1h'])
   await using mcp = await stdio([], era, desk.home.env)
   expect(await namesOf(mcp)).toEqual(['alpha'])
   const listening = await Listening.to(mcp)
@@ -54,9 +54,24 @@ test.each(['legacy', 'modern'] as const)('skills come and go as folders do, by w
   expect(mcp.stderr()).not.toContain('"level":"warn"')
 })
 
+test('get_skill has what was saved in SKILL.md and beside it in the answer to the next call', async () => {
+  await using desk = await Desk.of({ 'alpha/SKILL.md': skill('alpha', 'first'), 'alpha/run.sh': 'one' })
+  await desk.configure(['every: 1h'])
+  const yaml = await readFile(desk.home.configFile, 'utf8')
+  await writeFile(desk.home.configFile, yaml.replace('serve: {', 'serve: { tools: { wait: 1m },'))
+  await using mcp = await stdio([], 'modern', desk.home.env)
+  expect((await skillIn(mcp, 'alpha')).content).toBe('first\n')
+
+  await desk.put('alpha/SKILL.md', skill('alpha', 'second'))
+  await desk.put('alpha/run.sh', 'two')
+  const { path, content } = await skillIn(mcp, 'alpha')
+
+  expect([path, content]).toEqual([join(desk.folder, 'alpha/SKILL.md'), 'second\n'])
+})
+
 test('P2: a folder that is gone, or emptied, is served on, and followed again when it is back', async () => {
   await using desk = await Desk.of({ 'alpha/SKILL.md': skill('alpha', 'first') })
-  await using daemon = await desk.start('every: 1s')
+  await using daemon = await desk.start(['every: 1s'])
 
   await rename(desk.folder, `${desk.folder}.away`)
   await daemon.said('"repository-not-found"')
@@ -70,9 +85,22 @@ test('P2: a folder that is gone, or emptied, is served on, and followed again wh
   expect((await desk.home.run('list')).stdout).toContain('beta')
 })
 
+test('a folder that held too many files beside its skills is followed again once they are gone', async () => {
+  await using desk = await Desk.of({ 'alpha/SKILL.md': skill('alpha', 'first') })
+  await using daemon = await desk.start(['every: 1h'], ['limits: { repository: { files: 20 } }'])
+
+  for (let number = 0; number < 40; number += 1) await desk.put(`build/${number}`, '')
+  await desk.put('beta/SKILL.md', skill('beta', 'new'))
+  await daemon.said('"limit-exceeded"')
+  await rm(join(desk.folder, 'build'), { recursive: true })
+  await daemon.said('"recovered"', '"pull-failed"')
+
+  expect((await desk.home.run('list')).stdout).toContain('beta')
+})
+
 test('a folder whose own path is put in place of another is watched on', async () => {
   await using desk = await Desk.of({ 'alpha/SKILL.md': skill('alpha', 'first') })
-  await desk.configure('every: 1h')
+  await desk.configure(['every: 1h'])
   await using mcp = await stdio([], 'legacy', desk.home.env)
   expect(await namesOf(mcp)).toEqual(['alpha'])
   const listening = await Listening.to(mcp)
@@ -147,13 +175,13 @@ class Desk implements AsyncDisposable {
     await writeFile(join(this.folder, path), text)
   }
 
-  async configure(...lines: string[]): Promise<void> {
-    await this.home.configure({ desk: [`path: ${this.folder}`, ...lines] })
+  async configure(lines: readonly string[] = [], rest: readonly string[] = []): Promise<void> {
+    await this.home.configure({ desk: [`path: ${this.folder}`, ...lines] }, rest)
   }
 
   /** A daemon that has served what is there. */
-  async start(...lines: string[]) {
-    await this.configure(...lines)
+  async start(lines: readonly string[], rest: readonly string[] = []) {
+    await this.configure(lines, rest)
     const program = this.home.start('start', '--port', '0')
     await program.said((line) => line.includes('"source-updated"'))
     return {
@@ -170,6 +198,11 @@ class Desk implements AsyncDisposable {
 async function namesOf(peer: Peer): Promise<string[]> {
   const { result } = await peer.call('skills/list')
   return result.skills.map(({ frontmatter }: any) => frontmatter.name)
+}
+
+async function skillIn(peer: Peer, id: string): Promise<{ readonly path: string; readonly content: string }> {
+  const { result } = await peer.call('tools/call', { name: 'get_skill', arguments: { id } })
+  return JSON.parse(result.content[0].text)
 }
 
 /** Waits for the listing to hold these, asking again whenever something is told. */

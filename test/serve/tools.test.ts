@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ReadFile } from '../../src/serve/content.ts'
 import { announcedBytes } from '../../src/serve/mcp/announced.ts'
-import type { Present, ToolHost } from '../../src/serve/mcp/tool-document.ts'
+import type { Present, SharedDisk, ToolHost } from '../../src/serve/mcp/tool-document.ts'
 import type { Surface } from '../../src/serve/mcp/methods.ts'
 import { ScopedCore } from '../../src/serve/mcp/scoped-core.ts'
 import { skillTools } from '../../src/serve/mcp/tools.ts'
@@ -44,6 +44,23 @@ test('a folder that has moved on is looked at once more, and what it has then is
 
   expect([path, content]).toEqual(['/srv/skills/alpha/SKILL.md', 'new\n'])
   expect(scene.looks).toEqual([undefined, 'team'])
+})
+
+test('a folder in which a file beside SKILL.md is another is looked at once more, and given as stored where it stays so', async () => {
+  const scene = new Scene(OLD)
+  scene.present = 'differs'
+
+  const before = await scene.content('get_skill')
+  scene.onLook = (source) => {
+    if (source === undefined) return
+    scene.publish(NEW)
+    scene.present = present(NEW)
+  }
+  const { path, content } = await scene.content('get_skill')
+
+  expect([before.path, before.content]).toEqual(['/state/skills/alpha/SKILL.md', 'old\n'])
+  expect([path, content]).toEqual(['/srv/skills/alpha/SKILL.md', 'new\n'])
+  expect(scene.looks).toEqual([undefined, 'team', undefined, 'team'])
 })
 
 test('P1: what a folder has and nobody has looked into is not given: what is stored is', async () => {
@@ -162,7 +179,7 @@ class Scene {
   readonly registry = new Registry()
   readonly looks: (SourceId | undefined)[] = []
   onLook: (source: SourceId | undefined) => void = () => {}
-  present: Present | undefined
+  present: Awaited<ReturnType<SharedDisk['present']>>
   /** Whose bytes the store has, if not those of the catalog. */
   stored: Sample | undefined
   reads = 0

@@ -20,10 +20,10 @@ export interface SharedDisk {
   /** Where the SKILL.md of the stored version is: absolute. */
   pathOf(skill: Skill): string
   /**
-   * What the folder that is the source has at the moment: the SKILL.md as it lies there. Undefined where the source is no
-   * folder, is not followed freely, or has no such file to read.
+   * What the folder that is the source has at the moment: the SKILL.md as it lies there, or that a file beside it is not the
+   * one that is served. Undefined where the source is no folder, is not followed freely, or has no such file to read.
    */
-  present(source: SourceId, skill: Skill): Promise<Present | undefined>
+  present(source: SourceId, skill: Skill): Promise<Present | 'differs' | undefined>
 }
 
 export interface Present {
@@ -49,7 +49,7 @@ export async function readDocument(
   const file = skill.files.find(({ path }) => path === 'SKILL.md')
   if (file === undefined) return undefined
   const present = await disk?.present(source, skill)
-  if (present !== undefined && isAsListed(present.bytes, file)) {
+  if (present !== undefined && present !== 'differs' && isAsListed(present.bytes, file)) {
     return { bytes: present.bytes, path: present.path, isBehind: false }
   }
   const bytes = await read(skill, file)

@@ -17,15 +17,15 @@ export interface AuthoredDocument {
 }
 
 /**
- * Reads the SKILL.md of a skill where it was written. Undefined where it is gone, has become something else, is larger than
- * `mostBytes`, or leads out of the folder, and where one of the files beside it is not as it is served: what is served of it
- * then is what there is.
+ * Reads the SKILL.md of a skill where it was written. `differs` where one of the files beside it is not as it is served.
+ * Undefined where it is gone, has become something else, is larger than `mostBytes`, or leads out of the folder: what is served
+ * of it then is what there is.
  */
 export async function authoredDocument(
   source: Pick<DirectorySource, 'path' | 'root'>,
   skill: Pick<Skill, 'path' | 'files'>,
   mostBytes: number,
-): Promise<AuthoredDocument | undefined> {
+): Promise<AuthoredDocument | 'differs' | undefined> {
   const folder = join(source.path, source.root, skill.path)
   const path = join(folder, 'SKILL.md')
   try {
@@ -33,7 +33,7 @@ export async function authoredDocument(
     const bytes = await place.read(path, mostBytes)
     if (bytes === undefined) return undefined
     for (const file of skill.files) {
-      if (file.path !== 'SKILL.md' && !(await isAsServed(place, folder, file))) return undefined
+      if (file.path !== 'SKILL.md' && !(await isAsServed(place, folder, file))) return 'differs'
     }
     return { path, bytes }
   } catch (cause) {
@@ -45,8 +45,14 @@ export async function authoredDocument(
 }
 
 async function isAsServed(place: Place, folder: string, { path, size, sha256 }: SkillFile): Promise<boolean> {
-  const bytes = await place.read(join(folder, path), size)
+  const bytes = await place.read(join(folder, path), size).catch(undefinedIfMoved)
   return bytes?.length === size && hash('sha256', bytes) === sha256
+}
+
+/** One that may not be read is another thing: a look would bring no more of it. */
+function undefinedIfMoved(cause: unknown): undefined {
+  if (cause instanceof FolderChanged || isGone(cause)) return undefined
+  throw cause
 }
 
 /** A folder that nothing is read out of. */

@@ -7,24 +7,40 @@ export class FolderHashes {
   readonly #nowMs: () => number
   #known = new Map<string, Known>()
   #seen = new Map<string, Known>()
+  /** The last that was made. */
   #choice: Choice | undefined
+  /** By that choice; undefined where the last look failed before it had made one. */
   #isOfUse: ((path: string) => boolean) | undefined
+  /** Until the look under way has listed the folder. */
+  #listing: { readonly ended: PromiseWithResolvers<void>; asked: number } | undefined
 
   /** Wall clock: compared with the times of files. */
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs
   }
 
-  /** From here on it is a new look: what is not asked for until the next one is forgotten. */
+  /**
+   * From here on it is a new look, or the same one anew: what is not asked for until the next one is forgotten, and what
+   * changes is judged by what this one will choose.
+   */
   begin(): void {
     if (this.#seen.size > 0) this.#known = this.#seen
     this.#seen = new Map()
+    this.#isOfUse = undefined
+    this.#listing ??= { ended: Promise.withResolvers(), asked: 0 }
   }
 
-  /** What the look chose to read. */
+  /** What the look chose to read of what it has listed. */
   choose(choice: Choice): void {
     this.#choice = choice
-    this.#isOfUse = undefined
+    this.#isOfUse = relevanceOf(choice)
+    this.end()
+  }
+
+  /** The look is over, whatever came of it. */
+  end(): void {
+    this.#listing?.ended.resolve()
+    this.#listing = undefined
   }
 
   /** Whether there was a skill at the last look that there would be no more. */
@@ -32,11 +48,18 @@ export class FolderHashes {
     return this.#choice !== undefined && [...this.#choice.whole].some((path) => !whole.has(path))
   }
 
-  /** Whether the next look could find something else for what changed at this path: of UTF-8, not raw. */
-  isOfUse(path: string): boolean {
-    if (this.#choice === undefined) return true
-    this.#isOfUse ??= relevanceOf(this.#choice)
-    return this.#isOfUse(Buffer.from(path).toString('latin1'))
+  /**
+   * Whether the next look could find something else for what changed at this path: of UTF-8, not raw. The look under way may
+   * have passed the place before, but knows better than the one before it what is of use. After one that failed anything is.
+   */
+  async isOfUse(path: string): Promise<boolean> {
+    if (this.#listing !== undefined) {
+      // A build can write thousands of files meanwhile, and a disk can hang.
+      if (this.#listing.asked >= MOST_ASKED) return true
+      this.#listing.asked += 1
+      await this.#listing.ended.promise
+    }
+    return this.#isOfUse?.(Buffer.from(path).toString('latin1')) ?? true
   }
 
   idOf(path: string, stat: BigIntStats): ObjectId | undefined {
@@ -67,6 +90,8 @@ interface Known {
 export function markOf({ dev, ino, size, mode, mtimeNs, ctimeNs }: BigIntStats): string {
   return [dev, ino, size, mode, mtimeNs, ctimeNs].join(' ')
 }
+
+const MOST_ASKED = 10_000
 
 /** More than the coarsest file system in use takes for an instant. */
 const SETTLED_MS = 2_500

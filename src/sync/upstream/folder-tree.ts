@@ -43,6 +43,14 @@ export interface FolderReading {
  * name alone, and is refused when it is taken. `path` is absolute.
  */
 export async function readFolder(path: string, reading: FolderReading, signal: AbortSignal): Promise<FolderTree> {
+  try {
+    return await readAtRest(path, reading, signal)
+  } finally {
+    reading.hashes?.end()
+  }
+}
+
+async function readAtRest(path: string, reading: FolderReading, signal: AbortSignal): Promise<FolderTree> {
   const rest = reading.clock && new FolderRest(reading.clock)
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -66,9 +74,10 @@ interface Attempt extends FolderReading {
 
 async function readOnce(path: string, reading: Attempt, signal: AbortSignal): Promise<FolderTree> {
   signal.throwIfAborted()
+  const { root, docs, hashes, apart = [] } = reading
+  hashes?.begin()
   const { real, opened } = await openAt(path)
   await using folder = opened
-  const { root, docs, hashes, apart = [] } = reading
   const passedOver = new Set((await realPlacesBelow(real, apart)).map((place) => raw(relative(real, place))))
   const listed = await walkFolder(folder, { ...reading, passedOver }, signal)
   const choice = chooseWanted(listed, { root: raw(root), docs: docs === undefined ? undefined : raw(docs) })
@@ -77,7 +86,6 @@ async function readOnce(path: string, reading: Attempt, signal: AbortSignal): Pr
     await reading.rest.pause(signal)
     throw new FolderChanged()
   }
-  hashes?.begin()
   hashes?.choose(choice)
   const objects = await treeObjectsOf(folder, { ...reading, listed, choice, hashes }, signal)
   const commit = commitOf(objects.root)

@@ -68,6 +68,12 @@ export function diskCodeOf(error: unknown): string | undefined {
   return typeof error.code === 'string' ? error.code : undefined
 }
 
+/** For `.catch` on a look at the disk: what cannot be looked at counts as not there. */
+export function undefinedIfAway(error: unknown): undefined {
+  if (diskCodeOf(error) === undefined) throw error
+  return undefined
+}
+
 const SLASH = Buffer.from('/')
 
 /** Elsewhere the path is looked up anew each time, and only its last name is kept from being a link. */

@@ -12,6 +12,7 @@ import type { Skill } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { DirectorySource } from '../../../src/sync/model/source.ts'
 import { survey } from '../../../src/sync/survey.ts'
+import type { Choice } from '../../../src/sync/upstream/folder-choice.ts'
 import { FolderHashes } from '../../../src/sync/upstream/folder-hashes.ts'
 import type { FolderReading } from '../../../src/sync/upstream/folder-tree.ts'
 import { readFolder } from '../../../src/sync/upstream/folder-tree.ts'
@@ -611,10 +612,10 @@ describe('what is learnt of a folder', () => {
     })
     const hashes = new FolderHashes(() => 0)
 
-    const before = hashes.isOfUse('target/out')
+    const before = await hashes.isOfUse('target/out')
     await using _ = await scene.read({ hashes, root: 'in', docs: 'docs' })
 
-    const of = (...paths: string[]) => paths.filter((path) => hashes.isOfUse(path))
+    const of = (...paths: string[]) => usedOf(hashes, paths)
     const used = [
       '',
       'in',
@@ -629,10 +630,53 @@ describe('what is learnt of a folder', () => {
       'docs/y',
     ]
     expect(before).toBe(true)
-    expect(of(...used, 'target/SKILL.md', 'target', 'target/out', 'in/x', 'shared/c.md')).toEqual([
+    expect(await of(...used, 'target/SKILL.md', 'target', 'target/out', 'in/x', 'shared/c.md')).toEqual([
       ...used,
       'target/SKILL.md',
     ])
+  })
+
+  test('tells of a change during a look by what that look chooses', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'target/out': '' })
+    const hashes = new Listed()
+    const clock = { now: () => new Date(Date.now() + 60_000), wait: async () => {} }
+    await using _before = await scene.read({ hashes, clock })
+    await fillFolder(scene.folder, { 'b/SKILL.md': skillText('b') })
+
+    let used: Promise<readonly string[]> | undefined
+    hashes.onListed = () => (used = usedOf(hashes, ['b/late', 'target/out']))
+    await using _after = await scene.read({ hashes, clock })
+
+    expect(await used).toEqual(['b/late'])
+  })
+
+  test('says that any change may be of use once a look has failed, until one goes well', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'target/out': '' })
+    const hashes = new FolderHashes(() => 0)
+    await using _before = await scene.read({ hashes })
+    const used = () => usedOf(hashes, ['a/x', 'target/out'])
+
+    const failing = scene.read({ hashes, limits: { ...FETCH_LIMITS, files: 2 } })
+    const meanwhile = used()
+    await expect(failing).rejects.toMatchObject({ code: 'limit-exceeded' })
+    const failed = await used()
+    await using _after = await scene.read({ hashes })
+
+    expect(await meanwhile).toEqual(['a/x', 'target/out'])
+    expect(failed).toEqual(['a/x', 'target/out'])
+    expect(await used()).toEqual(['a/x'])
+  })
+
+  test('P6: keeps few waiting for the end of a look, however many files are written meanwhile', async () => {
+    const hashes = new FolderHashes(() => 0)
+    hashes.begin()
+    const waiting = Array.from({ length: 10_000 }, async (_, number) => hashes.isOfUse(`target/${number}`))
+
+    const isOfUse = await hashes.isOfUse('target/out')
+
+    expect(isOfUse).toBe(true)
+    hashes.choose({ whole: new Set(), files: new Set(), kept: new Set(), noted: new Set() })
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set([false]))
   })
 
   test('files that did not change are not read again; of those that did, nothing hides that', async () => {
@@ -748,6 +792,26 @@ class Meddler extends FolderHashes {
     this.#left -= 1
     return super.idOf(path, stat)
   }
+}
+
+/** Does something once the folder is listed, and nothing is chosen yet. */
+class Listed extends FolderHashes {
+  onListed = (): unknown => undefined
+
+  constructor() {
+    super(() => 0)
+  }
+
+  override wouldLose(choice: Choice): boolean {
+    this.onListed()
+    return super.wouldLose(choice)
+  }
+}
+
+/** Those of the paths at which a change would be of use. */
+async function usedOf(hashes: FolderHashes, paths: readonly string[]): Promise<readonly string[]> {
+  const answers = await Promise.all(paths.map(async (path) => hashes.isOfUse(path)))
+  return paths.filter((_, index) => answers[index])
 }
 
 /** Counts the files that had to be read. */
