@@ -194,7 +194,8 @@ class DocsSurvey {
     if (this.#hides(path, content.hidden) && this.#reading.policy.hiddenUnicode === 'withhold') return true
     const twin = twinOf(path, met)
     if (twin === undefined) return false
-    return this.#note('path-collision', at, `The path meets "${twin}" where case or Unicode form does not count`)
+    const meets = `The path meets "${twin}" where case or Unicode form does not count`
+    return this.#note('path-collision', at, `${meets}, and is not served; rename it`)
   }
 
   #hides(path: string, inText: HiddenText | undefined): boolean {

@@ -122,6 +122,10 @@ test('P8: what cannot be served is left out and named, and hides no neighbour', 
   expect(found.docsFolder?.findings.find(({ path }) => path === 'docs/out.md')?.message).toContain(
     'it leads out of the docs folder',
   )
+  const messageAt = (at: string): string | undefined =>
+    found.docsFolder?.findings.find(({ path }) => path === at)?.message
+  expect(messageAt('docs/twin.md')).toContain('"Twin.md"')
+  for (const at of ['docs/twin.md', 'docs/fold/b.md']) expect(messageAt(at)).toContain('is not served; rename it')
   expect(found.docs?.files.find(({ path }) => path === 'alias.md')).toMatchObject({ link: true, blob: blobId('real') })
   const lenient = await surveyed(files, { ...RULES, lfs: 'pointers' })
   expect(pathsOf(lenient)).toEqual(expect.arrayContaining(['hidden.md', 'lfs.md']))
