@@ -1,9 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { servedDocs } from '../../src/serve/mcp/contract-docs.ts'
 import type { DocsOwner } from '../../src/serve/mcp/contract-docs.ts'
+import { buildCatalog } from '../../src/sync/model/catalog.ts'
+import type { DocFile } from '../../src/sync/model/docs.ts'
+import type { Snapshot } from '../../src/sync/model/snapshot.ts'
 import { catalogOfWorld } from '../support/contract-world.ts'
 import type { SkillWorld, SourceWorld } from '../support/contract-world.ts'
+import { skillText, type Files } from '../support/scripted-upstream.ts'
 import { sourceId } from '../sync/store/samples.ts'
+import { surveyed, type Edited } from '../sync/surveyed.ts'
 
 const AMONG: DocsOwner = { source: sourceId('team'), folder: 'docs', root: 'docs/skills' }
 
@@ -81,6 +86,57 @@ describe('where a skill holds the docs folder', () => {
     expect(shown({ skills: [root], disabled: [''], docs: files }, around)).toEqual([])
   })
 })
+
+describe('a link among the docs', () => {
+  const files = {
+    'docs/alias.md': { link: 'target.md' },
+    'docs/inside.md': { link: 'gone/notes.md' },
+    'docs/other.md': { link: 'gone/notes.txt' },
+    'docs/target.md': 'same',
+    'docs/twice.md': { link: 'inside.md' },
+    'docs/gone/SKILL.md': skillText('gone'),
+    'docs/gone/notes.md': 'same',
+    'docs/gone/notes.txt': 'text',
+  }
+
+  test('goes with what it leads to, and not with what has the same bytes', async () => {
+    expect(await shownOf(files, {}, ['docs/gone'])).toEqual(['alias.md', 'target.md'])
+    expect(await shownOf({ ...files, 'docs/gone/SKILL.md': '---\n' })).toEqual(['alias.md', 'target.md'])
+  })
+
+  test('leads where it led, wherever the docs folder lies', async () => {
+    expect(await shownOf(files, { docs: '' }, ['docs/gone'])).toEqual(['docs/alias.md', 'docs/target.md'])
+    expect(await shownOf(files, { docs: 'docs/gone' }, ['docs/gone'])).toEqual([])
+  })
+
+  test('of a snapshot that does not say where it leads goes with the bytes of what is hidden', async () => {
+    const snapshot = await surveyed(files, { docs: 'docs' })
+    const { docs: told } = snapshot
+    const before = { ...snapshot, ...(told && { docs: { ...told, files: told.files.map(untold) } }) }
+
+    expect(shownIn(before, 'docs', [])).toContain('inside.md')
+    expect(shownIn(before, 'docs', ['docs/gone'])).toEqual(['other.md', 'target.md'])
+  })
+})
+
+/** The same as a survey had it that kept nothing of where links lead. */
+function untold(file: DocFile): DocFile {
+  const { target: _target, ...rest } = file
+  return rest
+}
+
+/** The paths of what is served of a repository whose docs folder is `docs`, and whose skills may lie anywhere. */
+async function shownOf(files: Files, edit: Edited = {}, disabled: readonly string[] = []): Promise<string[]> {
+  const asked = { docs: 'docs', ...edit }
+  return shownIn(await surveyed(files, asked), asked.docs ?? '', disabled)
+}
+
+function shownIn(snapshot: Snapshot, folder: string, disabled: readonly string[]): string[] {
+  const { source } = snapshot
+  const generation = { number: 1, createdAt: '', sources: [{ source, snapshot: '' }] }
+  const catalog = buildCatalog(generation, [snapshot], new Map([[source, new Set(disabled)]]))
+  return servedDocs(catalog, { source, folder, root: '' }).map(({ file }) => file.path)
+}
 
 /** The paths of what is served; those in no list in brackets. */
 function shown(team: SourceWorld, owner = AMONG): string[] {

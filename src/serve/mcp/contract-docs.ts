@@ -1,5 +1,5 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import type { Docs } from '../../sync/model/docs.ts'
+import type { DocFile, Docs } from '../../sync/model/docs.ts'
 import { baseName, folderOf, foldersAbove, isBelow, joinPath } from '../../sync/model/paths.ts'
 import type { SkillFile, Standing } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
@@ -30,14 +30,18 @@ export function servedDocs({ snapshots, sources }: Catalog, owner: DocsOwner): S
   const { docs } = snapshot
   const [, ...disabled] = sources.find(([source]) => source === owner.source) ?? []
   const skills = skillsAmong(docs, snapshot, new Set(disabled), owner)
-  const judged = docs.files.map((file) => ({ file, shown: shownAs(joinPath(owner.folder, file.path), skills, owner) }))
+  const shownAt = (path: string): Shown => shownAs(joinPath(owner.folder, path), skills, owner)
+  const judged = docs.files.map((file) => ({ file, shown: shownAt(file.path) }))
   const hidden = new Set(judged.flatMap(({ file, shown }) => (shown === 'hidden' ? [file.blob] : [])))
-  return judged.flatMap(({ file, shown }) => {
-    // A link says under another name what it leads to.
-    const isHidden = shown === 'hidden' || (file.link === true && hidden.has(file.blob))
-    return isHidden ? [] : [{ docs, file, isListed: shown === 'listed' }]
-  })
+  // A link says under another name what it leads to. Of a snapshot that does not tell where that is, the bytes have to.
+  const leadsToHidden = ({ link, target, blob }: DocFile): boolean =>
+    link === true && (target === undefined ? hidden.has(blob) : shownAt(target) === 'hidden')
+  return judged.flatMap(({ file, shown }) =>
+    shown === 'hidden' || leadsToHidden(file) ? [] : [{ docs, file, isListed: shown === 'listed' }],
+  )
 }
+
+type Shown = 'listed' | 'unlisted' | 'hidden'
 
 /** What became of the skill in a folder. `excluded`: no rule of the source takes it. */
 type Became = Standing | 'disabled' | 'excluded'
@@ -60,11 +64,7 @@ function skillsAmong(
   return became
 }
 
-function shownAs(
-  path: string,
-  skills: ReadonlyMap<string, Became>,
-  { folder }: DocsOwner,
-): 'listed' | 'unlisted' | 'hidden' {
+function shownAs(path: string, skills: ReadonlyMap<string, Became>, { folder }: DocsOwner): Shown {
   let isLeftOut = false
   for (const at of foldersAbove(path)) {
     const became = skills.get(at)
