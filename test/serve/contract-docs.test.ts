@@ -87,6 +87,49 @@ describe('where a skill holds the docs folder', () => {
   })
 })
 
+describe('where a page is called like the document of a skill', () => {
+  const pages = { 'docs/guide/a.md': 'a', 'docs/guide/deep/b.md': 'b' }
+
+  test.each<[string, Files]>([
+    ['skill.md', { 'docs/guide/skill.md': '# The skill' }],
+    ['skill.md and has a frontmatter', { 'docs/guide/skill.md': '---\ntitle: The skill\n---\n' }],
+    ['skill.md and is a link', { 'docs/guide/skill.md': { link: 'a.md' } }],
+    ['SKILL.md and has no frontmatter', { 'docs/guide/SKILL.md': '# How to write one' }],
+  ])('P8: one that is called %s hides neither itself nor its neighbours', async (_, page) => {
+    const [name = ''] = Object.keys(page).map((path) => path.slice('docs/'.length))
+
+    expect((await shownOf({ ...pages, ...page })).toSorted()).toEqual(
+      [name, 'guide/a.md', 'guide/deep/b.md'].toSorted(),
+    )
+  })
+
+  test('P8: one that is a link to nowhere hides none of its neighbours', async () => {
+    const files = { ...pages, 'docs/guide/skill.md': { link: '../gone.md' } }
+
+    expect(await shownOf(files)).toEqual(['guide/a.md', 'guide/deep/b.md'])
+  })
+
+  test('one whose frontmatter is no longer closed is a skill that is withheld, with all that is its own', async () => {
+    const files = { ...pages, 'docs/guide/SKILL.md': '---\nname: guide\n', 'docs/usage.md': 'use' }
+
+    expect(await shownOf(files)).toEqual(['usage.md'])
+  })
+
+  test('one that is excluded is hidden, whatever it holds', async () => {
+    const files = { ...pages, 'docs/guide/SKILL.md': '# How to write one', 'docs/usage.md': 'use' }
+
+    expect(await shownOf(files, { exclude: ['docs/guide'] })).toEqual(['usage.md'])
+  })
+
+  test('one that a person disabled is hidden with its folder, as is one inside of what is hidden', async () => {
+    const files = { ...pages, 'docs/guide/skill.md': skillText('guide'), 'docs/usage.md': 'use' }
+    const inside = { 'docs/guide/SKILL.md': skillText('guide'), 'docs/guide/deep/skill.md': '# In' }
+
+    expect(await shownOf(files, {}, ['docs/guide'])).toEqual(['usage.md'])
+    expect(await shownOf({ ...pages, ...inside }, {}, ['docs/guide'])).toEqual([])
+  })
+})
+
 describe('a link among the docs', () => {
   const files = {
     'docs/alias.md': { link: 'target.md' },

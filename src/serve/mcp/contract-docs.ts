@@ -1,7 +1,7 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
 import type { DocFile, Docs } from '../../sync/model/docs.ts'
 import { baseName, folderOf, foldersAbove, isBelow, joinPath } from '../../sync/model/paths.ts'
-import type { SkillFile, Standing } from '../../sync/model/skill.ts'
+import type { Skill, SkillFile, Standing } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 
@@ -43,8 +43,8 @@ export function servedDocs({ snapshots, sources }: Catalog, owner: DocsOwner): S
 
 type Shown = 'listed' | 'unlisted' | 'hidden'
 
-/** What became of the skill in a folder. `excluded`: no rule of the source takes it. */
-type Became = Standing | 'disabled' | 'excluded'
+/** What became of the skill in a folder. `excluded`: no rule of the source takes it. `page`: it is none after all. */
+type Became = Standing | 'disabled' | 'excluded' | 'page'
 
 /** The folders of skills, from the repository's root. */
 function skillsAmong(
@@ -54,7 +54,7 @@ function skillsAmong(
   { folder, root }: DocsOwner,
 ): ReadonlyMap<string, Became> {
   const became = new Map<string, Became>(
-    skills.map(({ path, standing }) => [joinPath(root, path), disabled.has(path) ? 'disabled' : standing]),
+    skills.map((skill) => [joinPath(root, skill.path), disabled.has(skill.path) ? 'disabled' : becameOf(skill)]),
   )
   for (const { path } of docs.files) {
     if (baseName(path) !== 'SKILL.md') continue
@@ -62,6 +62,12 @@ function skillsAmong(
     if ((at === root || isBelow(at, root)) && !became.has(at)) became.set(at, 'excluded')
   }
   return became
+}
+
+/** A file that no client would take for a skill is Markdown like any other: one called `skill.md`, one without a frontmatter. */
+function becameOf({ standing, findings }: Skill): Became {
+  const isPage = findings.some(({ rule }) => rule === 'file-name-case' || rule === 'frontmatter-missing')
+  return standing === 'withheld' && isPage ? 'page' : standing
 }
 
 function shownAs(path: string, skills: ReadonlyMap<string, Became>, { folder }: DocsOwner): Shown {
@@ -83,6 +89,8 @@ function shownAs(path: string, skills: ReadonlyMap<string, Became>, { folder }: 
       case 'excluded':
         // It may be a file of the skill around that one.
         isLeftOut = true
+        break
+      case 'page':
         break
       default:
         return became satisfies never
