@@ -83,7 +83,7 @@ export function readSkill(candidate: ResolvedCandidate, reading: Reading): Skill
 
 /** The skill of a SKILL.md that cannot be read at all. */
 export function unreadableSkill(candidate: ResolvedCandidate, rule: FindingRule, message: string): Skill {
-  const findings = [...candidate.findings, { rule, path: candidate.path, message }]
+  const findings = [...candidate.findings, ...documentCase(candidate).findings, finding(rule, candidate.path, message)]
   return { path: candidate.path, servedPath: undefined, standing: 'withheld', ...UNSAID, ...NO_FILES, findings }
 }
 
@@ -102,7 +102,7 @@ interface Judgement {
 
 function documentCase(candidate: ResolvedCandidate): Judgement {
   if (candidate.documentName === 'SKILL.md') return { standing: 'served', findings: [] }
-  const message = `The file is called "${candidate.documentName}"; rename it to "SKILL.md"`
+  const message = `The file is called "${candidate.documentName}"; rename it to "SKILL.md", or to something else if it is no skill`
   return { standing: 'withheld', findings: [finding('file-name-case', candidate.path, message)] }
 }
 

@@ -5,13 +5,13 @@ import { hiddenFindings } from './hidden-findings.ts'
 import { Places, follow } from './links.ts'
 import { digestOf, inPathOrder } from './model/digest.ts'
 import { whyUnaddressed } from './model/doc-path.ts'
-import type { Docs, DocsFolder } from './model/docs.ts'
+import type { DocFile, Docs, DocsFolder } from './model/docs.ts'
 import type { Finding, FindingRule } from './model/finding.ts'
 import { hiddenIn } from './model/hidden-unicode.ts'
 import type { HiddenText } from './model/hidden-unicode.ts'
-import { isBelow, joinPath } from './model/paths.ts'
+import { isBelow, joinPath, relativeTo } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
-import type { SkillFile, SkillLimits } from './model/skill.ts'
+import type { SkillLimits } from './model/skill.ts'
 import type { Selection } from './model/source.ts'
 import { mayPass, type Refused, type Tree } from './model/tree.ts'
 import { contentRefusal, lfsFinding, twinOf } from './read-skill.ts'
@@ -57,7 +57,7 @@ export async function surveyDocs(reading: DocsReading, signal: AbortSignal): Pro
   return { ...docsOf(files), docsFolder: { tree: id, findings: bounded(survey.findings, reading.folder) } }
 }
 
-function docsOf(files: readonly SkillFile[]): { readonly docs?: Docs } {
+function docsOf(files: readonly DocFile[]): { readonly docs?: Docs } {
   if (files.length === 0) return {}
   const size = files.reduce((sum, file) => sum + file.size, 0)
   return { docs: { kind: 'docs', files, digest: digestOf(files), size } }
@@ -74,6 +74,9 @@ function bounded(findings: readonly Finding[], folder: string): Finding[] {
   return [...sorted.slice(0, MOST_FINDINGS), { rule: first.rule, path: folder, message }]
 }
 
+/** A file whose bytes are still to be had. */
+interface ResolvedDoc extends ResolvedFile, Pick<DocFile, 'target'> {}
+
 class DocsSurvey {
   readonly findings: Finding[] = []
   readonly #reading: DocsReading
@@ -83,7 +86,7 @@ class DocsSurvey {
   }
 
   /** What is served of the folder, in the order of the paths. */
-  async filesOf(found: FoundDocs, signal: AbortSignal): Promise<SkillFile[]> {
+  async filesOf(found: FoundDocs, signal: AbortSignal): Promise<DocFile[]> {
     this.findings.push(...found.findings)
     const { folder } = this.#reading
     if (found.files.length + found.links.length > DOCS_LIMITS.files) {
@@ -94,7 +97,7 @@ class DocsSurvey {
       )
       return []
     }
-    const files: ResolvedFile[] = found.files.map((file) => ({ ...file, link: false }))
+    const files: ResolvedDoc[] = found.files.map((file) => ({ ...file, link: false }))
     const unread = await this.#unread(found.unread)
     const candidates = inPathOrder([...files, ...(await this.#linked(found.links, signal)), ...unread])
     if (await this.#fits(candidates)) return this.#served(candidates)
@@ -103,7 +106,7 @@ class DocsSurvey {
   }
 
   /** A fault that may pass takes nothing out of service: what there was where nobody can look now. */
-  async #unread(places: readonly FoundLink[]): Promise<ResolvedFile[]> {
+  async #unread(places: readonly FoundLink[]): Promise<ResolvedDoc[]> {
     await this.#reading.take(places.map(({ id }) => id))
     return places.flatMap(({ path, id }) => {
       const content = this.#reading.contentOf(id)
@@ -115,7 +118,7 @@ class DocsSurvey {
   }
 
   /** The files that links stand for. None leads out of the folder, so its tree alone decides what is served. */
-  async #linked(links: readonly FoundLink[], signal: AbortSignal): Promise<ResolvedFile[]> {
+  async #linked(links: readonly FoundLink[], signal: AbortSignal): Promise<ResolvedDoc[]> {
     const { tree, folder } = this.#reading
     const places = new Places(tree)
     const texts = new LinkTexts()
@@ -126,7 +129,14 @@ class DocsSurvey {
         const target = follow(places, (link) => texts.textOf(link), { path: at, id }, bounds)
         if (target.kind === 'refused') return linkFinding(at, target.why)
         if (target.entry.kind === 'folder') return linkFinding(at, 'it leads to a folder')
-        return { path, id: target.entry.id, executable: target.entry.kind === 'executable', link: true }
+        const { id: blob, kind } = target.entry
+        return {
+          path,
+          id: blob,
+          executable: kind === 'executable',
+          link: true,
+          target: relativeTo(folder, target.path),
+        }
       })
       if (await texts.takeMissing(tree, signal)) continue
       for (const one of resolved) if ('rule' in one) this.findings.push(one)
@@ -135,7 +145,7 @@ class DocsSurvey {
   }
 
   /** Stops asking for more as soon as there is too much. */
-  async #fits(candidates: readonly ResolvedFile[]): Promise<boolean> {
+  async #fits(candidates: readonly ResolvedDoc[]): Promise<boolean> {
     let bytes = 0
     for (let from = 0; from < candidates.length; from += LOT) {
       const lot = candidates.slice(from, from + LOT)
@@ -149,21 +159,21 @@ class DocsSurvey {
     return true
   }
 
-  #served(candidates: readonly ResolvedFile[]): SkillFile[] {
+  #served(candidates: readonly ResolvedDoc[]): DocFile[] {
     const met = new Map<string, string>()
-    return candidates.flatMap((found): SkillFile[] => {
+    return candidates.flatMap((found): DocFile[] => {
       const candidate = this.#asItWas(found) ?? found
-      const { path, id: blob, executable, link } = candidate
+      const { path, id: blob, executable, link, target } = candidate
       const content = this.#reading.contentOf(blob)
       if (this.#isLeftOut(candidate, content, met) || content.kind === 'refused') return []
       const { size, sha256, hidden } = content
-      const file = { path, executable, blob, size, sha256 }
+      const file = { path, executable, blob, size, sha256, ...(target !== undefined && { target }) }
       return [{ ...file, ...(link && { link: true }), ...(hidden !== undefined && { hidden }) }]
     })
   }
 
   /** The file as it was served before, where it cannot be read for a reason that may pass. */
-  #asItWas({ path, id }: ResolvedFile): ResolvedFile | undefined {
+  #asItWas({ path, id }: ResolvedDoc): ResolvedDoc | undefined {
     const content = this.#reading.contentOf(id)
     if (content.kind !== 'refused' || !mayPass(content.reason)) return undefined
     const before = this.#reading.earlier?.docs?.files.find((file) => file.path === path)
@@ -179,7 +189,7 @@ class DocsSurvey {
   }
 
   /** Whether it is not served, for a reason that was noted. */
-  #isLeftOut({ path }: ResolvedFile, content: Content, met: Map<string, string>): boolean {
+  #isLeftOut({ path }: ResolvedDoc, content: Content, met: Map<string, string>): boolean {
     const at = joinPath(this.#reading.folder, path)
     if (content.kind === 'refused') {
       this.findings.push(contentRefusal(at, content.reason, `${this.#reading.fileBytes} bytes`))
@@ -194,7 +204,8 @@ class DocsSurvey {
     if (this.#hides(path, content.hidden) && this.#reading.policy.hiddenUnicode === 'withhold') return true
     const twin = twinOf(path, met)
     if (twin === undefined) return false
-    return this.#note('path-collision', at, `The path meets "${twin}" where case or Unicode form does not count`)
+    const meets = `The path meets "${twin}" where case or Unicode form does not count`
+    return this.#note('path-collision', at, `${meets}, and is not served; rename it`)
   }
 
   #hides(path: string, inText: HiddenText | undefined): boolean {
@@ -210,8 +221,8 @@ class DocsSurvey {
   }
 }
 
-function resolvedAgain({ path, blob, executable, link }: SkillFile): ResolvedFile {
-  return { path, id: blob, executable, link: link === true }
+function resolvedAgain({ path, blob, executable, link, target }: DocFile): ResolvedDoc {
+  return { path, id: blob, executable, link: link === true, ...(target !== undefined && { target }) }
 }
 
 /** Files asked for at once. */

@@ -38,7 +38,7 @@ export interface Earlier {
 }
 
 /** Raised when the same tree would be judged otherwise than before: an earlier survey then counts for nothing. */
-const SURVEY_VERSION = 4
+const SURVEY_VERSION = 5
 
 /** What of the configuration a survey depends on. */
 export interface Rules {

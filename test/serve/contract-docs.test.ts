@@ -1,9 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { servedDocs } from '../../src/serve/mcp/contract-docs.ts'
 import type { DocsOwner } from '../../src/serve/mcp/contract-docs.ts'
+import { buildCatalog } from '../../src/sync/model/catalog.ts'
+import type { DocFile } from '../../src/sync/model/docs.ts'
+import type { Snapshot } from '../../src/sync/model/snapshot.ts'
 import { catalogOfWorld } from '../support/contract-world.ts'
 import type { SkillWorld, SourceWorld } from '../support/contract-world.ts'
+import { skillText, type Files } from '../support/scripted-upstream.ts'
 import { sourceId } from '../sync/store/samples.ts'
+import { surveyed, type Edited } from '../sync/surveyed.ts'
 
 const AMONG: DocsOwner = { source: sourceId('team'), folder: 'docs', root: 'docs/skills' }
 
@@ -81,6 +86,100 @@ describe('where a skill holds the docs folder', () => {
     expect(shown({ skills: [root], disabled: [''], docs: files }, around)).toEqual([])
   })
 })
+
+describe('where a page is called like the document of a skill', () => {
+  const pages = { 'docs/guide/a.md': 'a', 'docs/guide/deep/b.md': 'b' }
+
+  test.each<[string, Files]>([
+    ['skill.md', { 'docs/guide/skill.md': '# The skill' }],
+    ['skill.md and has a frontmatter', { 'docs/guide/skill.md': '---\ntitle: The skill\n---\n' }],
+    ['skill.md and is a link', { 'docs/guide/skill.md': { link: 'a.md' } }],
+    ['SKILL.md and has no frontmatter', { 'docs/guide/SKILL.md': '# How to write one' }],
+  ])('P8: one that is called %s hides neither itself nor its neighbours', async (_, page) => {
+    const [name = ''] = Object.keys(page).map((path) => path.slice('docs/'.length))
+
+    expect((await shownOf({ ...pages, ...page })).toSorted()).toEqual(
+      [name, 'guide/a.md', 'guide/deep/b.md'].toSorted(),
+    )
+  })
+
+  test('P8: one that is a link to nowhere hides none of its neighbours', async () => {
+    const files = { ...pages, 'docs/guide/skill.md': { link: '../gone.md' } }
+
+    expect(await shownOf(files)).toEqual(['guide/a.md', 'guide/deep/b.md'])
+  })
+
+  test('one whose frontmatter is no longer closed is a skill that is withheld, with all that is its own', async () => {
+    const files = { ...pages, 'docs/guide/SKILL.md': '---\nname: guide\n', 'docs/usage.md': 'use' }
+
+    expect(await shownOf(files)).toEqual(['usage.md'])
+  })
+
+  test('one that is excluded is hidden, whatever it holds', async () => {
+    const files = { ...pages, 'docs/guide/SKILL.md': '# How to write one', 'docs/usage.md': 'use' }
+
+    expect(await shownOf(files, { exclude: ['docs/guide'] })).toEqual(['usage.md'])
+  })
+
+  test('one that a person disabled is hidden with its folder, as is one inside of what is hidden', async () => {
+    const files = { ...pages, 'docs/guide/skill.md': skillText('guide'), 'docs/usage.md': 'use' }
+    const inside = { 'docs/guide/SKILL.md': skillText('guide'), 'docs/guide/deep/skill.md': '# In' }
+
+    expect(await shownOf(files, {}, ['docs/guide'])).toEqual(['usage.md'])
+    expect(await shownOf({ ...pages, ...inside }, {}, ['docs/guide'])).toEqual([])
+  })
+})
+
+describe('a link among the docs', () => {
+  const files = {
+    'docs/alias.md': { link: 'target.md' },
+    'docs/inside.md': { link: 'gone/notes.md' },
+    'docs/other.md': { link: 'gone/notes.txt' },
+    'docs/target.md': 'same',
+    'docs/twice.md': { link: 'inside.md' },
+    'docs/gone/SKILL.md': skillText('gone'),
+    'docs/gone/notes.md': 'same',
+    'docs/gone/notes.txt': 'text',
+  }
+
+  test('goes with what it leads to, and not with what has the same bytes', async () => {
+    expect(await shownOf(files, {}, ['docs/gone'])).toEqual(['alias.md', 'target.md'])
+    expect(await shownOf({ ...files, 'docs/gone/SKILL.md': '---\n' })).toEqual(['alias.md', 'target.md'])
+  })
+
+  test('leads where it led, wherever the docs folder lies', async () => {
+    expect(await shownOf(files, { docs: '' }, ['docs/gone'])).toEqual(['docs/alias.md', 'docs/target.md'])
+    expect(await shownOf(files, { docs: 'docs/gone' }, ['docs/gone'])).toEqual([])
+  })
+
+  test('of a snapshot that does not say where it leads goes with the bytes of what is hidden', async () => {
+    const snapshot = await surveyed(files, { docs: 'docs' })
+    const { docs: told } = snapshot
+    const before = { ...snapshot, ...(told && { docs: { ...told, files: told.files.map(untold) } }) }
+
+    expect(shownIn(before, 'docs', [])).toContain('inside.md')
+    expect(shownIn(before, 'docs', ['docs/gone'])).toEqual(['other.md', 'target.md'])
+  })
+})
+
+/** The same as a survey had it that kept nothing of where links lead. */
+function untold(file: DocFile): DocFile {
+  const { target: _target, ...rest } = file
+  return rest
+}
+
+/** The paths of what is served of a repository whose docs folder is `docs`, and whose skills may lie anywhere. */
+async function shownOf(files: Files, edit: Edited = {}, disabled: readonly string[] = []): Promise<string[]> {
+  const asked = { docs: 'docs', ...edit }
+  return shownIn(await surveyed(files, asked), asked.docs ?? '', disabled)
+}
+
+function shownIn(snapshot: Snapshot, folder: string, disabled: readonly string[]): string[] {
+  const { source } = snapshot
+  const generation = { number: 1, createdAt: '', sources: [{ source, snapshot: '' }] }
+  const catalog = buildCatalog(generation, [snapshot], new Map([[source, new Set(disabled)]]))
+  return servedDocs(catalog, { source, folder, root: '' }).map(({ file }) => file.path)
+}
 
 /** The paths of what is served; those in no list in brackets. */
 function shown(team: SourceWorld, owner = AMONG): string[] {

@@ -122,10 +122,37 @@ test('P8: what cannot be served is left out and named, and hides no neighbour', 
   expect(found.docsFolder?.findings.find(({ path }) => path === 'docs/out.md')?.message).toContain(
     'it leads out of the docs folder',
   )
-  expect(found.docs?.files.find(({ path }) => path === 'alias.md')).toMatchObject({ link: true, blob: blobId('real') })
+  const messageAt = (at: string): string | undefined =>
+    found.docsFolder?.findings.find(({ path }) => path === at)?.message
+  expect(messageAt('docs/twin.md')).toContain('"Twin.md"')
+  for (const at of ['docs/twin.md', 'docs/fold/b.md']) expect(messageAt(at)).toContain('is not served; rename it')
+  expect(found.docs?.files.find(({ path }) => path === 'alias.md')).toMatchObject({
+    link: true,
+    target: 'deep/real.md',
+    blob: blobId('real'),
+  })
   const lenient = await surveyed(files, { ...RULES, lfs: 'pointers' })
   expect(pathsOf(lenient)).toEqual(expect.arrayContaining(['hidden.md', 'lfs.md']))
   expect(noted(lenient.docsFolder?.findings ?? [])).toContain('hidden-unicode docs/hidden.md')
+})
+
+test('a link keeps what it leads to in the end, from the docs folder on; no other file does', async () => {
+  const files: Files = {
+    ...SKILL,
+    'docs/a.md': { link: 'deep/b.md' },
+    'docs/deep/b.md': { link: '../text/c.txt' },
+    'docs/text/c.txt': 'c',
+    'docs/plain.md': 'plain',
+  }
+
+  const [inDocs, inAll] = [await surveyed(files, RULES), await surveyed(files, { ...RULES, docs: '' })]
+
+  expect(inDocs.docs?.files.map(({ path, target }) => [path, target])).toEqual([
+    ['a.md', 'text/c.txt'],
+    ['deep/b.md', 'text/c.txt'],
+    ['plain.md', undefined],
+  ])
+  expect(inAll.docs?.files.find(({ path }) => path === 'docs/a.md')?.target).toBe('docs/text/c.txt')
 })
 
 test('more files or bytes than the limit withhold the docs whole, with the figure, and nothing else', async () => {

@@ -1,7 +1,7 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import type { Docs } from '../../sync/model/docs.ts'
+import type { DocFile, Docs } from '../../sync/model/docs.ts'
 import { baseName, folderOf, foldersAbove, isBelow, joinPath } from '../../sync/model/paths.ts'
-import type { SkillFile, Standing } from '../../sync/model/skill.ts'
+import type { Skill, SkillFile, Standing } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 
@@ -30,17 +30,21 @@ export function servedDocs({ snapshots, sources }: Catalog, owner: DocsOwner): S
   const { docs } = snapshot
   const [, ...disabled] = sources.find(([source]) => source === owner.source) ?? []
   const skills = skillsAmong(docs, snapshot, new Set(disabled), owner)
-  const judged = docs.files.map((file) => ({ file, shown: shownAs(joinPath(owner.folder, file.path), skills, owner) }))
+  const shownAt = (path: string): Shown => shownAs(joinPath(owner.folder, path), skills, owner)
+  const judged = docs.files.map((file) => ({ file, shown: shownAt(file.path) }))
   const hidden = new Set(judged.flatMap(({ file, shown }) => (shown === 'hidden' ? [file.blob] : [])))
-  return judged.flatMap(({ file, shown }) => {
-    // A link says under another name what it leads to.
-    const isHidden = shown === 'hidden' || (file.link === true && hidden.has(file.blob))
-    return isHidden ? [] : [{ docs, file, isListed: shown === 'listed' }]
-  })
+  // A link says under another name what it leads to. Of a snapshot that does not tell where that is, the bytes have to.
+  const leadsToHidden = ({ link, target, blob }: DocFile): boolean =>
+    link === true && (target === undefined ? hidden.has(blob) : shownAt(target) === 'hidden')
+  return judged.flatMap(({ file, shown }) =>
+    shown === 'hidden' || leadsToHidden(file) ? [] : [{ docs, file, isListed: shown === 'listed' }],
+  )
 }
 
-/** What became of the skill in a folder. `excluded`: no rule of the source takes it. */
-type Became = Standing | 'disabled' | 'excluded'
+type Shown = 'listed' | 'unlisted' | 'hidden'
+
+/** What became of the skill in a folder. `excluded`: no rule of the source takes it. `page`: it is none after all. */
+type Became = Standing | 'disabled' | 'excluded' | 'page'
 
 /** The folders of skills, from the repository's root. */
 function skillsAmong(
@@ -50,7 +54,7 @@ function skillsAmong(
   { folder, root }: DocsOwner,
 ): ReadonlyMap<string, Became> {
   const became = new Map<string, Became>(
-    skills.map(({ path, standing }) => [joinPath(root, path), disabled.has(path) ? 'disabled' : standing]),
+    skills.map((skill) => [joinPath(root, skill.path), disabled.has(skill.path) ? 'disabled' : becameOf(skill)]),
   )
   for (const { path } of docs.files) {
     if (baseName(path) !== 'SKILL.md') continue
@@ -60,11 +64,13 @@ function skillsAmong(
   return became
 }
 
-function shownAs(
-  path: string,
-  skills: ReadonlyMap<string, Became>,
-  { folder }: DocsOwner,
-): 'listed' | 'unlisted' | 'hidden' {
+/** A file that no client would take for a skill is Markdown like any other: one called `skill.md`, one without a frontmatter. */
+function becameOf({ standing, findings }: Skill): Became {
+  const isPage = findings.some(({ rule }) => rule === 'file-name-case' || rule === 'frontmatter-missing')
+  return standing === 'withheld' && isPage ? 'page' : standing
+}
+
+function shownAs(path: string, skills: ReadonlyMap<string, Became>, { folder }: DocsOwner): Shown {
   let isLeftOut = false
   for (const at of foldersAbove(path)) {
     const became = skills.get(at)
@@ -83,6 +89,8 @@ function shownAs(
       case 'excluded':
         // It may be a file of the skill around that one.
         isLeftOut = true
+        break
+      case 'page':
         break
       default:
         return became satisfies never

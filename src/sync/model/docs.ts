@@ -6,11 +6,17 @@ import type { SkillFile } from './skill.ts'
 export interface Docs {
   readonly kind: 'docs'
   /** Sorted by raw path bytes; paths are relative to the docs folder. */
-  readonly files: readonly SkillFile[]
+  readonly files: readonly DocFile[]
   /** `digestOf(files)`, 64 hex digits. */
   readonly digest: string
   /** Total of the file sizes, in bytes. */
   readonly size: number
+}
+
+/** A Markdown file of a docs folder. */
+export interface DocFile extends SkillFile {
+  /** What a link leads to in the end, relative to the docs folder. Not in snapshots of before it was kept. */
+  readonly target?: string
 }
 
 /** The docs folder of a revision, whatever came of it. */

@@ -498,6 +498,18 @@ describe('a folder of which something may not be read', () => {
     expect(noted(after.docsFolder?.findings ?? [])).toEqual([`not-read ${place}`])
   })
 
+  test.each(['docs/deep', 'docs/deep/b.md'])('keeps where a link among the docs led, without %s', async (place) => {
+    await using scene = await Scene.of({ 'docs/deep/b.md': 'b', 'docs/deep/l.md': { link: 'b.md' } })
+    const before = await scene.surveyed(undefined, 'docs')
+
+    const after = await scene.surveyedWithout(place, before, 'docs')
+
+    expect(after.docs?.files.map(({ path, target }) => [path, target])).toEqual([
+      ['deep/b.md', undefined],
+      ['deep/l.md', 'deep/b.md'],
+    ])
+  })
+
   test('fails the look where it is the very folder that skills are looked for in', async () => {
     await using scene = await Scene.of({ 'skills/a/SKILL.md': skillText('a') })
 
