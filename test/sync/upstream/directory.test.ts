@@ -752,7 +752,8 @@ class Scene implements AsyncDisposable {
     const read = async (kept: Skill | Docs, path: string): Promise<Uint8Array> =>
       this.#stored.get(kept.files.find((file) => file.path === path)?.blob ?? '') ?? Buffer.of()
     const rules = rulesWith(docs === undefined ? {} : { docs })
-    const { taken, ...found } = await survey(tree, rules, earlier && { snapshot: earlier, read }, STEADY)
+    const served = earlier && { snapshot: earlier, read }
+    const { taken, ...found } = await survey(tree, rules, { earlier: served, served }, STEADY)
     for (const [id, blob] of taken) if (blob.kind === 'blob') this.#stored.set(id, await readFile(blob.file))
     const { revision, root } = tree
     return { source: sourceId('team'), url: 'file:///folder', revision, tree: root, proof: { commit: '' }, ...found }
