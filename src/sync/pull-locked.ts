@@ -1,7 +1,7 @@
 import { described } from './brakes.ts'
 import { docsChange, isLocked, skillChanges, skillsToLock } from './model/lock.ts'
 import type { LockEntry } from './model/lock.ts'
-import type { Outcome } from './model/outcome.ts'
+import type { Drift, Outcome } from './model/outcome.ts'
 import { isSameRevision, type Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import { isAway, type Source } from './model/source.ts'
@@ -45,7 +45,7 @@ export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> 
 }
 
 /** What was locked is here: that upstream cannot say where its ref is now takes nothing from it, and the next pull tells. */
-async function driftSeen(one: Pull, entry: LockEntry, upstream: Upstream): Promise<SyncError | undefined> {
+async function driftSeen(one: Pull, entry: LockEntry, upstream: Upstream): Promise<Drift | undefined> {
   try {
     return await driftOf(one, entry.revision, await upstream.resolve(one.signal), upstream)
   } catch (error) {
@@ -133,11 +133,12 @@ async function driftOf(
   locked: Revision,
   found: Revision,
   upstream: Upstream,
-): Promise<SyncError | undefined> {
+): Promise<Drift | undefined> {
   if (locked.ref !== found.ref) return undefined
   const moved = `${found.ref} of "${source.id}" is locked at ${described(locked)} and is at ${described(found)} upstream`
   const isSame = locked.commit === found.commit && locked.tag === found.tag
-  if (!isSame && found.ref.startsWith('refs/tags/')) return new SyncError('tag-moved', `The tag was moved: ${moved}`)
+  if (!isSame && found.ref.startsWith('refs/tags/'))
+    return { error: new SyncError('tag-moved', `The tag was moved: ${moved}`), newest: found }
   if (isSame || (await upstream.relation(locked.commit, found.commit, signal)) !== 'rewritten') return undefined
-  return new SyncError('history-rewritten', `The branch was rewritten: ${moved}`)
+  return { error: new SyncError('history-rewritten', `The branch was rewritten: ${moved}`), newest: found }
 }

@@ -111,6 +111,19 @@ test('S67: two updates at once, with a daemon and without one, go one after the 
   expect(await readdir(join(world.home.path, 'config', 'skillsyncd'))).toEqual(['skills.lock', 'skillsyncd.yaml'])
 })
 
+test('an update is the yes to what waits, also where the rules were edited since the last pull', async () => {
+  await using world = await World.create(['update: review'])
+  await locked(world)
+  const commit = await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  await world.home.configure({ team: ['update: review', 'exclude: [zzz]', `url: ${world.git.origin}/team.git`] })
+
+  const end = await world.home.command('update', 'team')
+
+  const { sources } = JSON.parse((await world.home.command('status', '--json')).stdout)
+  expect(end).toMatchObject({ status: 0 })
+  expect(sources[0]).toMatchObject({ served: { commit }, upstream: { commit } })
+})
+
 test('two people who lock the same state get the same bytes', async () => {
   await using world = await World.create()
   await using home = await Home.create()
