@@ -3,6 +3,7 @@ import type { Finding } from './model/finding.ts'
 import { foldersAbove, joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Skill } from './model/skill.ts'
+import type { Snapshot } from './model/snapshot.ts'
 import { mayPass } from './model/tree.ts'
 import { contentRefusal } from './read-skill.ts'
 import type { Content, ResolvedCandidate } from './read-skill.ts'
@@ -46,6 +47,12 @@ export function unreadFindings({ outside, contentOf }: Pick<UnreadParts, 'outsid
   if (first === undefined) return findings
   const message = `${outside.length - MOST_TOLD} more places that cannot be looked into are left out`
   return [...findings, { rule: 'path-refused', path: first.path, message }]
+}
+
+/** The first place of which a snapshot has what was served before, since nobody could read it. Undefined where there is none. */
+export function unreadPlace({ skills, docsFolder }: Pick<Snapshot, 'skills' | 'docsFolder'>): Finding | undefined {
+  const findings = [...skills.flatMap((skill) => skill.findings), ...(docsFolder?.findings ?? [])]
+  return findings.find(({ rule }) => rule === 'not-read')
 }
 
 /** Beside the skills there may be thousands, and each generation would name them. */

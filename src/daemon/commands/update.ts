@@ -22,7 +22,7 @@ import { UsageError } from '../usage-error.ts'
 import type { AskWriter } from './asking.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context, ExitStatus } from './command.ts'
-import { candidateOf, failureIn, withLooking } from './looking.ts'
+import { candidateOf, expectLockable, failureIn, withLooking } from './looking.ts'
 import type { Failure, Looking } from './looking.ts'
 import { exitOfPulls, linesOfPull } from './pulled.ts'
 
@@ -98,7 +98,9 @@ type Look =
 
 async function lookAt(source: Source, looking: Looking, precise: ObjectId | undefined): Promise<Look> {
   try {
-    return { source, snapshot: await candidateOf(looking, source.id, precise) }
+    const snapshot = await candidateOf(looking, source.id, precise)
+    expectLockable(source, snapshot)
+    return { source, snapshot }
   } catch (error) {
     return { source, failure: failureIn(error) }
   }
