@@ -59,19 +59,26 @@ export interface Rules {
 }
 
 /** Digest of everything besides the tree that a survey depends on. */
-export function rulesOf({ selection, limits }: Rules): string {
+export function rulesOf({ selection, limits }: Rules, version = SURVEY_VERSION): string {
   // `strict` changes no finding, but whether the commit is taken at all: a source that turns it on is looked at anew.
   const { root, include, exclude, unlisted, names, nested, lfs, hiddenUnicode, strict, contract, docs } = selection
   const { skill, frontmatter, fetch } = limits
   const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth, fetch.segmentBytes]
   const choices = [names, nested, lfs, hiddenUnicode, strict, contract, docs]
-  const rules = JSON.stringify([SURVEY_VERSION, root, include, exclude, unlisted, choices, figures])
+  const rules = JSON.stringify([version, root, include, exclude, unlisted, choices, figures])
   return createHash('sha256').update(rules).digest('hex')
 }
 
 /** Whether a snapshot says what these rules make of its tree. */
 export function isByRules(rules: Rules, snapshot: Pick<Snapshot, 'rules'>): boolean {
   return snapshot.rules === rulesOf(rules)
+}
+
+/** Whether an earlier version of the survey made this of the tree, by the same rules. */
+export function isByEarlierVersion(rules: Rules, snapshot: Pick<Snapshot, 'rules'>): boolean {
+  return Array.from({ length: SURVEY_VERSION - 1 }, (_, at) => at + 1).some(
+    (one) => snapshot.rules === rulesOf(rules, one),
+  )
 }
 
 /** The trees that need not be fetched again, given an earlier snapshot of the same source. */
