@@ -2,9 +2,10 @@ import PQueue from 'p-queue'
 import type { ObjectId, Revision } from '../sync/model/revision.ts'
 import { isSameRevision } from '../sync/model/revision.ts'
 import { UNDECIDED } from '../sync/model/decisions.ts'
-import { isAway } from '../sync/model/source.ts'
+import type { Snapshot } from '../sync/model/snapshot.ts'
+import { isAway, type Source } from '../sync/model/source.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
-import { knownTrees, rulesOf } from '../sync/survey.ts'
+import { isByRules, knownTrees } from '../sync/survey.ts'
 import { openUpstream, taken } from '../sync/take.ts'
 import type { Current, Pull, Pulling } from '../sync/take.ts'
 import type { Relation, Upstream } from '../sync/upstream/upstream.ts'
@@ -62,12 +63,15 @@ export class Candidates {
       const upstream = openUpstream(one, scratch)
       const revision =
         precise === undefined ? await upstream.resolve(signal) : { asked: source.ref, ref: precise, commit: precise }
-      const rules = rulesOf({ selection: source, limits: this.#config.limits })
-      const isServed = current?.snapshot.rules === rules && current.snapshot.url === source.url
-      if (current !== undefined && isServed && isSameRevision(current.snapshot.revision, revision)) return current
+      if (current !== undefined && this.#isSame(current.snapshot, source, revision)) return current
       const snapshot = await taken(one, revision, upstream)
       return { held: { source: source.id, snapshot: await this.#parts.store.snapshots.keep(snapshot) }, snapshot }
     })
+  }
+
+  #isSame(snapshot: Snapshot, source: Source, revision: Revision): boolean {
+    const isByThese = isByRules({ selection: source, limits: this.#config.limits }, snapshot)
+    return isByThese && snapshot.url === source.url && isSameRevision(snapshot.revision, revision)
   }
 
   /** What upstream has now beside what is served of it. */

@@ -62,8 +62,10 @@ export function cleaned(outcome: Outcome, redactor: Redactor): Outcome {
     case 'held':
       return { ...outcome, reason: cleanedError(outcome.reason, redactor) }
     case 'unchanged':
-    case 'updated':
-      return outcome.drift === undefined ? outcome : { ...outcome, drift: cleanedError(outcome.drift, redactor) }
+    case 'updated': {
+      const { drift } = outcome
+      return drift ? { ...outcome, drift: { ...drift, error: cleanedError(drift.error, redactor) } } : outcome
+    }
     default:
       return outcome satisfies never
   }

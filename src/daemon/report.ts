@@ -85,11 +85,11 @@ export class Report {
         })
         return
       case 'unchanged':
-        this.#recovered(source, outcome.drift)
+        this.#recovered(source, outcome.drift?.error)
         this.#log.debug('source-unchanged', { ...common, commit: outcome.revision?.commit })
         return
       case 'updated': {
-        this.#recovered(source, outcome.drift)
+        this.#recovered(source, outcome.drift?.error)
         const { seen, clean, noted, tools, withheld } = tallyOf(outcome.snapshot.skills)
         const { ref, commit } = outcome.revision
         const from = outcome.from?.commit
@@ -116,7 +116,8 @@ export class Report {
     this.#log.recovery('pull-failed', id)
     this.#log.recovery('source-held', id)
     if (drift === undefined) this.#log.recovery('upstream-drifted', id)
-    else this.#log.failure('warn', 'upstream-drifted', { source: id, ...toldOf(drift) })
+    else
+      this.#log.failure(isByChoice(drift.code) ? 'info' : 'warn', 'upstream-drifted', { source: id, ...toldOf(drift) })
   }
 }
 
@@ -131,13 +132,14 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
       return { ...looked, lastSuccess: now, condition: conditionOf(outcome.reason), revision: outcome.revision }
     case 'unchanged':
       if (outcome.revision === undefined) return { ...previous, condition: undefined }
-      return { ...looked, lastSuccess: now, condition: conditionOf(outcome.drift), revision: outcome.revision }
+      return { ...looked, lastSuccess: now, condition: conditionOf(outcome.drift?.error), revision: outcome.revision }
     case 'updated':
       return {
         ...looked,
         lastSuccess: now,
-        condition: conditionOf(outcome.drift),
-        revision: outcome.revision,
+        condition: conditionOf(outcome.drift?.error),
+        // Status and decisions are about what upstream has, and not about what is served instead of it.
+        revision: outcome.drift?.newest ?? outcome.revision,
         // A commit by its id was pinned, or rolled back to: no ref led there.
         ...(!isObjectId(outcome.revision.ref) && { followed: followedIn(outcome.snapshot) }),
       }

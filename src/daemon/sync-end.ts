@@ -33,11 +33,11 @@ export function syncEndOf(source: string, outcome: Outcome): SyncEnd {
     case 'held':
       return { source, outcome: 'held', ...placeOf(outcome.revision), ...toldOf(outcome.reason) }
     case 'unchanged':
-      return { source, outcome: 'unchanged', ...placeOf(outcome.revision), ...toldOf(outcome.drift) }
+      return { source, outcome: 'unchanged', ...placeOf(outcome.revision), ...toldOf(outcome.drift?.error) }
     case 'updated': {
       // What a pull found; what people disabled of it is the status's to tell.
       const { disabled: _none, ...skills } = tallyOf(outcome.snapshot.skills)
-      return { source, outcome: 'updated', ...placeOf(outcome.revision), skills, ...toldOf(outcome.drift) }
+      return { source, outcome: 'updated', ...placeOf(outcome.revision), skills, ...toldOf(outcome.drift?.error) }
     }
     default:
       return outcome satisfies never

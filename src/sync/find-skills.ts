@@ -207,9 +207,14 @@ export class Gatherer {
       case 'unusable-folder':
         content.unusable.push(path)
         return true
-      default:
+      // What cannot be taken counts as a file: without it the skill would not be whole.
+      case 'unread':
+      case 'file':
+      case 'executable':
         content.files.push({ path, executable: kind === 'executable', id })
         return true
+      default:
+        return kind satisfies never
     }
   }
 

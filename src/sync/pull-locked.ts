@@ -1,13 +1,13 @@
 import { described } from './brakes.ts'
 import { docsChange, isLocked, skillChanges, skillsToLock } from './model/lock.ts'
 import type { LockEntry } from './model/lock.ts'
-import type { Outcome } from './model/outcome.ts'
+import type { Drift, Outcome } from './model/outcome.ts'
 import { isSameRevision, type Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import { isAway, type Source } from './model/source.ts'
 import { SyncError } from './model/sync-error.ts'
 import { offered, resigned, withSigners } from './offer.ts'
-import { isByRules } from './survey.ts'
+import { isByEarlierVersion, isByRules } from './survey.ts'
 import { openUpstream, proofOf, rulesFor, taken } from './take.ts'
 import type { Current, Pull } from './take.ts'
 import type { Upstream } from './upstream/upstream.ts'
@@ -25,14 +25,9 @@ export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> 
     if (changed !== undefined) return changed
     return isCutOff ? { kind: 'unchanged', revision: undefined } : unchangedBut(one, entry)
   }
-  const stored = isDamaged ? undefined : await findLocked(one, entry)
+  const stored = isDamaged ? undefined : await findLocked(one, entry, isMeant)
   if (stored !== undefined) return fromStore(one, stored)
-  if (isCutOff)
-    throw notHere(
-      one.source,
-      entry,
-      'the store does not have it as it is configured now, and --offline lets nobody be asked',
-    )
+  if (isCutOff) return fromEarlierVersion(one, entry)
   await using scratch = await io.store.scratch()
   const upstream = openUpstream(one, scratch.path)
   io.onResolved?.(entry.revision)
@@ -45,7 +40,7 @@ export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> 
 }
 
 /** What was locked is here: that upstream cannot say where its ref is now takes nothing from it, and the next pull tells. */
-async function driftSeen(one: Pull, entry: LockEntry, upstream: Upstream): Promise<SyncError | undefined> {
+async function driftSeen(one: Pull, entry: LockEntry, upstream: Upstream): Promise<Drift | undefined> {
   try {
     return await driftOf(one, entry.revision, await upstream.resolve(one.signal), upstream)
   } catch (error) {
@@ -64,14 +59,40 @@ function isMeant(one: Pull, entry: LockEntry, snapshot: Snapshot): boolean {
   return isByRules(rulesFor(one), snapshot) && isLocked(entry, snapshot)
 }
 
+/**
+ * Where nobody may be asked, what an earlier version of this program made of the locked commit is served on, as long as that
+ * alone differs: the skills are those that are locked.
+ */
+async function fromEarlierVersion(one: Pull, entry: LockEntry): Promise<Outcome> {
+  const { current, orders } = one
+  if (orders.isDamaged === true) throw notHere(one.source, entry, `something that is stored of it is damaged${CUT_OFF}`)
+  if (current !== undefined && isOfEarlierVersion(one, entry, current.snapshot))
+    return (await resigned(one)) ?? { kind: 'unchanged', revision: undefined }
+  const stored = await findLocked(one, entry, isOfEarlierVersion)
+  if (stored !== undefined) return fromStore(one, stored)
+  const isThere = (await findLocked(one, entry, isOfCommit)) !== undefined
+  const why = isThere ? 'the store has it by other rules than are configured now' : 'the store does not have it'
+  throw notHere(one.source, entry, `${why}${CUT_OFF}`)
+}
+
+const CUT_OFF = ', and --offline lets nobody be asked; pull once without --offline'
+
+function isOfEarlierVersion(one: Pull, entry: LockEntry, snapshot: Snapshot): boolean {
+  return isByEarlierVersion(rulesFor(one), snapshot) && isLocked(entry, snapshot)
+}
+
+function isOfCommit(_: Pull, { url, revision }: LockEntry, snapshot: Snapshot): boolean {
+  return snapshot.url === url && snapshot.revision.commit === revision.commit
+}
+
 /** The snapshot that the lock means, whichever generation brought it. Undefined where the store does not have it. */
-async function findLocked(one: Pull, entry: LockEntry): Promise<Current | undefined> {
+async function findLocked(one: Pull, entry: LockEntry, isIt: typeof isMeant): Promise<Current | undefined> {
   const { source, io } = one
   const { store } = io
   let found: Current | undefined
   for (const digest of await store.snapshots.digests()) {
     const snapshot = await store.snapshots.readWhole(digest)
-    if (snapshot?.source !== source.id || !isMeant(one, entry, snapshot)) continue
+    if (snapshot?.source !== source.id || !isIt(one, entry, snapshot)) continue
     found = { held: { source: source.id, snapshot: digest }, snapshot }
     // The same commit may have come by a branch too; the tag may be what has to be signed.
     if (isSameRevision(snapshot.revision, entry.revision)) return found
@@ -133,11 +154,12 @@ async function driftOf(
   locked: Revision,
   found: Revision,
   upstream: Upstream,
-): Promise<SyncError | undefined> {
+): Promise<Drift | undefined> {
   if (locked.ref !== found.ref) return undefined
   const moved = `${found.ref} of "${source.id}" is locked at ${described(locked)} and is at ${described(found)} upstream`
   const isSame = locked.commit === found.commit && locked.tag === found.tag
-  if (!isSame && found.ref.startsWith('refs/tags/')) return new SyncError('tag-moved', `The tag was moved: ${moved}`)
+  if (!isSame && found.ref.startsWith('refs/tags/'))
+    return { error: new SyncError('tag-moved', `The tag was moved: ${moved}`), newest: found }
   if (isSame || (await upstream.relation(locked.commit, found.commit, signal)) !== 'rewritten') return undefined
-  return new SyncError('history-rewritten', `The branch was rewritten: ${moved}`)
+  return { error: new SyncError('history-rewritten', `The branch was rewritten: ${moved}`), newest: found }
 }

@@ -1,7 +1,7 @@
 import { followedIn, holdOnMove, massDeletion } from './brakes.ts'
 import type { Followed } from './model/followed.ts'
 import { isLocked } from './model/lock.ts'
-import type { Outcome } from './model/outcome.ts'
+import type { Drift, Outcome, Updated, Waiting } from './model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import { isAway, type Source } from './model/source.ts'
@@ -74,14 +74,22 @@ async function follow(one: Pull): Promise<Outcome> {
     upstream.relation(from.commit, to.commit, signal)
   const before = { served: one.current?.snapshot.revision, followed: followedBefore(one)?.revision }
   const hold = await holdOnMove(source, before, revision, orders.decision, relationOf)
-  const reason = hold ?? orders.waiting?.reason
-  const mended = reason && (await mendedIn(one, upstream))
-  if (mended !== undefined) return mended
-  if (hold !== undefined) return { kind: 'held', revision, reason: hold }
-  const { waiting } = orders
+  const waiting: Waiting | undefined = hold ? { kind: 'held', revision, reason: hold } : seenBefore(one, revision)
+  if (waiting === undefined) return await takenOrMended(one, revision, upstream)
+  const mended = await mendedIn(one, upstream)
+  return mended === undefined ? waiting : besides(mended, { error: waiting.reason, newest: revision })
+}
+
+/** What the last pull said of the same revision, where nobody has said yes to it since. */
+function seenBefore(one: Pull, revision: Revision): Waiting | undefined {
+  const { waiting } = one.orders
   const isSeen = waiting?.revision !== undefined && isSameRevision(waiting.revision, revision)
-  if (isSeen && !isApproved(one, revision)) return waiting
-  return await takenOrMended(one, revision, upstream)
+  return isSeen && !isApproved(one, revision) ? waiting : undefined
+}
+
+/** What is served was mended, and what waits is told all the same. */
+function besides(mended: Updated | Waiting, drift: Drift): Outcome {
+  return mended.kind === 'updated' ? { ...mended, drift } : mended
 }
 
 /** Where the newest commit may not be served, what is served is mended: it may stay for weeks, damaged or by old rules. */
@@ -89,27 +97,22 @@ async function takenOrMended(one: Pull, revision: Revision, upstream: Upstream):
   try {
     const outcome = await takeAnew(one, revision, upstream)
     if (outcome.kind !== 'held') return outcome
-    return (await servedAnew(one, revision, outcome.reason, upstream)) ?? outcome
+    return (await servedAnew(one, { error: outcome.reason, newest: revision }, upstream)) ?? outcome
   } catch (error) {
     // What keeps a commit out is in it, or in who signed it; any other failure would meet the one served as well.
     const isOfCommit = error instanceof SyncError && OF_THE_COMMIT.has(error.code)
-    const mended = isOfCommit ? await servedAnew(one, revision, error, upstream) : undefined
+    const mended = isOfCommit ? await servedAnew(one, { error, newest: revision }, upstream) : undefined
     if (mended === undefined) throw error
     return mended
   }
 }
 
 /** What is served, taken anew where it has to be, with the reason why it is not the newest. */
-async function servedAnew(
-  one: Pull,
-  newest: Revision,
-  drift: SyncError,
-  upstream: Upstream,
-): Promise<Outcome | undefined> {
+async function servedAnew(one: Pull, drift: Drift, upstream: Upstream): Promise<Outcome | undefined> {
   const served = one.current?.snapshot.revision
-  if (served === undefined || isSameRevision(served, newest)) return undefined
+  if (served === undefined || isSameRevision(served, drift.newest)) return undefined
   const mended = await mendedIn(one, upstream)
-  return mended?.kind === 'updated' ? { ...mended, drift } : undefined
+  return mended?.kind === 'updated' ? besides(mended, drift) : undefined
 }
 
 const OF_THE_COMMIT: ReadonlySet<SyncErrorCode> = new Set(['content-refused', 'limit-exceeded', 'revision-unverified'])
@@ -125,7 +128,7 @@ function followedBefore({ source, current, orders }: Pull): Followed | undefined
  * A source that may not move is taken anew where it stands: where something of it is damaged or gone, and where the rules were
  * edited, since leaving a skill out is what an operator does first.
  */
-async function mendedIn(one: Pull, upstream: Upstream): Promise<Outcome | undefined> {
+async function mendedIn(one: Pull, upstream: Upstream): Promise<Updated | Waiting | undefined> {
   const { source, current, orders } = one
   const stands = current?.snapshot.url === source.url ? current.snapshot.revision : followedBefore(one)?.revision
   const isWhole = current !== undefined && orders.isDamaged !== true
@@ -153,7 +156,7 @@ function offline({ source, current }: Pull): Outcome {
   throw new SyncError('source-unreachable', message)
 }
 
-async function takeAnew(one: Pull, revision: Revision, upstream: Upstream): Promise<Outcome> {
+async function takeAnew(one: Pull, revision: Revision, upstream: Upstream): Promise<Updated | Waiting> {
   const { source, io } = one
   io.onResolved?.(revision)
   const snapshot = await taken(one, revision, upstream)

@@ -17,6 +17,7 @@ import { mayPass, type Refused, type Tree } from './model/tree.ts'
 import { contentRefusal, lfsFinding, twinOf } from './read-skill.ts'
 import type { Content, ResolvedFile } from './read-skill.ts'
 import { LinkTexts, linkFinding } from './resolver.ts'
+import { resolvedAgain } from './stand-ins.ts'
 
 /** What a docs folder may come to. Above that nothing of it is served, never a part. */
 export const DOCS_LIMITS: SkillLimits = { files: 5_000, bytes: 2 ** 26 }
@@ -35,6 +36,8 @@ export interface DocsReading {
   readonly policy: Pick<Selection, 'lfs' | 'hiddenUnicode'>
   /** What was found by the same rules before. */
   readonly earlier: Partial<SurveyedDocs> | undefined
+  /** What is served and may stand in for what cannot be read now; its content is known from then on. */
+  standIns(): Promise<readonly DocFile[]>
   /** Has the blobs brought that nobody knows. */
   take(blobs: readonly ObjectId[]): Promise<void>
   contentOf(blob: ObjectId): Content
@@ -49,10 +52,12 @@ export interface DocsReading {
 export async function surveyDocs(reading: DocsReading, signal: AbortSignal): Promise<SurveyedDocs> {
   const id = docsTree(reading.tree, reading.folder)
   const { docs, docsFolder } = reading.earlier ?? {}
-  if (typeof id !== 'string')
-    return { ...(id.rule === 'not-read' && docs !== undefined && { docs }), docsFolder: { findings: [id] } }
-  if (docsFolder?.tree === id) return { ...(docs !== undefined && { docs }), docsFolder }
   const survey = new DocsSurvey(reading)
+  if (typeof id !== 'string') {
+    const files = id.rule === 'not-read' ? await survey.standIns() : []
+    return { ...docsOf(files), docsFolder: { findings: bounded([id, ...survey.findings], reading.folder) } }
+  }
+  if (docsFolder?.tree === id) return { ...(docs !== undefined && { docs }), docsFolder }
   const files = await survey.filesOf(findDocs(reading.tree, reading.folder, id), signal)
   return { ...docsOf(files), docsFolder: { tree: id, findings: bounded(survey.findings, reading.folder) } }
 }
@@ -80,6 +85,7 @@ interface ResolvedDoc extends ResolvedFile, Pick<DocFile, 'target'> {}
 class DocsSurvey {
   readonly findings: Finding[] = []
   readonly #reading: DocsReading
+  #before: Promise<readonly DocFile[]> | undefined
 
   constructor(reading: DocsReading) {
     this.#reading = reading
@@ -105,16 +111,28 @@ class DocsSurvey {
     return []
   }
 
+  /** All that is served, where nobody can look into the folder. */
+  async standIns(): Promise<DocFile[]> {
+    return this.#served((await this.#standIns()).map(docAgain))
+  }
+
+  #standIns(): Promise<readonly DocFile[]> {
+    this.#before ??= this.#reading.standIns()
+    return this.#before
+  }
+
   /** A fault that may pass takes nothing out of service: what there was where nobody can look now. */
   async #unread(places: readonly FoundLink[]): Promise<ResolvedDoc[]> {
     await this.#reading.take(places.map(({ id }) => id))
-    return places.flatMap(({ path, id }) => {
+    const found: ResolvedDoc[] = []
+    for (const { path, id } of places) {
       const content = this.#reading.contentOf(id)
-      if (content.kind !== 'refused') return []
+      if (content.kind !== 'refused') continue
       this.#refuse(path, content.reason)
-      const before = mayPass(content.reason) ? this.#reading.earlier?.docs?.files : undefined
-      return before?.filter((file) => isBelow(file.path, path)).map(resolvedAgain) ?? []
-    })
+      const before = mayPass(content.reason) ? await this.#standIns() : []
+      found.push(...before.filter((file) => isBelow(file.path, path)).map(docAgain))
+    }
+    return found
   }
 
   /** The files that links stand for. None leads out of the folder, so its tree alone decides what is served. */
@@ -159,26 +177,28 @@ class DocsSurvey {
     return true
   }
 
-  #served(candidates: readonly ResolvedDoc[]): DocFile[] {
+  async #served(candidates: readonly ResolvedDoc[]): Promise<DocFile[]> {
     const met = new Map<string, string>()
-    return candidates.flatMap((found): DocFile[] => {
-      const candidate = this.#asItWas(found) ?? found
+    const files: DocFile[] = []
+    for (const found of candidates) {
+      const candidate = (await this.#asItWas(found)) ?? found
       const { path, id: blob, executable, link, target } = candidate
       const content = this.#reading.contentOf(blob)
-      if (this.#isLeftOut(candidate, content, met) || content.kind === 'refused') return []
+      if (this.#isLeftOut(candidate, content, met) || content.kind === 'refused') continue
       const { size, sha256, hidden } = content
       const file = { path, executable, blob, size, sha256, ...(target !== undefined && { target }) }
-      return [{ ...file, ...(link && { link: true }), ...(hidden !== undefined && { hidden }) }]
-    })
+      files.push({ ...file, ...(link && { link: true }), ...(hidden !== undefined && { hidden }) })
+    }
+    return files
   }
 
   /** The file as it was served before, where it cannot be read for a reason that may pass. */
-  #asItWas({ path, id }: ResolvedDoc): ResolvedDoc | undefined {
+  async #asItWas({ path, id }: ResolvedDoc): Promise<ResolvedDoc | undefined> {
     const content = this.#reading.contentOf(id)
     if (content.kind !== 'refused' || !mayPass(content.reason)) return undefined
-    const before = this.#reading.earlier?.docs?.files.find((file) => file.path === path)
+    const before = (await this.#standIns()).find((file) => file.path === path)
     if (before !== undefined) this.#refuse(path, content.reason)
-    return before && resolvedAgain(before)
+    return before && docAgain(before)
   }
 
   #refuse(path: string, reason: Refused['reason']): void {
@@ -221,8 +241,9 @@ class DocsSurvey {
   }
 }
 
-function resolvedAgain({ path, blob, executable, link, target }: DocFile): ResolvedDoc {
-  return { path, id: blob, executable, link: link === true, ...(target !== undefined && { target }) }
+function docAgain(file: DocFile): ResolvedDoc {
+  const { target } = file
+  return { ...resolvedAgain(file), ...(target !== undefined && { target }) }
 }
 
 /** Files asked for at once. */

@@ -6,7 +6,7 @@ import { Gatherer, decidedByTheirId, findSkills } from './find-skills.ts'
 import type { Candidate, Found } from './find-skills.ts'
 import type { TextOf } from './links.ts'
 import { inPathOrder } from './model/digest.ts'
-import type { Docs } from './model/docs.ts'
+import type { DocFile, Docs } from './model/docs.ts'
 import { isBelow, joinPath } from './model/paths.ts'
 import { decidedByNeighbours, place } from './model/placement.ts'
 import type { ObjectId } from './model/revision.ts'
@@ -18,6 +18,7 @@ import type { Refused, Taken, Tree } from './model/tree.ts'
 import { readSkill, unreadableSkill, unusableFinding } from './read-skill.ts'
 import type { Content, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
 import { LinkTexts, Resolver, submoduleFinding } from './resolver.ts'
+import { StandIns } from './stand-ins.ts'
 import { cannot } from './store/disk-error.ts'
 import { surveyDocs } from './survey-docs.ts'
 import type { DocsReading, SurveyedDocs } from './survey-docs.ts'
@@ -26,7 +27,10 @@ import { NOTHING_KNOWN } from './upstream/upstream.ts'
 import type { KnownTrees } from './upstream/upstream.ts'
 
 /** What was found in a tree. */
-export interface Survey extends Pick<Snapshot, 'rules' | 'skills' | 'findings' | 'folders' | 'docs' | 'docsFolder'> {
+export interface Survey extends Pick<
+  Snapshot,
+  'rules' | 'roots' | 'skills' | 'findings' | 'folders' | 'docs' | 'docsFolder'
+> {
   /** Where the bytes of every blob lie that this survey brought; all others are in the store already. */
   readonly taken: ReadonlyMap<ObjectId, Taken>
 }
@@ -35,6 +39,14 @@ export interface Survey extends Pick<Snapshot, 'rules' | 'skills' | 'findings' |
 export interface Earlier {
   readonly snapshot: Snapshot
   read(stored: Skill | Docs, path: string): Promise<Uint8Array>
+}
+
+/** What there was before the tree. */
+export interface Before {
+  /** What has the tree id that it had there is taken over unread, where it is by the same rules. */
+  readonly earlier: Earlier | undefined
+  /** What is served, whatever its rules: it stands in for what cannot be read now. */
+  readonly served: Earlier | undefined
 }
 
 /** Raised when the same tree would be judged otherwise than before: an earlier survey then counts for nothing. */
@@ -47,19 +59,26 @@ export interface Rules {
 }
 
 /** Digest of everything besides the tree that a survey depends on. */
-export function rulesOf({ selection, limits }: Rules): string {
+export function rulesOf({ selection, limits }: Rules, version = SURVEY_VERSION): string {
   // `strict` changes no finding, but whether the commit is taken at all: a source that turns it on is looked at anew.
   const { root, include, exclude, unlisted, names, nested, lfs, hiddenUnicode, strict, contract, docs } = selection
   const { skill, frontmatter, fetch } = limits
   const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth, fetch.segmentBytes]
   const choices = [names, nested, lfs, hiddenUnicode, strict, contract, docs]
-  const rules = JSON.stringify([SURVEY_VERSION, root, include, exclude, unlisted, choices, figures])
+  const rules = JSON.stringify([version, root, include, exclude, unlisted, choices, figures])
   return createHash('sha256').update(rules).digest('hex')
 }
 
 /** Whether a snapshot says what these rules make of its tree. */
 export function isByRules(rules: Rules, snapshot: Pick<Snapshot, 'rules'>): boolean {
   return snapshot.rules === rulesOf(rules)
+}
+
+/** Whether an earlier version of the survey made this of the tree, by the same rules. */
+export function isByEarlierVersion(rules: Rules, snapshot: Pick<Snapshot, 'rules'>): boolean {
+  return Array.from({ length: SURVEY_VERSION - 1 }, (_, at) => at + 1).some(
+    (one) => snapshot.rules === rulesOf(rules, one),
+  )
 }
 
 /** The trees that need not be fetched again, given an earlier snapshot of the same source. */
@@ -77,17 +96,20 @@ function isWalkedFor(docs: string, path: string): boolean {
   return path === docs || isBelow(path, docs) || isBelow(docs, path)
 }
 
-/** Finds and judges the skills of a tree. What has the tree id it had in `earlier` is taken over unread. */
+/** Finds and judges the skills of a tree. What has the tree id it had in an earlier one is taken over unread. */
 export async function survey(
   tree: Tree,
   rules: Rules,
-  earlier: Earlier | undefined,
+  before: Before | undefined,
   signal: AbortSignal,
 ): Promise<Survey> {
   const digest = rulesOf(rules)
-  const usable = earlier?.snapshot.rules === digest ? earlier : undefined
-  const surveyor = new Surveyor(tree, rules, usable, signal)
-  return { rules: digest, ...(await surveyor.survey()) }
+  const earlier = before?.earlier?.snapshot.rules === digest ? before.earlier : undefined
+  const isReliedOn = earlier !== undefined && earlier.snapshot === before?.served?.snapshot
+  const standIns = new StandIns(before?.served, rules, isReliedOn)
+  const surveyor = new Surveyor(tree, rules, { earlier, standIns }, signal)
+  const { root, docs } = rules.selection
+  return { rules: digest, roots: { skills: root, ...(docs !== undefined && { docs }) }, ...(await surveyor.survey()) }
 }
 
 class Surveyor {
@@ -95,17 +117,24 @@ class Surveyor {
   readonly #selection: Selection
   readonly #limits: SurveyLimits
   readonly #earlier: Earlier | undefined
+  readonly #standIns: StandIns
   readonly #signal: AbortSignal
   readonly #taken = new Map<ObjectId, Taken>()
   readonly #known = new Map<ObjectId, Content>()
   /** Where the store has a blob already. */
   readonly #stored = new Map<ObjectId, { readonly in: Skill | Docs; readonly path: string }>()
 
-  constructor(tree: Tree, rules: Rules, earlier: Earlier | undefined, signal: AbortSignal) {
+  constructor(
+    tree: Tree,
+    rules: Rules,
+    { earlier, standIns }: { readonly earlier: Earlier | undefined; readonly standIns: StandIns },
+    signal: AbortSignal,
+  ) {
     this.#tree = tree
     this.#selection = rules.selection
     this.#limits = rules.limits
     this.#earlier = earlier
+    this.#standIns = standIns
     this.#signal = signal
     for (const skill of earlier?.snapshot.skills ?? []) {
       if (skill.digest !== undefined && skill.standing !== 'withheld') this.#remember(skill)
@@ -113,7 +142,7 @@ class Surveyor {
     if (earlier?.snapshot.docs !== undefined) this.#remember(earlier.snapshot.docs)
   }
 
-  async survey(): Promise<Omit<Survey, 'rules'>> {
+  async survey(): Promise<Omit<Survey, 'rules' | 'roots'>> {
     const gatherer = new Gatherer(this.#tree, this.#limits.skill.files)
     const found = findSkills(this.#tree, this.#selection.root, this.#earlier?.snapshot, gatherer)
     const { linked, resolved, unread: behindLinks } = await this.#resolve(found, gatherer)
@@ -121,7 +150,7 @@ class Surveyor {
     const fresh = await this.#readAll(resolved)
     const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
     const unread = { outside: found.unread, linked: behindLinks, candidates: resolved, contentOf }
-    const judged = withUnread([...found.kept.skills, ...fresh], this.#earlier?.snapshot.skills ?? [], unread)
+    const judged = await withUnread([...found.kept.skills, ...fresh], this.#selectedStandIns(), unread)
     const isUnlisted = matcher(this.#selection.unlisted)
     const { names, nested } = this.#selection
     const skills = place(judged, { names, nested, isUnlisted })
@@ -140,11 +169,24 @@ class Surveyor {
       folder,
       policy: this.#selection,
       earlier: this.#earlier?.snapshot,
+      standIns: () => this.#docsStandIns(),
       take: (blobs) => this.#take(blobs),
       contentOf: (blob) => this.#contentOf(blob),
       fileBytes: this.#limits.skill.bytes,
     }
     return surveyDocs(reading, this.#signal)
+  }
+
+  #selectedStandIns(): Pick<StandIns, 'skills' | 'again'> {
+    const isSelected = selector(this.#selection)
+    const skills = this.#standIns.skills.filter(({ path }) => isSelected(path))
+    return { skills, again: (skill) => this.#standIns.again(skill) }
+  }
+
+  async #docsStandIns(): Promise<readonly DocFile[]> {
+    const { files, contents } = await this.#standIns.docs()
+    for (const [blob, content] of contents) this.#known.set(blob, content)
+    return files
   }
 
   /** Follows the links again with the texts they lacked, until none is lacking: each time they get a link further. */

@@ -78,6 +78,8 @@ export async function taken(one: Pull, revision: Revision, upstream: Upstream): 
     source,
     rules: rulesFor(one),
     earlier: orders.isDamaged === true ? undefined : current?.snapshot,
+    // What the operator named before has nothing to say of what is named now.
+    served: current?.snapshot.url === source.url ? current.snapshot : undefined,
     io,
     signal,
   })
@@ -91,7 +93,9 @@ export function rulesFor({ source, io }: Pick<Pull, 'source' | 'io'>): Rules {
 interface Taking {
   readonly source: Source
   readonly rules: Rules
+  /** What is relied on unread. */
   readonly earlier: Snapshot | undefined
+  readonly served: Snapshot | undefined
   readonly io: Pulling
   readonly signal: AbortSignal
 }
@@ -120,13 +124,14 @@ async function takeUnknown(revision: Revision, upstream: Upstream, taking: Takin
   }
 }
 
-async function keep(tree: Tree, { source, rules, earlier, io, signal }: Taking): Promise<Snapshot> {
+async function keep(tree: Tree, { source, rules, earlier, served, io, signal }: Taking): Promise<Snapshot> {
   const { store } = io
   // Before a single file of it is asked for.
   const signers = await io.prove?.(tree.proof, tree.revision)
-  const found = await survey(tree, rules, earlierIn(store, earlier), signal)
+  const before = { earlier: earlierIn(store, earlier), served: earlierIn(store, served) }
+  const found = await survey(tree, rules, before, signal)
   if (source.strict) refuseInvalid(found.skills, source.nested)
-  await keepSkills(found, earlier, store, signal)
+  await keepSkills(found, { earlier, served }, store, signal)
   const { commit, tag } = tree.proof
   return {
     source: source.id,
@@ -134,6 +139,7 @@ async function keep(tree: Tree, { source, rules, earlier, io, signal }: Taking):
     revision: tree.revision,
     tree: tree.root,
     rules: found.rules,
+    ...(found.roots !== undefined && { roots: found.roots }),
     skills: found.skills,
     ...(found.docs !== undefined && { docs: found.docs }),
     ...(found.docsFolder !== undefined && { docsFolder: found.docsFolder }),
@@ -202,14 +208,15 @@ function whyInvalid({ findings }: Skill): string {
 
 async function keepSkills(
   found: Survey,
-  earlier: Snapshot | undefined,
+  { earlier, served }: Pick<Taking, 'earlier' | 'served'>,
   store: Store,
   signal: AbortSignal,
 ): Promise<void> {
   const kept = new Set(earlier === undefined ? [] : storedIn(earlier).map(placeOf))
   const fresh = storedIn(found).filter((stored) => !kept.has(placeOf(stored)))
   const uses = usesOf(fresh)
-  const stored = earlier === undefined ? new Map<ObjectId, Origin>() : storedBlobs(earlier)
+  // Of what is served nothing is wanted but what stands in, which was looked at.
+  const stored = storedBlobs([served, earlier])
   await store.skills.keepAll(fresh, (_, file) => originOf(file, found, uses, stored), signal)
 }
 
@@ -245,9 +252,9 @@ function usesOf(skills: readonly StoredSkill[]): ReadonlyMap<ObjectId, number> {
   return uses
 }
 
-function storedBlobs(snapshot: Snapshot): ReadonlyMap<ObjectId, Origin> {
+function storedBlobs(snapshots: readonly (Snapshot | undefined)[]): ReadonlyMap<ObjectId, Origin> {
   const origins = new Map<ObjectId, Origin>()
-  for (const from of storedIn(snapshot)) {
+  for (const from of snapshots.flatMap((snapshot) => (snapshot === undefined ? [] : storedIn(snapshot)))) {
     for (const { blob, path } of from.files) origins.set(blob, { kind: 'stored', skill: from, path })
   }
   return origins

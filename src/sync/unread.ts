@@ -3,12 +3,14 @@ import type { Finding } from './model/finding.ts'
 import { foldersAbove, joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Skill } from './model/skill.ts'
+import type { Snapshot } from './model/snapshot.ts'
 import { mayPass } from './model/tree.ts'
 import { contentRefusal } from './read-skill.ts'
 import type { Content, ResolvedCandidate } from './read-skill.ts'
+import type { StandIns } from './stand-ins.ts'
 
 /** What of a folder could not be read at this look. */
-export interface Unread {
+export interface UnreadParts {
   /** What lies in no skill. */
   readonly outside: readonly FoundLink[]
   /** The paths of skills that are links through what could not be looked into. */
@@ -21,26 +23,36 @@ export interface Unread {
  * A fault that may pass takes nothing out of service: a skill that was offered and cannot be read now stands as it was, whole,
  * with a finding that says so. All else is as it was found.
  */
-export function withUnread(found: readonly Skill[], earlier: readonly Skill[], unread: Unread): readonly Skill[] {
+export async function withUnread(
+  found: readonly Skill[],
+  standIns: Pick<StandIns, 'skills' | 'again'>,
+  unread: UnreadParts,
+): Promise<readonly Skill[]> {
   const reasons = new Reasons(unread)
   if (reasons.isEmpty) return found
   const readable = new Set(found.filter(({ standing }) => standing !== 'withheld').map(({ path }) => path))
   const kept = new Map<string, Skill>()
-  for (const skill of earlier) {
+  for (const skill of standIns.skills) {
     const reason = readable.has(skill.path) ? undefined : reasons.of(skill.path)
-    // What was withheld has no files in the store.
-    if (reason !== undefined && skill.standing !== 'withheld') kept.set(skill.path, asItWas(skill, reason))
+    const again = reason && (await standIns.again(skill))
+    if (reason !== undefined && again !== undefined) kept.set(skill.path, asItWas(again, reason))
   }
   return kept.size === 0 ? found : [...found.filter(({ path }) => !kept.has(path)), ...kept.values()]
 }
 
 /** What is said of places outside of skills that nobody could look into: of the first few, and how many there are. */
-export function unreadFindings({ outside, contentOf }: Pick<Unread, 'outside' | 'contentOf'>): Finding[] {
+export function unreadFindings({ outside, contentOf }: Pick<UnreadParts, 'outside' | 'contentOf'>): Finding[] {
   const findings = outside.slice(0, MOST_TOLD).flatMap(({ path, id }) => refusalIn(path, contentOf(id)) ?? [])
   const first = outside[MOST_TOLD]
   if (first === undefined) return findings
   const message = `${outside.length - MOST_TOLD} more places that cannot be looked into are left out`
   return [...findings, { rule: 'path-refused', path: first.path, message }]
+}
+
+/** The first place of which a snapshot has what was served before, since nobody could read it. Undefined where there is none. */
+export function unreadPlace({ skills, docsFolder }: Pick<Snapshot, 'skills' | 'docsFolder'>): Finding | undefined {
+  const findings = [...skills.flatMap((skill) => skill.findings), ...(docsFolder?.findings ?? [])]
+  return findings.find(({ rule }) => rule === 'not-read')
 }
 
 /** Beside the skills there may be thousands, and each generation would name them. */
@@ -58,7 +70,7 @@ class Reasons {
   /** Of all that lies there. */
   readonly #ofPlaces = new Map<string, Finding>()
 
-  constructor({ outside, linked, candidates, contentOf }: Unread) {
+  constructor({ outside, linked, candidates, contentOf }: UnreadParts) {
     for (const { path, id } of outside) this.#add(path, contentOf(id))
     for (const path of linked) {
       const message = 'What the link leads to cannot be looked into'

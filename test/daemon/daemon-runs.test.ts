@@ -12,7 +12,7 @@ import type { Pulling } from '../../src/sync/take.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import type { Upstream } from '../../src/sync/upstream/upstream.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { ScriptedUpstream } from '../support/scripted-upstream.ts'
+import { ScriptedUpstream, skillText } from '../support/scripted-upstream.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
 const HOUR = 3_600_000
@@ -168,6 +168,28 @@ test('a pull that does not end is one failure, however many waited for it', asyn
   ])
 })
 
+test('what waits beside what had to be judged anew is told, and can be approved', async () => {
+  await using desk = await Desk.open({ team: 'https://git.example.com/team.git' })
+  const names = ['s0', 's1', 's2', 's3', 's4', 's5', 's6', 's7']
+  desk.upstream.files = Object.fromEntries(names.map((name) => [`${name}/SKILL.md`, skillText(name)]))
+  {
+    await using before = await desk.start()
+    await before.sync()
+  }
+  desk.upstream.files = { 's0/SKILL.md': skillText('s0') }
+  await using daemon = await desk.start(['    exclude: [s7]'])
+
+  const judged = (await daemon.sync()).get(TEAM)
+  const { served, upstream, condition } = daemon.status().sources[0]!
+  await daemon.decide(TEAM, 'approve', upstream?.commit)
+  await daemon.sync()
+
+  expect(judged).toMatchObject({ kind: 'updated', drift: { newest: { commit: upstream?.commit } } })
+  expect(condition?.code).toBe('mass-deletion')
+  expect(upstream?.commit).not.toBe(served?.commit)
+  expect(daemon.status().sources[0]).toMatchObject({ served: { commit: upstream?.commit }, condition: undefined })
+})
+
 /** A state folder, and a scripted upstream that all sources of the daemon lead to. */
 class Desk implements AsyncDisposable {
   readonly clock = new FakeClock()
@@ -193,10 +215,11 @@ class Desk implements AsyncDisposable {
     return new Desk(['sources:', ...sources, ...lines].join('\n'), await temporaryFolder())
   }
 
-  async start(): Promise<Daemon> {
+  /** `lines`: more of the last source. */
+  async start(lines: readonly string[] = []): Promise<Daemon> {
     const { clock, redactor, state } = this
     const environment = environmentOf({}, state)
-    const config = parseConfig(this.#yaml, 'skillsyncd.yaml', environment)
+    const config = parseConfig([this.#yaml, ...lines].join('\n'), 'skillsyncd.yaml', environment)
     if (Array.isArray(config)) throw new Error(JSON.stringify(config))
     const stream = { write: (text: string) => (this.#logged += text) }
     const log = createLog({ level: 'info', stream, format: 'json', journal: false, clock, redactor })

@@ -10,6 +10,7 @@ import type { SourceRecord } from '../../src/sync/store/source-records.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { temporaryFolder } from '../support/temporary.ts'
+import { objectId } from '../sync/upstream/reached.ts'
 import { numbered, snapshotOf, sourceId } from '../sync/store/samples.ts'
 
 const NOON = '2026-06-15T12:00:00.000Z'
@@ -33,6 +34,17 @@ test('a success is remembered with its time and what it saw, also by the next pr
   expect(plain(await desk.written())).toEqual(record)
   expect(plain((await desk.reopened()).recordOf(TEAM.id))).toEqual(record)
   expect(desk.lines()).toMatchObject([{ event: 'source-updated', source: 'team', tookMs: 12, seen: 1, served: 1 }])
+})
+
+test('of what is served instead of the newest commit, the newest is remembered as what upstream has', async () => {
+  await using desk = await Desk.open()
+  const newest = { ...updated().revision, commit: objectId('9'.repeat(40)) }
+  const drift = { error: new SyncError('mass-deletion', 'Cannot follow'), newest }
+
+  await desk.report.outcome(TEAM, { ...updated(), drift }, 1)
+
+  const condition = { code: 'mass-deletion', message: 'Cannot follow' }
+  expect(desk.record()).toMatchObject({ condition, revision: newest, followed: FOLLOWED })
 })
 
 test('a failure keeps the last success, and says what is wrong until the next one', async () => {

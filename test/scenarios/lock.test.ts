@@ -2,6 +2,7 @@ import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../e2e/world.ts'
+import { Store } from '../../src/sync/store/store.ts'
 import { modernHttp, stdio } from '../support/peer.ts'
 import type { Peer } from '../support/peer.ts'
 import { Home } from '../support/program.ts'
@@ -110,6 +111,41 @@ test('S67: two updates at once, with a daemon and without one, go one after the 
   }
   expect(await readdir(join(world.home.path, 'config', 'skillsyncd'))).toEqual(['skills.lock', 'skillsyncd.yaml'])
 })
+
+test('an update is the yes to what waits, also where the rules were edited since the last pull', async () => {
+  await using world = await World.create(['update: review'])
+  await locked(world)
+  const commit = await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  await world.home.configure({ team: ['update: review', 'exclude: [zzz]', `url: ${world.git.origin}/team.git`] })
+
+  const end = await world.home.command('update', 'team')
+
+  const { sources } = JSON.parse((await world.home.command('status', '--json')).stdout)
+  expect(end).toMatchObject({ status: 0 })
+  expect(sources[0]).toMatchObject({ served: { commit }, upstream: { commit } })
+})
+
+test.each(['lock', 'update'])(
+  '%s refuses what could not all be read: no other machine could have that commit',
+  async (command) => {
+    await using world = await World.create()
+    await world.synced()
+    const store = await Store.open(world.home.state)
+    const [held] = (await store.generations.current())!.sources
+    const snapshot = await store.snapshots.read(held!.snapshot)
+    const finding = { rule: 'not-read', path: 'alpha/x.md', message: 'The permission to read it is missing' } as const
+    const skills = snapshot.skills.map((one) => ({ ...one, findings: [finding] }))
+    const unread = await store.snapshots.keep({ ...snapshot, skills })
+    await store.generations.publish([{ ...held!, snapshot: unread }], new Date())
+
+    const end = await world.home.command(command)
+
+    expect(end.status).toBe(1)
+    for (const part of ['"team"', snapshot.revision.commit, '"alpha/x.md"', 'permission', 'lock it again'])
+      expect(end.stdout).toContain(part)
+    expect(await lockOf(world.home).catch(() => 'none')).not.toContain('"team"')
+  },
+)
 
 test('two people who lock the same state get the same bytes', async () => {
   await using world = await World.create()

@@ -1,9 +1,11 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { entryOf } from '../../src/sync/model/lock.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
+import { rulesOf } from '../../src/sync/survey.ts'
 import { contractFrontmatter, documentOf } from '../support/contract-fixture.ts'
 import { Scene, sourceWith } from './pulled.ts'
-import { skillAt, type Edited } from './surveyed.ts'
+import { objectId } from './upstream/reached.ts'
+import { rulesWith, skillAt, type Edited } from './surveyed.ts'
 
 const FILES = { 'pdf/SKILL.md': documentOf(contractFrontmatter('pdf')) }
 
@@ -77,3 +79,52 @@ test.each([
     expect(outcome).not.toHaveProperty('withdraw')
   },
 )
+
+describe('where nobody may be asked', () => {
+  test('what is served of the locked commit stays where an earlier version judged it', async () => {
+    await using scene = await lockedBy(rulesOf(rulesWith(), 1))
+
+    expect(await scene.pull()).toEqual({ kind: 'unchanged', revision: undefined })
+  })
+
+  test('what an earlier version made of the locked commit is taken from the store', async () => {
+    await using scene = await lockedBy(rulesOf(rulesWith(), 1))
+    const { snapshot, held } = scene.current!
+    scene.current = undefined
+
+    expect(await scene.pull()).toMatchObject({ kind: 'updated', snapshot, held })
+  })
+
+  test('what other rules made of it is not, and what differs and what to try is said', async () => {
+    await using scene = await lockedBy(rulesOf(rulesWith({ names: 'exact' })))
+
+    const outcome = await scene.pull()
+
+    const message = expect.stringMatching(/the store has it by other rules .*; pull once without --offline/)
+    expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'ref-not-found', message } })
+    expect(outcome).not.toHaveProperty('withdraw')
+  })
+
+  test('what the store has not is said to be so', async () => {
+    await using scene = await lockedBy(rulesOf(rulesWith()))
+    scene.orders = { ...scene.orders, locked: { ...scene.orders.locked!, revision: OTHER } }
+
+    const message = expect.stringMatching(/the store does not have it, .*; pull once without --offline/)
+    expect(await scene.pull()).toMatchObject({ kind: 'failed', error: { code: 'ref-not-found', message } })
+  })
+})
+
+const OTHER = { asked: 'main', ref: 'refs/heads/main', commit: objectId('9'.repeat(40)) }
+
+/** Offline, with a snapshot of what was locked that is served, and as if it had been judged by these rules. */
+async function lockedBy(rules: string): Promise<Scene> {
+  await using other = await Scene.open()
+  const { snapshot } = await other.updated()
+  const scene = await Scene.open()
+  const stored = { ...snapshot, rules }
+  const held = { source: snapshot.source, snapshot: await scene.store.snapshots.keep(stored) }
+  scene.current = { held, snapshot: stored }
+  scene.orders = { ...scene.orders, offline: true, locked: entryOf(sourceWith({}), snapshot) }
+  scene.upstream.failure = new SyncError('source-unreachable', 'Cannot reach "team"')
+  return scene
+}

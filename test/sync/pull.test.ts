@@ -375,7 +375,8 @@ describe('what is served and has to be taken anew', () => {
 
     const outcome = await scene.updated({ strict: true })
 
-    expect(outcome).toMatchObject({ revision, from: revision, drift: { code: 'content-refused' } })
+    const newest = { commit: scene.resolved[1] }
+    expect(outcome).toMatchObject({ revision, from: revision, drift: { error: { code: 'content-refused' }, newest } })
     expect(await scene.textOf('pdf', 'ref.md')).toBe('ref')
     scene.orders = { ...scene.orders, isDamaged: false }
     expect(await scene.pull({ strict: true })).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
@@ -389,7 +390,11 @@ describe('what is served and has to be taken anew', () => {
     scene.upstream.files = PDF
     scene.orders = { ...scene.orders, isDamaged: true }
 
-    expect(await scene.updated()).toMatchObject({ revision, drift: { code: 'mass-deletion' } })
+    const { drift, ...outcome } = await scene.updated()
+
+    expect(outcome).toMatchObject({ revision })
+    expect(drift).toMatchObject({ error: { code: 'mass-deletion' }, newest: { commit: scene.resolved[1] } })
+    expect(drift?.newest.commit).not.toBe(revision.commit)
     expect(await scene.textOf('pdf', 'ref.md')).toBe('ref')
   })
 
@@ -403,7 +408,44 @@ describe('what is served and has to be taken anew', () => {
 
     expect(snapshot.revision).toEqual(revision)
     expect(snapshot.skills.map(({ path }) => path)).not.toContain('s1')
-    expect(drift?.code).toBe('content-refused')
+    expect(drift?.error.code).toBe('content-refused')
+  })
+
+  test.each(['damaged', 'by other rules'])(
+    'is so where it is %s while a move waits, which is told at once',
+    async (how) => {
+      await using scene = await Scene.open()
+      const { revision } = await scene.updated({ update: 'review' })
+      scene.upstream.files = NEWEST
+      scene.orders = { ...scene.orders, isDamaged: how === 'damaged' }
+      const edit = { update: 'review', exclude: how === 'damaged' ? [] : ['s1'] } as const
+
+      const { drift, ...outcome } = await scene.updated(edit)
+
+      scene.orders = { ...scene.orders, isDamaged: false }
+      const held = await scene.pull(edit)
+      expect(outcome).toMatchObject({ revision })
+      expect(held).toEqual({ kind: 'held', reason: drift?.error, revision: drift?.newest })
+      expect(drift?.error.code).toBe('awaiting-approval')
+      expect(drift?.newest.commit).not.toBe(revision.commit)
+    },
+  )
+
+  test('is not told to wait for what upstream has moved on from', async () => {
+    await using scene = await Scene.open()
+    scene.upstream.files = { ...PDF, ...MANY }
+    await scene.updated()
+    scene.upstream.files = PDF
+    const waiting = await scene.pull()
+    if (waiting.kind !== 'held') throw new Error(`The pull ended ${waiting.kind}`)
+    await scene.damage('pdf', 'ref.md')
+    scene.upstream.files = { ...PDF, ...MANY, 'pdf/new.md': 'new' }
+    scene.orders = { ...scene.orders, waiting, isDamaged: true }
+
+    const { snapshot, drift } = await scene.updated()
+
+    expect(skillAt(snapshot, 'pdf').files.map(({ path }) => path)).toContain('new.md')
+    expect(drift).toBeUndefined()
   })
 
   test('stays as it is where nobody gives it any more', async () => {

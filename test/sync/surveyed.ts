@@ -51,7 +51,7 @@ export class Surveys implements AsyncDisposable {
     const read = async (kept: Skill | Docs, path: string): Promise<Uint8Array> =>
       bytesIn(stored, kept.files.find((file) => file.path === path)?.blob, path)
     const earlier = this.#last === undefined ? undefined : { snapshot: this.#last, read }
-    const { taken, ...found } = await survey(tree, rules, earlier, never())
+    const { taken, ...found } = await survey(tree, rules, { earlier, served: earlier }, never())
     this.#stored = await storedAfter(found, this.#stored, async (blob) => {
       const brought = taken.get(blob)
       return brought?.kind === 'blob' ? readFile(brought.file) : undefined

@@ -15,7 +15,7 @@ import { SYNC_END } from '../sync-end.ts'
 import type { SyncEnd } from '../sync-end.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
-import { candidateOf, failureIn, withLooking } from './looking.ts'
+import { candidateOf, expectLockable, failureIn, withLooking } from './looking.ts'
 import type { Looking } from './looking.ts'
 
 export const lock: Command = {
@@ -65,6 +65,7 @@ async function entryFor(source: Source, looking: Looking): Promise<End> {
     // Nothing of a source that follows the lock is served before it is locked.
     const snapshot = source.update === 'locked' ? await candidateOf(looking, id) : await served(source, looking)
     if (typeof snapshot === 'string') return { id, entry: undefined, why: snapshot }
+    expectLockable(source, snapshot)
     return { id, entry: entryOf(source, snapshot) }
   } catch (error) {
     return { id, entry: undefined, why: failureIn(error).message }

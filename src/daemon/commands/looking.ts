@@ -5,6 +5,7 @@ import type { Source } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { Store } from '../../sync/store/store.ts'
+import { unreadPlace } from '../../sync/unread.ts'
 import type { Config } from '../config.ts'
 import { ControlError } from '../control-client.ts'
 import { withWriter } from './asking.ts'
@@ -36,6 +37,15 @@ export async function candidateOf({ ask, store }: Looking, source: SourceId, com
   const asked = { source, ...(commit !== undefined && { commit }) }
   const { snapshot } = HELD.parse(await ask('candidate', asked))
   return store.snapshots.read(snapshot)
+}
+
+/** What could not all be read makes a commit of its own, which no machine that can read it comes to: nobody could go by its lock. */
+export function expectLockable({ id }: Source, snapshot: Snapshot): void {
+  const place = unreadPlace(snapshot)
+  if (place === undefined) return
+  const why = `not all of it could be read: ${JSON.stringify(place.path)}: ${place.message}`
+  const tries = 'make that readable, or take it out of the folder, and lock it again'
+  throw new SyncError('source-unreachable', `Cannot lock "${id}" at ${snapshot.revision.commit}: ${why}; ${tries}`)
 }
 
 const HELD = z.object({ snapshot: z.string() })

@@ -22,7 +22,7 @@ import { UsageError } from '../usage-error.ts'
 import type { AskWriter } from './asking.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context, ExitStatus } from './command.ts'
-import { candidateOf, failureIn, withLooking } from './looking.ts'
+import { candidateOf, expectLockable, failureIn, withLooking } from './looking.ts'
 import type { Failure, Looking } from './looking.ts'
 import { exitOfPulls, linesOfPull } from './pulled.ts'
 
@@ -98,7 +98,9 @@ type Look =
 
 async function lookAt(source: Source, looking: Looking, precise: ObjectId | undefined): Promise<Look> {
   try {
-    return { source, snapshot: await candidateOf(looking, source.id, precise) }
+    const snapshot = await candidateOf(looking, source.id, precise)
+    expectLockable(source, snapshot)
+    return { source, snapshot }
   } catch (error) {
     return { source, failure: failureIn(error) }
   }
@@ -137,7 +139,9 @@ async function written(
 /** Lets what is served follow. Where the very commit that was locked waits for a person, this person has just said yes. */
 async function served(source: Source, locked: LockEntry, ask: AskWriter, config: Config): Promise<SyncEnd> {
   const { id } = source
-  const end = await pulled(id, ask)
+  const first = await pulled(id, ask)
+  // What was served had to be mended before: that took the whole pull.
+  const end = first.outcome === 'updated' && isForPerson(first) ? await pulled(id, ask) : first
   const { commit } = locked.revision
   if (followsLock(config, source) || end.commit !== commit || !waitsForYes(end)) return end
   try {
@@ -150,8 +154,12 @@ async function served(source: Source, locked: LockEntry, ask: AskWriter, config:
 }
 
 /** What somebody turned away on purpose is not approved in passing. */
-function waitsForYes({ outcome, code }: SyncEnd): boolean {
-  return outcome === 'held' && code !== undefined && isSyncErrorCode(code) && isWaiting(code) && !isByChoice(code)
+function waitsForYes(end: SyncEnd): boolean {
+  return end.outcome === 'held' && isForPerson(end)
+}
+
+function isForPerson({ code }: SyncEnd): boolean {
+  return code !== undefined && isSyncErrorCode(code) && isWaiting(code) && !isByChoice(code)
 }
 
 async function pulled(id: SourceId, ask: AskWriter): Promise<SyncEnd> {

@@ -26,14 +26,14 @@ export interface ContractProblem {
   readonly skills: readonly Pick<Declared, 'id' | 'source' | 'path'>[]
 }
 
-/** The problems of what is served: of each kind the first, and how many more there are. */
+/** The problems of what is served: of each kind the first, and how many more there are; of cycles, that there are more. */
 export function contractProblems(catalog: Catalog): ContractProblem[] {
   return problemsAmong(declaredIn(catalog), MOST_OF_A_KIND)
 }
 
 /**
  * Clashes, then dependencies that lead nowhere, then cycles; each kind in the order of its ids. Never more than one of a kind
- * for an id. Of more than `most` of a kind the last one says how many are left out.
+ * for an id. Of more than `most` of a kind the last one says how many are left out, and of many cycles that some are.
  */
 export function problemsAmong(declared: readonly Declared[], most = Number.POSITIVE_INFINITY): ContractProblem[] {
   const owners = byId(declared)
@@ -96,15 +96,17 @@ function cycles(owners: Owners): ContractProblem[] {
   const dependencies = new Map(
     [...owners].map(([id, all]) => [id, all.flatMap(({ dependsOn }) => dependsOn.filter(isMet))]),
   )
-  return cyclesIn(dependencies, MOST_CYCLES).map((cycle) => {
+  const [found, more] = [cyclesIn(dependencies, MOST_CYCLES + 1), 'More of these are left out; mend those named first']
+  const told = found.slice(0, MOST_CYCLES).map((cycle) => {
     const members = cycle.flatMap((id) => owners.get(id) ?? [])
     const way = [...cycle, cycle[0]].map((id) => `"${id}"`)
     const steps = way.length > MOST_NAMED ? [...way.slice(0, MOST_NAMED), '…', way.at(-1)] : way
     return problem('dependency-cycle', `A cycle of dependencies: ${steps.join(' → ')}: ${places(members)}`, members)
   })
+  return found.length > MOST_CYCLES ? [...told, problem('dependency-cycle', more, [])] : told
 }
 
-/** Each is looked for on its own; when these are mended the next are named. */
+/** Each is looked for on its own, so nobody counts them; when these are mended the next are named. */
 const MOST_CYCLES = 20
 
 /** In a message. `skills` has them all. */

@@ -10,8 +10,14 @@ export interface Unchanged {
   readonly kind: 'unchanged'
   /** What was seen. Undefined where nobody was asked, since the network is off. */
   readonly revision: Revision | undefined
-  /** What a person should know although nothing failed: where upstream departs from the lock, or why its newest is not served. */
-  readonly drift?: SyncError
+  readonly drift?: Drift
+}
+
+/** What a person should know although nothing failed: where upstream departs from the lock, or why its newest is not served. */
+export interface Drift {
+  readonly error: SyncError
+  /** What upstream has: what there is to decide is about this, and not about what is served. */
+  readonly newest: Revision
 }
 
 export interface Updated {
@@ -23,7 +29,7 @@ export interface Updated {
   readonly from: Revision | undefined
   /** The branch was rewritten: what was served before is no ancestor. Undefined where that is not known. */
   readonly rewritten: boolean | undefined
-  readonly drift?: SyncError
+  readonly drift?: Drift
 }
 
 /** The ref moved, and what was served is served on: until a person decides, or because one did. */

@@ -14,6 +14,8 @@ export interface Snapshot {
   readonly tree: ObjectId
   /** Digest of the selection and of the survey's own version: two snapshots compare only where it is equal. */
   readonly rules: string
+  /** The folders that the paths of skills and of docs are relative to. Absent in what was stored before there was this. */
+  readonly roots?: { readonly skills: string; readonly docs?: string }
   /** Sorted by `path`. */
   readonly skills: readonly Skill[]
   /** The docs folder of the source, where it has one and the revision has files in it. */

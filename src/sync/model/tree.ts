@@ -28,7 +28,8 @@ export interface Proof {
 /**
  * One line of a tree object. The name is raw bytes in git: an entry whose name is not UTF-8, or over
  * `FetchLimits.segmentBytes`, is unusable, and has what can be shown of its name. What lies below it is not fetched.
- * `unread`, in a plain folder alone: a folder, or outside of skills a link, that is not looked into; `take` tells why.
+ * `unread`, in a plain folder alone: a folder that is not looked into, a link outside of skills, or whatever lies too deep or
+ * has too long a path; `take` tells why.
  */
 export interface TreeEntry {
   readonly name: string

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { isBelow } from '../model/paths.ts'
@@ -8,6 +7,7 @@ import { SyncError } from '../model/sync-error.ts'
 import { FolderChanged } from './folder-fault.ts'
 import { readFile } from './folder-file.ts'
 import { diskCodeOf, isForbidden, isGone, OpenFolder } from './open-folder.ts'
+import { pacedDigest } from './paced-hash.ts'
 
 /** The SKILL.md of a skill as its author has it now: it may be newer than what is served. */
 export interface AuthoredDocument {
@@ -46,7 +46,7 @@ export async function authoredDocument(
 
 async function isAsServed(place: Place, folder: string, { path, size, sha256 }: SkillFile): Promise<boolean> {
   const bytes = await place.read(join(folder, path), size).catch(undefinedIfMoved)
-  return bytes?.length === size && hash('sha256', bytes) === sha256
+  return bytes?.length === size && (await pacedDigest(bytes)) === sha256
 }
 
 /** One that may not be read is another thing: a look would bring no more of it. */

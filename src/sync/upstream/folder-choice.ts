@@ -15,7 +15,7 @@ export interface Choice {
   readonly whole: ReadonlySet<string>
   readonly files: ReadonlySet<string>
   readonly kept: ReadonlySet<string>
-  /** What else could make it another one by a change: links, and what could not be looked into. */
+  /** What else could make it another one by a change: links, what they name and is not there, and what could not be looked into. */
   readonly noted: ReadonlySet<string>
 }
 
@@ -31,7 +31,7 @@ export function chooseWanted(top: ListedFolder, { root, docs }: Wanted): Choice 
   const kept = new Set([root, ...foldersAbove(root), ...(docs === undefined ? [] : [docs, ...foldersAbove(docs)])])
   for (const { path, link } of linksIn(top, '')) {
     noted.add(path)
-    const target = places.follow(path, link)
+    const target = places.follow(path, link, noted)
     if (target?.entry.kind === 'folder' && hasDocument(target.entry)) whole.add(target.path)
     if (target === undefined || !isDocument(path)) continue
     if (target.entry.kind === 'folder') kept.add(target.path)
@@ -100,12 +100,19 @@ class Places {
     return entry?.kind === 'folder' ? entry : undefined
   }
 
-  follow(from: string, link: ListedLink): { readonly path: string; readonly entry: FolderEntry } | undefined {
+  /** Notes what it names on the way, there or not, unless it is a file: who writes to one makes no other choice. */
+  follow(
+    from: string,
+    link: ListedLink,
+    noted: Set<string>,
+  ): { readonly path: string; readonly entry: FolderEntry } | undefined {
     let [path, text] = [from, link.text]
     for (let hop = 0; hop < MAX_HOPS; hop += 1) {
       const target = targetOf(path, text.toString('latin1'))
-      const entry = target === undefined ? undefined : this.#entryAt(target)
-      if (target === undefined || entry === undefined) return undefined
+      if (target === undefined) return undefined
+      const entry = this.#entryAt(target)
+      if (entry?.kind !== 'file') noted.add(target)
+      if (entry === undefined) return undefined
       if (entry.kind !== 'link') return { path: target, entry }
       ;[path, text] = [target, entry.text]
     }

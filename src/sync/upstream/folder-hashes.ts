@@ -1,4 +1,5 @@
 import type { BigIntStats } from 'node:fs'
+import { foldersAbove } from '../model/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import { relevanceOf, type Choice } from './folder-choice.ts'
 
@@ -43,9 +44,14 @@ export class FolderHashes {
     this.#listing = undefined
   }
 
-  /** Whether there was a skill at the last look that there would be no more. */
-  wouldLose({ whole }: Choice): boolean {
-    return this.#choice !== undefined && [...this.#choice.whole].some((path) => !whole.has(path))
+  /** Whether there was a skill at the last look that there would be no more, or a file that one was a link to. */
+  wouldLose({ whole, files }: Choice): boolean {
+    if (this.#choice === undefined) return false
+    const isIn = (path: string): boolean => [path, ...foldersAbove(path)].some((at) => whole.has(at))
+    return (
+      [...this.#choice.whole].some((path) => !whole.has(path)) ||
+      [...this.#choice.files].some((path) => !files.has(path) && !isIn(path))
+    )
   }
 
   /**

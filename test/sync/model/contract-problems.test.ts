@@ -108,6 +108,21 @@ describe('the problems between skills', () => {
     ])
   })
 
+  test('name the first circles of many, and that there are more', () => {
+    const pairs = Array.from({ length: 21 }, (_, at) => [skill(`a${at}`, [`b${at}`]), skill(`b${at}`, [`a${at}`])])
+
+    const all = problemsAmong(pairs.slice(1).flat())
+    const some = problemsAmong(pairs.flat())
+
+    expect([all, some].map((problems) => problems.length)).toEqual([20, 21])
+    expect(all.every(({ skills }) => skills.length === 2)).toBe(true)
+    expect(some.at(-1)).toMatchObject({
+      kind: 'dependency-cycle',
+      message: expect.stringContaining('More of these'),
+      skills: [],
+    })
+  })
+
   test('are said in messages that stay short, whatever there is of them', () => {
     const same = Array.from({ length: 1000 }, (_, index) => skill('a', [], 'team', `p${index}/a`))
     const ring = Array.from({ length: 1000 }, (_, index) => skill(`r${index}`, [`r${(index + 1) % 1000}`]))

@@ -596,6 +596,19 @@ describe('a file that is being saved', () => {
     },
   )
 
+  test('is looked for again where a linked SKILL.md leads to it', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': { link: '../shared/doc.md' }, 'shared/doc.md': skillText('a') })
+    const hashes = new FolderHashes(() => Date.now() + 60_000)
+    const [doc, away] = [join(scene.folder, 'shared/doc.md'), `${scene.folder}-away`]
+    const clock = { now: () => new Date(Date.now() + 60_000), wait: async () => rename(away, doc) }
+    await using before = await scene.read({ hashes, clock })
+
+    await rename(doc, away)
+    await using back = await scene.read({ hashes, clock })
+
+    expect(back.revision).toEqual(before.revision)
+  })
+
   test('is not waited for where it was left alone, nor where the clocks differ', async () => {
     await using scene = await Scene.of({ 'a/SKILL.md': skillText('a') })
     const wait = async (): Promise<never> => {
@@ -691,6 +704,23 @@ describe('what is learnt of a folder', () => {
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([false]))
   })
 
+  test('is what a link names although nothing stands there, and not each file that one leads to', async () => {
+    await using scene = await Scene.of({
+      'a/SKILL.md': { link: '../shared/doc.md' },
+      'b/SKILL.md': { link: '../hop.md' },
+      'hop.md': { link: 'far/er/doc.md' },
+      c: { link: 'away/c' },
+      latest: { link: 'logs/today' },
+      'logs/today': 'x',
+    })
+    const hashes = new FolderHashes(() => 0)
+
+    await using _ = await scene.read({ hashes })
+
+    const used = ['shared/doc.md', 'shared', 'hop.md', 'far', 'far/er/doc.md', 'away/c', 'away']
+    expect(await usedOf(hashes, [...used, 'logs/today', 'shared/other.md'])).toEqual(used)
+  })
+
   test('files that did not change are not read again; of those that did, nothing hides that', async () => {
     await using scene = await Scene.of({ 'a/SKILL.md': 'one', 'a/b': 'two', 'a/c': 'three' })
     const later = new Counting(() => Date.now() + 60_000)
@@ -752,7 +782,8 @@ class Scene implements AsyncDisposable {
     const read = async (kept: Skill | Docs, path: string): Promise<Uint8Array> =>
       this.#stored.get(kept.files.find((file) => file.path === path)?.blob ?? '') ?? Buffer.of()
     const rules = rulesWith(docs === undefined ? {} : { docs })
-    const { taken, ...found } = await survey(tree, rules, earlier && { snapshot: earlier, read }, STEADY)
+    const served = earlier && { snapshot: earlier, read }
+    const { taken, ...found } = await survey(tree, rules, { earlier: served, served }, STEADY)
     for (const [id, blob] of taken) if (blob.kind === 'blob') this.#stored.set(id, await readFile(blob.file))
     const { revision, root } = tree
     return { source: sourceId('team'), url: 'file:///folder', revision, tree: root, proof: { commit: '' }, ...found }
