@@ -8,7 +8,7 @@ import type { Snapshot } from '../sync/model/snapshot.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { Signers } from '../sync/model/trust.ts'
 import type { Store } from '../sync/store/store.ts'
-import { matcher } from '../sync/survey.ts'
+import { matcher } from '../sync/survey-rules.ts'
 
 /** Why a skill is served as it is, or not at all, as plain data. */
 export interface Provenance {

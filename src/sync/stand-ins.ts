@@ -6,7 +6,8 @@ import type { Skill, SkillFile } from './model/skill.ts'
 import { Damaged } from './model/sync-error.ts'
 import { readSkill } from './read-skill.ts'
 import type { Content, KnownContent, ResolvedFile } from './read-skill.ts'
-import type { Earlier, Rules } from './survey.ts'
+import type { Rules } from './survey-rules.ts'
+import type { Earlier } from './survey.ts'
 
 /** What of the docs may stand in for what cannot be read now, and its content. */
 export interface StandInDocs {

@@ -1,13 +1,10 @@
-import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
-import picomatch from 'picomatch'
 import { Gatherer, decidedByTheirId, findSkills } from './find-skills.ts'
 import type { Candidate, Found } from './find-skills.ts'
 import type { TextOf } from './links.ts'
 import { inPathOrder } from './model/digest.ts'
 import type { DocFile, Docs } from './model/docs.ts'
-import { isBelow, joinPath } from './model/paths.ts'
 import { decidedByNeighbours, place } from './model/placement.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Skill } from './model/skill.ts'
@@ -22,9 +19,9 @@ import { StandIns } from './stand-ins.ts'
 import { cannot } from './store/disk-error.ts'
 import { surveyDocs } from './survey-docs.ts'
 import type { DocsReading, SurveyedDocs } from './survey-docs.ts'
+import { matcher, rulesOf, selector } from './survey-rules.ts'
+import type { Rules } from './survey-rules.ts'
 import { unreadFindings, withUnread } from './unread.ts'
-import { NOTHING_KNOWN } from './upstream/upstream.ts'
-import type { KnownTrees } from './upstream/upstream.ts'
 
 /** What was found in a tree. */
 export interface Survey extends Pick<
@@ -47,53 +44,6 @@ export interface Before {
   readonly earlier: Earlier | undefined
   /** What is served, whatever its rules: it stands in for what cannot be read now. */
   readonly served: Earlier | undefined
-}
-
-/** Raised when the same tree would be judged otherwise than before: an earlier survey then counts for nothing. */
-const SURVEY_VERSION = 5
-
-/** What of the configuration a survey depends on. */
-export interface Rules {
-  readonly selection: Selection
-  readonly limits: SurveyLimits
-}
-
-/** Digest of everything besides the tree that a survey depends on. */
-export function rulesOf({ selection, limits }: Rules, version = SURVEY_VERSION): string {
-  // `strict` changes no finding, but whether the commit is taken at all: a source that turns it on is looked at anew.
-  const { root, include, exclude, unlisted, names, nested, lfs, hiddenUnicode, strict, contract, docs } = selection
-  const { skill, frontmatter, fetch } = limits
-  const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth, fetch.segmentBytes]
-  const choices = [names, nested, lfs, hiddenUnicode, strict, contract, docs]
-  const rules = JSON.stringify([version, root, include, exclude, unlisted, choices, figures])
-  return createHash('sha256').update(rules).digest('hex')
-}
-
-/** Whether a snapshot says what these rules make of its tree. */
-export function isByRules(rules: Rules, snapshot: Pick<Snapshot, 'rules'>): boolean {
-  return snapshot.rules === rulesOf(rules)
-}
-
-/** Whether an earlier version of the survey made this of the tree, by the same rules. */
-export function isByEarlierVersion(rules: Rules, snapshot: Pick<Snapshot, 'rules'>): boolean {
-  return Array.from({ length: SURVEY_VERSION - 1 }, (_, at) => at + 1).some(
-    (one) => snapshot.rules === rulesOf(rules, one),
-  )
-}
-
-/** The trees that need not be fetched again, given an earlier snapshot of the same source. */
-export function knownTrees(rules: Rules, earlier: Snapshot | undefined): KnownTrees {
-  if (earlier === undefined || !isByRules(rules, earlier)) return NOTHING_KNOWN
-  // The root is undecided where links lead from folder to folder: following them takes trees that did not change.
-  if (earlier.folders[''] === undefined) return NOTHING_KNOWN
-  const { root, docs } = rules.selection
-  const byPath = Object.entries(earlier.folders).map(([path, id]) => [joinPath(root, path), id] as const)
-  return { byPath: new Map(byPath.filter(([path]) => docs === undefined || !isWalkedFor(docs, path))) }
-}
-
-/** The docs are looked for from the repository's root on, and in every folder of theirs: trees are small. */
-function isWalkedFor(docs: string, path: string): boolean {
-  return path === docs || isBelow(path, docs) || isBelow(docs, path)
 }
 
 /** Finds and judges the skills of a tree. What has the tree id it had in an earlier one is taken over unread. */
@@ -295,18 +245,4 @@ function knownContent({ size, sha256, isLfsPointer, hidden }: Extract<Taken, { k
 function leaningOnLinks(found: Found, linked: readonly Candidate[]): string[] {
   const documents = found.candidates.filter(({ document }) => document.kind === 'link')
   return [...found.links, ...linked, ...documents].map(({ path }) => path)
-}
-
-function selector(selection: Selection): (path: string) => boolean {
-  const isIncluded = matcher(selection.include)
-  const isExcluded = matcher(selection.exclude)
-  return (path) => isIncluded(path) && !isExcluded(path)
-}
-
-/** Whether a skill path matches one of the globs. */
-export function matcher(globs: readonly string[]): (path: string) => boolean {
-  if (globs.length === 0) return () => false
-  const matches = picomatch([...globs], { dot: true })
-  // The root's own skill has the empty path, which no glob matches but the one for everything.
-  return (path) => (path === '' ? globs.includes('**') : matches(path))
 }

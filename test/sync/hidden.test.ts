@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { rulesOf } from '../../src/sync/survey.ts'
+import { rulesOf } from '../../src/sync/survey-rules.ts'
 import { skillText } from '../support/scripted-upstream.ts'
 import { Surveys, noted, rulesWith, skillAt, surveyed } from './surveyed.ts'
 

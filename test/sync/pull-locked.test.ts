@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { entryOf } from '../../src/sync/model/lock.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
-import { rulesOf } from '../../src/sync/survey.ts'
+import { rulesOf } from '../../src/sync/survey-rules.ts'
 import { contractFrontmatter, documentOf } from '../support/contract-fixture.ts'
 import { Scene, sourceWith } from './pulled.ts'
 import { objectId } from './upstream/reached.ts'
