@@ -5,7 +5,7 @@ import type { Tree, TreeEntry } from './model/tree.ts'
 /** What a link leads to, or why it is refused. Paths are relative to the repository's root. */
 export type Resolved =
   | { readonly kind: 'entry'; readonly path: string; readonly entry: TreeEntry }
-  | { readonly kind: 'refused'; readonly why: string; readonly isUnread?: true }
+  | { readonly kind: 'refused'; readonly why: string; readonly isUnread?: true; readonly isOutward?: true }
 
 /** What a link may not lead out of. */
 export interface Bounds {
@@ -37,7 +37,8 @@ export function follow(
     const text = textOf(id)
     if (text === undefined) return refused('its text is no path')
     const target = targetOf(path, text)
-    if (target === undefined) return refused(`its target "${shown(text)}" lies outside of the repository`)
+    if (target === undefined)
+      return { ...refused(`its target "${shown(text)}" lies outside of the repository`), isOutward: true }
     // Not even a look at what lies there: what is inside is judged again only when something in its own folder changed.
     if (bounds !== undefined && !isBelow(target, bounds.folder)) return refused(`it leads out of ${bounds.called}`)
     const entry = places.entryAt(target)

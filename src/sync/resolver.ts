@@ -46,6 +46,8 @@ export class LinkTexts {
 export class Resolver {
   /** The paths of skills that are links through what cannot be looked into, as far as links were followed. */
   readonly unread = new Set<string>()
+  /** Why links outside of skills make none, where they lead out of the repository; by their paths. */
+  readonly outward = new Map<string, string>()
   readonly #tree: Tree
   readonly #places: Places
   readonly #textOf: TextOf
@@ -72,6 +74,7 @@ export class Resolver {
     const path = joinPath(this.#root, link.path)
     const target = follow(this.#places, this.#textOf, { path, id: link.id })
     if (target.kind === 'refused' && target.isUnread === true) this.unread.add(link.path)
+    if (target.kind === 'refused' && target.isOutward === true) this.outward.set(link.path, target.why)
     if (target.kind === 'refused' || target.entry.kind !== 'folder') return undefined
     const document = this.#documentIn(target.entry.id)
     // A folder that would hold itself, by way of the link, holds no end of skills.

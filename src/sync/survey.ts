@@ -6,6 +6,7 @@ import type { TextOf } from './links.ts'
 import { inPathOrder } from './model/digest.ts'
 import type { DocFile, Docs } from './model/docs.ts'
 import { decidedByNeighbours, place } from './model/placement.ts'
+import type { Finding } from './model/finding.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Skill } from './model/skill.ts'
 import type { Snapshot } from './model/snapshot.ts'
@@ -14,7 +15,7 @@ import { SyncError } from './model/sync-error.ts'
 import type { Refused, Taken, Tree } from './model/tree.ts'
 import { readSkill, unreadableSkill, unusableFinding } from './read-skill.ts'
 import type { Content, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
-import { LinkTexts, Resolver, submoduleFinding } from './resolver.ts'
+import { LinkTexts, Resolver, linkFinding, submoduleFinding } from './resolver.ts'
 import { StandIns } from './stand-ins.ts'
 import { cannot } from './store/disk-error.ts'
 import { surveyDocs } from './survey-docs.ts'
@@ -95,7 +96,7 @@ class Surveyor {
   async survey(): Promise<Omit<Survey, 'rules' | 'roots'>> {
     const gatherer = new Gatherer(this.#tree, this.#limits.skill.files)
     const found = findSkills(this.#tree, this.#selection.root, this.#earlier?.snapshot, gatherer)
-    const { linked, resolved, unread: behindLinks } = await this.#resolve(found, gatherer)
+    const { linked, resolved, unread: behindLinks, outward } = await this.#resolve(found, gatherer)
     await this.#take([...resolved.flatMap(blobsOf), ...found.unread.map(({ id }) => id)])
     const fresh = await this.#readAll(resolved)
     const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
@@ -105,7 +106,12 @@ class Surveyor {
     const { names, nested } = this.#selection
     const skills = place(judged, { names, nested, isUnlisted })
     const unusable = found.unusable.map((path) => unusableFinding(path, 'A folder that is not looked into'))
-    const elsewhere = [...found.submodules.map(submoduleFinding), ...unusable, ...unreadFindings(unread)]
+    const elsewhere = [
+      ...found.submodules.map(submoduleFinding),
+      ...unusable,
+      ...unreadFindings(unread),
+      ...outwardFindings(outward),
+    ]
     const findings = inPathOrder([...found.kept.findings, ...elsewhere])
     const folders = decidedByTheirId(found.folders, leaningOnLinks(found, linked), decidedByNeighbours(skills))
     return { skills, findings, folders, ...(await this.#docs()), taken: this.#taken }
@@ -149,7 +155,9 @@ class Surveyor {
       const linked = resolver.linkedSkills(found.links)
       const candidates = [...found.candidates, ...linked].filter((candidate) => isSelected(candidate.path))
       const resolved = candidates.map((candidate) => resolver.resolve(candidate))
-      if (!(await texts.takeMissing(this.#tree, this.#signal))) return { linked, resolved, unread: resolver.unread }
+      if (await texts.takeMissing(this.#tree, this.#signal)) continue
+      const outward = [...resolver.outward].filter(([path]) => isSelected(path))
+      return { linked, resolved, unread: resolver.unread, outward }
     }
   }
 
@@ -217,7 +225,20 @@ interface Followed {
   readonly resolved: readonly ResolvedCandidate[]
   /** The paths of skills that are links through what could not be looked into. */
   readonly unread: ReadonlySet<string>
+  /** The paths of links beside the skills that lead out of the repository, each with the reason why it is refused. */
+  readonly outward: readonly (readonly [string, string])[]
 }
+
+/** Installers fill whole folders with such links: whoever serves one is to know why it holds no skills. */
+function outwardFindings(outward: Followed['outward']): Finding[] {
+  const findings = outward.slice(0, MOST_TOLD).map(([path, why]) => linkFinding(path, why))
+  const [next] = outward[MOST_TOLD] ?? []
+  if (next === undefined) return findings
+  const message = `${outward.length - MOST_TOLD} more links that lead out of the repository are not served`
+  return [...findings, { rule: 'link-refused', path: next, message }]
+}
+
+const MOST_TOLD = 32
 
 const WHY_REFUSED: Readonly<Record<Refused['reason'], string>> = {
   absent: 'the repository does not have its content',

@@ -165,6 +165,17 @@ describe('skillsyncd validate', () => {
     ])
   })
 
+  test('says of a folder that holds links out of it alone what to name instead', async () => {
+    await using home = await homeWith({ linked: { link: '/etc' } })
+
+    const { status, stderr } = await home.run('validate', 'skills')
+
+    expect([status, stderr]).toEqual([
+      2,
+      expect.stringMatching(/no SKILL\.md in "skills" or below; links that lead out/),
+    ])
+  })
+
   test('reads no configuration, and makes no state folder', async () => {
     await using home = await homeWith(SKILLS)
     await writeFile(join(home.path, 'skillsyncd.yaml'), 'no configuration')

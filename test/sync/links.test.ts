@@ -15,6 +15,27 @@ async function linked(at: string, link: string | Uint8Array, more: Files = {}): 
   return `${file.link === true ? 'link' : 'file'} of ${file.size} bytes${file.executable ? ', executable' : ''}`
 }
 
+test('a link beside the skills that leads out of the repository is told, as many as anybody reads', async () => {
+  const links = Object.fromEntries(
+    Array.from({ length: 40 }, (_, index) => [`l${index + 10}`, { link: index % 2 === 0 ? '/etc' : '../..' }] as const),
+  )
+  const harmless = {
+    'to-file': { link: 'pdf/SKILL.md' },
+    'to-nothing': { link: 'nothing' },
+    'left-out': { link: '/etc' },
+  }
+
+  const { findings } = await surveyed({ ...PDF, ...links, ...harmless }, { exclude: ['left-out'] })
+
+  expect(findings).toHaveLength(33)
+  expect(findings[0]).toEqual({
+    rule: 'link-refused',
+    path: 'l10',
+    message: 'The link is not served: its target "/etc" lies outside of the repository',
+  })
+  expect(findings.at(-1)?.message).toBe('8 more links that lead out of the repository are not served')
+})
+
 describe('a link among the files of a skill', () => {
   test.each([
     ['to a file beside it', 'alias', 'ref.md', {}, 'link of 3 bytes'],

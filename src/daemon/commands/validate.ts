@@ -95,8 +95,11 @@ async function validateRoot(root: Root, asked: Asked, scratch: string, signal: A
   const validating = { rules: rulesOf(asked), level: asked.level, folder: root.name }
   const validation = await validateTree(tree, validating, signal)
   // A check that looks at nothing and is content would be green for ever.
-  if (validation.skills.length === 0)
-    throw new UsageError(`There is no SKILL.md in "${root.shown === '' ? '.' : root.shown}" or below`)
+  if (validation.skills.length === 0) {
+    const isLinked = validation.flaws.some(({ rule }) => rule === 'link-refused')
+    const why = isLinked ? '; links that lead out of it are not followed, name what they lead to' : ''
+    throw new UsageError(`There is no SKILL.md in "${root.shown === '' ? '.' : root.shown}" or below${why}`)
+  }
   return validation
 }
 
