@@ -28,7 +28,7 @@ export class Freshness {
   readonly #sources: readonly Source[]
   readonly #options: FreshnessOptions
   /** All who ask for what is stale meanwhile share a look. */
-  readonly #looks = new Map<SourceId, Promise<void>>()
+  readonly #looks = new Map<SourceId, Look>()
   /** By cron expression, of which many sources can have the same. */
   readonly #periods = new Map<string, LastPeriod & { readonly sinceMs: number }>()
 
@@ -39,32 +39,38 @@ export class Freshness {
 
   /**
    * Looks at what is stale, or at the one source however fresh it is. Resolves when that has ended, or when the caller has
-   * waited for so long: the look goes on. Says how long the caller may still wait for another.
+   * waited for so long: the look goes on. One that has gone on for so long already is not waited for. Says how long the caller
+   * may still wait for another.
    */
   async look(only?: SourceId, mostMs = this.#options.waitMs): Promise<number> {
-    const { clock, isOpen, pull } = this.#options
+    const { clock, isOpen } = this.#options
+    const endMs = clock.monotonicMs() + mostMs
     const wanted = this.#sources.filter((source) => (only === undefined ? this.#isStale(source) : source.id === only))
-    // Who names a source has seen that it moved: a look that is under way may have been there before that.
-    const begin = (id: SourceId): Promise<unknown> =>
-      only === undefined ? this.#look(id) : pull(id).catch(ignoreAbort)
-    const looks = wanted.filter(isOpen).map(({ id }) => begin(id))
-    return looks.length === 0 ? mostMs : waitAtMost(mostMs, Promise.all(looks), clock)
+    await Promise.all(wanted.filter(isOpen).map(({ id }) => this.#waitFor(this.#lookAt(id, only), endMs)))
+    return Math.max(0, endMs - clock.monotonicMs())
   }
 
-  async #look(id: SourceId): Promise<void> {
-    const look = this.#looks.get(id) ?? this.#begin(id)
+  #lookAt(id: SourceId, only: SourceId | undefined): Look {
+    // Who names a source has seen that it moved: a look that is under way may have been there before that.
+    const sinceMs = this.#options.clock.monotonicMs()
+    if (only !== undefined) return { ended: this.#pull(id), sinceMs }
+    const look = this.#looks.get(id) ?? { ended: this.#begin(id), sinceMs }
     this.#looks.set(id, look)
-    await look
+    return look
+  }
+
+  /** A source that hangs costs those who ask the agreed time once, and not each of them. */
+  async #waitFor({ ended, sinceMs }: Look, endMs: number): Promise<void> {
+    const { clock, waitMs } = this.#options
+    await waitAtMost(Math.min(endMs, sinceMs + waitMs) - clock.monotonicMs(), ended, clock)
   }
 
   async #begin(id: SourceId): Promise<void> {
-    try {
-      await this.#options.pull(id)
-    } catch (error) {
-      ignoreAbort(error)
-    } finally {
-      this.#looks.delete(id)
-    }
+    await this.#pull(id).finally(() => this.#looks.delete(id))
+  }
+
+  async #pull(id: SourceId): Promise<void> {
+    await this.#options.pull(id).catch(ignoreAbort)
   }
 
   #isStale(source: Source): boolean {
@@ -94,3 +100,11 @@ export class Freshness {
 
 /** No schedule is shorter, and a longer one need not be worked out for what was just looked at. */
 const SHORTEST_PERIOD_MS = 1_000
+
+/** A look at a source that is under way, or about to be. */
+interface Look {
+  /** It rejects only in a way that is to end the process. */
+  readonly ended: Promise<void>
+  /** When it was asked for, by the monotonic clock. */
+  readonly sinceMs: number
+}

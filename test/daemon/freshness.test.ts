@@ -91,7 +91,7 @@ describe('who asks for what sources have', () => {
     bench.release()
   })
 
-  test('waits no longer than was agreed; the look goes on, and who asks next waits for the same one', async () => {
+  test('waits no longer than was agreed; the look goes on, and keeps nobody waiting any more (P8)', async () => {
     const bench = new Bench(['team every: 5m'])
     bench.hold()
     const first = bench.look()
@@ -101,13 +101,35 @@ describe('who asks for what sources have', () => {
     const early = isOver()
     await bench.clock.advance(1)
     await first
-    const second = bench.look()
-    bench.release()
-    await second
+    const after = await Promise.all([bench.look(), bench.look()])
 
     expect([early, andNow()]).toEqual([false, true])
+    expect(after).toEqual([2_000, 2_000])
     expect(bench.pulled).toEqual(['team'])
     expect(bench.clock.waiting).toBe(0)
+    bench.release()
+  })
+
+  test('waits for a look that is under way only as long as who began it, and for others that begin the whole time', async () => {
+    const bench = new Bench(['team every: 5m', 'house every: 5m'])
+    bench.attempted('house', 4 * MINUTE)
+    bench.hold()
+
+    const first = bench.look()
+    await bench.clock.advance(1_500)
+    const second = bench.look()
+    await bench.clock.advance(500)
+    const leftMs = await Promise.all([first, second])
+    bench.attempted('house', 5 * MINUTE)
+    const third = bench.look()
+    const isOver = watch(third)
+    await bench.clock.advance(1_999)
+    const early = isOver()
+    await bench.clock.advance(1)
+
+    expect([...leftMs, early, await third]).toEqual([0, 1_500, false, 0])
+    expect(bench.pulled).toEqual(['team', 'house'])
+    bench.release()
   })
 
   test('is not kept waiting for one that is fresh, and has it looked at all the same who names it', async () => {
