@@ -2,6 +2,7 @@ import type { Schedule, Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { ignoreAbort } from './abort-error.ts'
 import type { Clock } from './clock.ts'
+import { NewLooks, type Look } from './new-looks.ts'
 import { waitAtMost } from './wait-at-most.ts'
 import { lastPeriod, type LastPeriod } from './schedule.ts'
 
@@ -11,6 +12,8 @@ export interface FreshnessOptions {
   readonly waitMs: number
   /** How long ago the source was last looked at, whatever came of it. */
   readonly sinceAttemptMs: (id: SourceId) => number
+  /** Whether something may have changed in it since the last look at it began. */
+  readonly hasNews: (id: SourceId) => boolean
   /** Whether it may be looked at now: not where its host, a person or the operator wants it left alone. */
   readonly isOpen: (source: Source) => boolean
   /** What a look is; it begins after it is asked for. It never rejects but when it is stopped or in ways that end the process. */
@@ -29,12 +32,14 @@ export class Freshness {
   readonly #options: FreshnessOptions
   /** All who ask for what is stale meanwhile share a look. */
   readonly #looks = new Map<SourceId, Look>()
+  readonly #newLooks: NewLooks
   /** By cron expression, of which many sources can have the same. */
   readonly #periods = new Map<string, LastPeriod & { readonly sinceMs: number }>()
 
   constructor(sources: readonly Source[], options: FreshnessOptions) {
     this.#sources = sources
     this.#options = options
+    this.#newLooks = new NewLooks(options.clock, options.pull)
   }
 
   /**
@@ -52,9 +57,8 @@ export class Freshness {
 
   #lookAt(id: SourceId, only: SourceId | undefined): Look {
     // Who names a source has seen that it moved: a look that is under way may have been there before that.
-    const sinceMs = this.#options.clock.monotonicMs()
-    if (only !== undefined) return { ended: this.#pull(id), sinceMs }
-    const look = this.#looks.get(id) ?? { ended: this.#begin(id), sinceMs }
+    if (only !== undefined || this.#options.hasNews(id)) return this.#newLooks.at(id)
+    const look = this.#looks.get(id) ?? { ended: this.#begin(id), sinceMs: this.#options.clock.monotonicMs() }
     this.#looks.set(id, look)
     return look
   }
@@ -66,18 +70,20 @@ export class Freshness {
   }
 
   async #begin(id: SourceId): Promise<void> {
-    await this.#pull(id).finally(() => this.#looks.delete(id))
-  }
-
-  async #pull(id: SourceId): Promise<void> {
-    await this.#options.pull(id).catch(ignoreAbort)
+    try {
+      await this.#options.pull(id)
+    } catch (error) {
+      ignoreAbort(error)
+    } finally {
+      this.#looks.delete(id)
+    }
   }
 
   #isStale(source: Source): boolean {
     const sinceMs = this.#options.sinceAttemptMs(source.id)
     switch (source.kind) {
       case 'directory':
-        return sinceMs >= FOLDER_STALE_MS
+        return sinceMs >= FOLDER_STALE_MS || this.#options.hasNews(source.id)
       case 'git':
         return sinceMs >= SHORTEST_PERIOD_MS && sinceMs >= this.#periodMs(source.schedule)
       default:
@@ -100,11 +106,3 @@ export class Freshness {
 
 /** No schedule is shorter, and a longer one need not be worked out for what was just looked at. */
 const SHORTEST_PERIOD_MS = 1_000
-
-/** A look at a source that is under way, or about to be. */
-interface Look {
-  /** It rejects only in a way that is to end the process. */
-  readonly ended: Promise<void>
-  /** When it was asked for, by the monotonic clock. */
-  readonly sinceMs: number
-}

@@ -132,6 +132,34 @@ describe('who asks for what sources have', () => {
     bench.release()
   })
 
+  test('has a folder looked at however fresh it is, where it may have changed since a look began', async () => {
+    const bench = new Bench(['local folder', 'other folder'])
+    bench.attempted('local', 0)
+    bench.attempted('other', 0)
+    bench.news.add(sourceId('local'))
+
+    await bench.look()
+
+    expect(bench.pulled).toEqual(['local'])
+  })
+
+  test('has a source that is named without end looked at half of the time at most', async () => {
+    const bench = new Bench(['local folder'])
+    bench.hold()
+    const first = bench.look(sourceId('local'))
+    await bench.clock.advance(1_000)
+    bench.release()
+    await first
+
+    const others = Promise.all(Array.from({ length: 100 }, () => bench.look(sourceId('local'))))
+    await bench.clock.advance(999)
+    const during = bench.pulled.length
+    await bench.clock.advance(1)
+    await others
+
+    expect([during, bench.pulled.length]).toEqual([1, 2])
+  })
+
   test('is not kept waiting for one that is fresh, and has it looked at all the same who names it', async () => {
     const bench = new Bench(['team every: 5m', 'house every: 5m'])
     bench.attempted('team', 0)
@@ -251,6 +279,8 @@ describe('a daemon that is asked', () => {
 class Bench {
   readonly clock = new FakeClock()
   readonly pulled: SourceId[] = []
+  /** Those in which something changed. */
+  readonly news = new Set<SourceId>()
   failure: Error | undefined
   readonly #freshness: Freshness
   readonly #attempts = new Map<SourceId, number>()
@@ -262,8 +292,10 @@ class Bench {
       clock: this.clock,
       waitMs: 2_000,
       sinceAttemptMs: (id) => this.clock.monotonicMs() - (this.#attempts.get(id) ?? Number.NEGATIVE_INFINITY),
+      hasNews: (id) => this.news.has(id),
       isOpen,
       pull: async (id) => {
+        this.news.delete(id)
         this.pulled.push(id)
         await this.#gate?.promise
         if (this.failure !== undefined) throw this.failure
