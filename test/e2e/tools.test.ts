@@ -83,6 +83,21 @@ describe('a folder, with no configuration at all', () => {
       ['alpha', 'beta', 'delta', 'gamma'],
     ])
   })
+
+  test('P2: who follows a writer that was killed takes over at the next call, and has what is new in its answer', async () => {
+    const home = await Home.create()
+    const skills = join(home.path, 'skills')
+    await put(skills, 'alpha', 'first')
+    await using writer = await stdio(['--skills-dir', skills], 'legacy', home.env)
+    await using follower = await stdio(['--skills-dir', skills], 'modern', home.env)
+    const before = await idsSeenBy(follower)
+
+    writer.process.kill('SIGKILL')
+    await once(writer.process, 'exit')
+    await put(skills, 'beta', 'new')
+
+    expect([before, await idsSeenBy(follower)]).toEqual([['alpha'], ['alpha', 'beta']])
+  })
 })
 
 describe('published clients', () => {
