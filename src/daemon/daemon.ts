@@ -241,6 +241,7 @@ export class Daemon implements AsyncDisposable {
       decisions: this.#parts.store.decisions.known,
       disabled: this.#parts.store.decisions.disabled,
       nextPolls: this.#poller?.nextPolls() ?? new Map(),
+      lookingSince: this.#puller.lookingSince,
       startedAt: this.#startedAt,
       http: this.#http?.(),
     })

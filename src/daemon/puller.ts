@@ -57,6 +57,8 @@ export class Puller implements AsyncDisposable {
   readonly #reported = new WeakSet<SyncError>()
   /** Folders in which something may have changed since the last look at them began: all of which this process saw none. */
   readonly #news: Set<SourceId>
+  /** When the pull of each source began that is under way. */
+  readonly #began = new Map<SourceId, Date>()
   /** When the last pull of each source ended, on both clocks. */
   readonly #attempts = new Map<SourceId, { readonly wallMs: number; readonly monotonicMs: number }>()
 
@@ -91,6 +93,11 @@ export class Puller implements AsyncDisposable {
 
   currentOf(source: SourceId): Current | undefined {
     return this.#publisher.currentOf(source)
+  }
+
+  /** When the pull of each source began that is under way. */
+  get lookingSince(): ReadonlyMap<SourceId, Date> {
+    return this.#began
   }
 
   /** Whether a change at this path of a folder may be one of what is served of it. */
@@ -134,7 +141,7 @@ export class Puller implements AsyncDisposable {
     this.#requested.set(source.id, this.#listings.request(repositoryOf(configured), refsOf(source)))
     try {
       return await this.#lanes.request(source.id, hostOf(source), (signal, fetching) => {
-        return this.#run(configured, { trigger, signal, fetching })
+        return this.#told(configured, { trigger, signal, fetching })
       })
     } catch (error) {
       // The lane took the place back from a pull that did not end: that is an outcome too.
@@ -153,6 +160,19 @@ export class Puller implements AsyncDisposable {
     this.#reported.add(error)
     await this.#report.outcome(source, outcome, this.#config.limits.fetch.totalMs + LANE_MARGIN_MS)
     return outcome
+  }
+
+  /** A pull, and while it is under way that it is. */
+  async #told(configured: ConfiguredSource, turn: Turn): Promise<Outcome> {
+    const { id } = configured.source
+    const began = this.#parts.clock.now()
+    this.#began.set(id, began)
+    try {
+      return await this.#run(configured, turn)
+    } finally {
+      // One that lost its lane may end when the next is under way.
+      if (this.#began.get(id) === began) this.#began.delete(id)
+    }
   }
 
   /** One pull in its lane, and what is told of it. */
