@@ -63,6 +63,11 @@ export function idsOf({ sources }: Config): SourceId[] {
   return sources.map(({ source }) => source.id)
 }
 
+/** Those of them that are folders. */
+export function foldersIn({ sources }: Config): SourceId[] {
+  return sources.flatMap(({ source: { id, kind } }) => (kind === 'directory' ? [id] : []))
+}
+
 /** The source of this id. Whoever asks has checked that there is one. */
 export function configuredIn({ sources }: Config, id: SourceId): ConfiguredSource {
   const found = sources.find(({ source }) => source.id === id)

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import { setImmediate as turn } from 'node:timers/promises'
 import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import type { Webhooks } from '../serve/http/webhook.ts'
 import { Registry } from '../serve/registry.ts'
@@ -90,6 +91,7 @@ export class Daemon implements AsyncDisposable {
         clock: parts.clock,
         waitMs: config.serve.tools?.waitMs ?? 0,
         sinceAttemptMs: (id) => this.#puller.sinceAttemptMs(id),
+        hasNews: (id) => this.#puller.hasNews(id),
         isOpen: (source) => this.#isOpen(source),
         pull: pullForCall,
       },
@@ -133,7 +135,11 @@ export class Daemon implements AsyncDisposable {
       ...this.#parts,
       nudge: (id: SourceId): void => this.#nudges.nudge(id),
       apart: ownFolders(this.#config, this.#parts.environment),
-      isOfUse: (id: SourceId, path: string): Promise<boolean> => this.#puller.isOfUse(id, path),
+      isOfUse: (id: SourceId, path: string): Promise<boolean> => {
+        // Who calls does not wait until it has come to rest.
+        this.#puller.heard(id)
+        return this.#puller.isOfUse(id, path)
+      },
     }
     this.#watches = this.#config.sources.flatMap(({ source }) =>
       source.kind === 'directory' ? [new FolderWatch(source, watching)] : [],
@@ -176,6 +182,8 @@ export class Daemon implements AsyncDisposable {
    * when that is served, or after so long (default: `serve.tools.wait`), and says how much of that is left.
    */
   async look(id?: SourceId, mostMs?: number): Promise<number> {
+    // What the system has to tell of folders by now, it tells before.
+    await turn()
     return this.#freshness.look(id, mostMs)
   }
 
@@ -233,6 +241,7 @@ export class Daemon implements AsyncDisposable {
       decisions: this.#parts.store.decisions.known,
       disabled: this.#parts.store.decisions.disabled,
       nextPolls: this.#poller?.nextPolls() ?? new Map(),
+      lookingSince: this.#puller.lookingSince,
       startedAt: this.#startedAt,
       http: this.#http?.(),
     })

@@ -43,8 +43,9 @@ export class Follower implements AsyncDisposable {
   readonly #watcher: FSWatcher | undefined
   readonly #readStored: ReadFile = (kept, file) => this.#store.skills.read(storedOf(kept), file).catch(damaged)
   #read = this.#readStored
-  readonly #firstLooker = Promise.withResolvers<AskForLook>()
+  readonly #firstLooker = Promise.withResolvers<Looker>()
   #looker = this.#firstLooker.promise
+  #replaced = Promise.withResolvers<void>()
   #seen: string | undefined
   #looking: Promise<void> | undefined
   #lookAgain = false
@@ -81,14 +82,22 @@ export class Follower implements AsyncDisposable {
   }
 
   /** Until disposed, sources are looked at by the daemon of this very process. */
-  lookWith(look: AskForLook): Disposable {
-    this.#askFrom(look)
+  lookWith(look: (source: SourceId | undefined) => Promise<unknown>): Disposable {
+    const ask: AskForLook = async (source) => {
+      await look(source)
+      return true
+    }
+    this.#askFrom({ ask })
     return { [Symbol.dispose]: () => this.writesElsewhere() }
   }
 
-  /** Another process writes, or none: it is asked over its socket. Before this or the above, nobody knows whom to ask. */
-  writesElsewhere(): void {
-    this.#askFrom((source) => askForLook(this.#config, source, this.#stop.signal))
+  /**
+   * Another process writes, or none: it is asked over its socket. Before this or the above, nobody knows whom to ask. Where
+   * nobody listens, `takeOver` is to have one of the two called again soon: whoever calls a tool waits for that.
+   */
+  writesElsewhere(takeOver?: () => void): void {
+    const ask: AskForLook = (source) => askForLook(this.#config, source, this.#stop.signal)
+    this.#askFrom(takeOver === undefined ? { ask } : { ask, takeOver })
   }
 
   /** Looks at the pointer and at what is disabled now, and once more if it is being looked at already. */
@@ -115,15 +124,29 @@ export class Follower implements AsyncDisposable {
 
   /** What its writer comes to is served here before this resolves. */
   async #lookUpstream(source: SourceId | undefined, mostMs = this.#config.serve.tools?.waitMs ?? 0): Promise<number> {
-    const asked = this.#looker.then((look) => look(source))
-    const leftMs = await waitAtMost(mostMs, asked, this.#clock)
+    const over = new AbortController()
+    const leftMs = await waitAtMost(mostMs, this.#ask(source, over.signal), this.#clock)
+    over.abort()
     await this.look()
     return leftMs
   }
 
-  #askFrom(look: AskForLook): void {
-    this.#firstLooker.resolve(look)
-    this.#looker = Promise.resolve(look)
+  /** Asks until somebody listens, or the caller has left. */
+  async #ask(source: SourceId | undefined, over: AbortSignal): Promise<void> {
+    while (!over.aborted) {
+      const replaced = this.#replaced.promise
+      const { ask, takeOver } = await this.#looker
+      if ((await ask(source)) || takeOver === undefined) return
+      takeOver()
+      await replaced
+    }
+  }
+
+  #askFrom(looker: Looker): void {
+    this.#firstLooker.resolve(looker)
+    this.#looker = Promise.resolve(looker)
+    this.#replaced.resolve()
+    this.#replaced = Promise.withResolvers()
   }
 
   async #look(): Promise<void> {
@@ -173,6 +196,12 @@ export class Follower implements AsyncDisposable {
       if (!signal.aborted) await this.look()
     }
   }
+}
+
+/** Who looks at sources. */
+interface Looker {
+  readonly ask: AskForLook
+  readonly takeOver?: () => void
 }
 
 /** The files that say what may be served: the lock where it is followed, and the lists of signers. */

@@ -2,6 +2,7 @@ import type { Schedule, Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { ignoreAbort } from './abort-error.ts'
 import type { Clock } from './clock.ts'
+import { NewLooks, type Look } from './new-looks.ts'
 import { waitAtMost } from './wait-at-most.ts'
 import { lastPeriod, type LastPeriod } from './schedule.ts'
 
@@ -11,6 +12,8 @@ export interface FreshnessOptions {
   readonly waitMs: number
   /** How long ago the source was last looked at, whatever came of it. */
   readonly sinceAttemptMs: (id: SourceId) => number
+  /** Whether something may have changed in it since the last look at it began. */
+  readonly hasNews: (id: SourceId) => boolean
   /** Whether it may be looked at now: not where its host, a person or the operator wants it left alone. */
   readonly isOpen: (source: Source) => boolean
   /** What a look is; it begins after it is asked for. It never rejects but when it is stopped or in ways that end the process. */
@@ -28,33 +31,42 @@ export class Freshness {
   readonly #sources: readonly Source[]
   readonly #options: FreshnessOptions
   /** All who ask for what is stale meanwhile share a look. */
-  readonly #looks = new Map<SourceId, Promise<void>>()
+  readonly #looks = new Map<SourceId, Look>()
+  readonly #newLooks: NewLooks
   /** By cron expression, of which many sources can have the same. */
   readonly #periods = new Map<string, LastPeriod & { readonly sinceMs: number }>()
 
   constructor(sources: readonly Source[], options: FreshnessOptions) {
     this.#sources = sources
     this.#options = options
+    this.#newLooks = new NewLooks(options.clock, options.pull)
   }
 
   /**
    * Looks at what is stale, or at the one source however fresh it is. Resolves when that has ended, or when the caller has
-   * waited for so long: the look goes on. Says how long the caller may still wait for another.
+   * waited for so long: the look goes on. One that has gone on for so long already is not waited for. Says how long the caller
+   * may still wait for another.
    */
   async look(only?: SourceId, mostMs = this.#options.waitMs): Promise<number> {
-    const { clock, isOpen, pull } = this.#options
+    const { clock, isOpen } = this.#options
+    const endMs = clock.monotonicMs() + mostMs
     const wanted = this.#sources.filter((source) => (only === undefined ? this.#isStale(source) : source.id === only))
-    // Who names a source has seen that it moved: a look that is under way may have been there before that.
-    const begin = (id: SourceId): Promise<unknown> =>
-      only === undefined ? this.#look(id) : pull(id).catch(ignoreAbort)
-    const looks = wanted.filter(isOpen).map(({ id }) => begin(id))
-    return looks.length === 0 ? mostMs : waitAtMost(mostMs, Promise.all(looks), clock)
+    await Promise.all(wanted.filter(isOpen).map(({ id }) => this.#waitFor(this.#lookAt(id, only), endMs)))
+    return Math.max(0, endMs - clock.monotonicMs())
   }
 
-  async #look(id: SourceId): Promise<void> {
-    const look = this.#looks.get(id) ?? this.#begin(id)
+  #lookAt(id: SourceId, only: SourceId | undefined): Look {
+    // Who names a source has seen that it moved: a look that is under way may have been there before that.
+    if (only !== undefined || this.#options.hasNews(id)) return this.#newLooks.at(id)
+    const look = this.#looks.get(id) ?? { ended: this.#begin(id), sinceMs: this.#options.clock.monotonicMs() }
     this.#looks.set(id, look)
-    await look
+    return look
+  }
+
+  /** A source that hangs costs those who ask the agreed time once, and not each of them. */
+  async #waitFor({ ended, sinceMs }: Look, endMs: number): Promise<void> {
+    const { clock, waitMs } = this.#options
+    await waitAtMost(Math.min(endMs, sinceMs + waitMs) - clock.monotonicMs(), ended, clock)
   }
 
   async #begin(id: SourceId): Promise<void> {
@@ -71,7 +83,7 @@ export class Freshness {
     const sinceMs = this.#options.sinceAttemptMs(source.id)
     switch (source.kind) {
       case 'directory':
-        return sinceMs >= FOLDER_STALE_MS
+        return sinceMs >= FOLDER_STALE_MS || this.#options.hasNews(source.id)
       case 'git':
         return sinceMs >= SHORTEST_PERIOD_MS && sinceMs >= this.#periodMs(source.schedule)
       default:

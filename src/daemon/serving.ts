@@ -13,6 +13,7 @@ import { skillSpaceOf } from '../serve/mcp/skill-space.ts'
 import type { ToolHost } from '../serve/mcp/tool-document.ts'
 import { skillTools } from '../serve/mcp/tools.ts'
 import type { Registry } from '../serve/registry.ts'
+import { foldersIn } from './config.ts'
 import type { Config } from './config.ts'
 
 /** What the answers to clients are made from. */
@@ -27,7 +28,7 @@ export function servingOf(config: Config, registry: Registry, read: ReadFile, ho
     forms,
     surfaces: [
       templateCompletion(registry, forms),
-      ...(tools === undefined ? [] : [skillTools({ registry, read }, host)]),
+      ...(tools === undefined ? [] : [skillTools({ registry, read }, { ...host, folders: foldersIn(config) })]),
       ...(prompts ? [PROMPTS] : []),
     ],
     ...(instructions !== undefined && { instructions }),

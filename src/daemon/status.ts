@@ -62,7 +62,10 @@ export interface SourceStatus {
   readonly upstream: { readonly commit: string; readonly at: string } | undefined
   readonly lastAttempt: string | undefined
   readonly lastSuccess: string | undefined
+  /** While it is looked at, when that was due. */
   readonly nextPoll: string | undefined
+  /** While it is looked at: when that began. */
+  readonly lookingSince: string | undefined
   readonly condition: Condition | undefined
   readonly tally: Tally
   /** Every finding of the source, those of withheld skills first. */
@@ -90,6 +93,7 @@ export interface StatusInput {
   readonly decisions: Decisions
   readonly disabled: Disabled
   readonly nextPolls: ReadonlyMap<SourceId, Date>
+  readonly lookingSince: ReadonlyMap<SourceId, Date>
   /** Undefined where no daemon runs. */
   readonly startedAt: Date | undefined
   readonly http: HttpStatus | undefined
@@ -129,6 +133,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     lastAttempt: record?.lastAttempt,
     lastSuccess,
     nextPoll: input.nextPolls.get(source.id)?.toISOString(),
+    lookingSince: input.lookingSince.get(source.id)?.toISOString(),
     condition: record?.condition && conditionOf(record.condition, configured),
     tally: tallyOf(snapshot?.skills ?? [], disabled),
     findings: snapshot === undefined ? [] : findingsOf(snapshot, input.catalog, configured),

@@ -1,6 +1,8 @@
-import { stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { systemClock } from '../../src/daemon/clock.ts'
+import type { Clock } from '../../src/daemon/clock.ts'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../src/daemon/config.ts'
 import { Daemon } from '../../src/daemon/daemon.ts'
@@ -52,16 +54,67 @@ test('a change that nobody watches for is found by the first call after five sec
   expect([early, licenseIn(daemon)]).toEqual(['one', 'two'])
 })
 
-async function startedAt(home: string, state: string, clock: FakeClock): Promise<Daemon> {
+test('a change that is watched is found by the next call, before it has come to rest', async () => {
+  await using home = await temporaryFolder()
+  await fillFolder(home.path, { 'a/SKILL.md': skillText('a') })
+  const isWatched = Promise.withResolvers<void>()
+  await using daemon = await startedAt(home.path, 'state', systemClock, (line) => {
+    if (line.includes('folder-watched')) isWatched.resolve()
+  })
+  daemon.poll()
+  await isWatched.promise
+  await daemon.look()
+  const before = namesIn(daemon)
+
+  await addSkill(home.path, 'b')
+  await daemon.look()
+  const after = namesIn(daemon)
+  await rm(join(home.path, 'a'), { recursive: true })
+  await daemon.look()
+
+  expect([before, after, namesIn(daemon)]).toEqual([['a'], ['a', 'b'], ['b']])
+})
+
+test('a folder that this process has not looked at is looked at by the first call, whoever did a moment ago', async () => {
+  await using home = await temporaryFolder()
+  await fillFolder(home.path, { 'a/SKILL.md': skillText('a') })
+  const clock = new FakeClock()
+  {
+    await using daemon = await startedAt(home.path, 'state', clock)
+    await daemon.sync()
+  }
+  await using daemon = await startedAt(home.path, 'state', clock)
+  await addSkill(home.path, 'b')
+
+  await daemon.look()
+
+  expect(namesIn(daemon)).toEqual(['a', 'b'])
+})
+
+async function addSkill(home: string, name: string): Promise<void> {
+  await mkdir(join(home, name))
+  await writeFile(join(home, name, 'SKILL.md'), skillText(name))
+}
+
+async function startedAt(
+  home: string,
+  state: string,
+  clock: Clock,
+  onLine: (line: string) => void = () => {},
+): Promise<Daemon> {
   const yaml = `sources:\n  - id: home\n    path: ${home}\nstate: ${join(home, state)}\n`
   const environment = environmentOf({}, home)
   const config = parseConfig(yaml, 'skillsyncd.yaml', environment)
   if (Array.isArray(config)) throw new Error(JSON.stringify(config))
   const redactor = new Redactor()
-  const stream = { write: () => true }
-  const log = createLog({ level: 'error', stream, format: 'json', journal: false, clock, redactor })
+  const stream = { write: onLine }
+  const log = createLog({ level: 'debug', stream, format: 'json', journal: false, clock, redactor })
   const store = await Store.open(config.state)
   return Daemon.start(config, { store, clock, log, environment, redactor })
+}
+
+function namesIn(daemon: Daemon): string[] {
+  return daemon.registry.catalog.listed.map(({ name }) => name)
 }
 
 function licenseIn(daemon: Daemon): unknown {

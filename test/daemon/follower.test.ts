@@ -213,6 +213,50 @@ test('a tool is answered from what there is where nobody writes, or the writer l
   expect([nobody, late]).toEqual([['skill-1'], ['skill-1']])
 })
 
+test('a call that finds that nobody writes has somebody take over, and has what that finds', async () => {
+  await using desk = await Desk.open()
+  await desk.publish(1)
+  desk.clock = new FakeClock()
+  await using follower = await desk.follow()
+  const asked: string[] = []
+
+  follower.writesElsewhere(() => {
+    asked.push('first')
+    // Who was quicker does not listen yet.
+    follower.writesElsewhere(() => {
+      asked.push('second')
+      follower.lookWith(async () => desk.publish(1, 2))
+    })
+  })
+  const found = await Promise.all([idsOffered(follower), idsOffered(follower)])
+
+  expect(found).toEqual([
+    ['skill-1', 'skill-2'],
+    ['skill-1', 'skill-2'],
+  ])
+  expect([...new Set(asked)]).toEqual(['first', 'second'])
+})
+
+test('nobody is asked any more for a call that is over', async () => {
+  await using desk = await Desk.open()
+  await desk.publish(1)
+  const clock = new FakeClock()
+  desk.clock = clock
+  await using follower = await desk.follow()
+  const tookOver = Promise.withResolvers<void>()
+  let looks = 0
+
+  follower.writesElsewhere(() => tookOver.resolve())
+  const called = idsOffered(follower)
+  await tookOver.promise
+  await clock.advance(2_000)
+  const late = await called
+  follower.lookWith(async () => (looks += 1))
+  await idsOffered(follower)
+
+  expect([late, looks]).toEqual([['skill-1'], 1])
+})
+
 async function idsOffered(follower: Follower): Promise<string[]> {
   const call = methodsOf(follower.serving)['tools/call']!
   const answer: any = await call({ name: 'list_skills' }, { era: 'modern' }, new AbortController().signal)

@@ -91,7 +91,7 @@ describe('who asks for what sources have', () => {
     bench.release()
   })
 
-  test('waits no longer than was agreed; the look goes on, and who asks next waits for the same one', async () => {
+  test('waits no longer than was agreed; the look goes on, and keeps nobody waiting any more (P8)', async () => {
     const bench = new Bench(['team every: 5m'])
     bench.hold()
     const first = bench.look()
@@ -101,13 +101,63 @@ describe('who asks for what sources have', () => {
     const early = isOver()
     await bench.clock.advance(1)
     await first
-    const second = bench.look()
-    bench.release()
-    await second
+    const after = await Promise.all([bench.look(), bench.look()])
 
     expect([early, andNow()]).toEqual([false, true])
+    expect(after).toEqual([2_000, 2_000])
     expect(bench.pulled).toEqual(['team'])
     expect(bench.clock.waiting).toBe(0)
+    bench.release()
+  })
+
+  test('waits for a look that is under way only as long as who began it, and for others that begin the whole time', async () => {
+    const bench = new Bench(['team every: 5m', 'house every: 5m'])
+    bench.attempted('house', 4 * MINUTE)
+    bench.hold()
+
+    const first = bench.look()
+    await bench.clock.advance(1_500)
+    const second = bench.look()
+    await bench.clock.advance(500)
+    const leftMs = await Promise.all([first, second])
+    bench.attempted('house', 5 * MINUTE)
+    const third = bench.look()
+    const isOver = watch(third)
+    await bench.clock.advance(1_999)
+    const early = isOver()
+    await bench.clock.advance(1)
+
+    expect([...leftMs, early, await third]).toEqual([0, 1_500, false, 0])
+    expect(bench.pulled).toEqual(['team', 'house'])
+    bench.release()
+  })
+
+  test('has a folder looked at however fresh it is, where it may have changed since a look began', async () => {
+    const bench = new Bench(['local folder', 'other folder'])
+    bench.attempted('local', 0)
+    bench.attempted('other', 0)
+    bench.news.add(sourceId('local'))
+
+    await bench.look()
+
+    expect(bench.pulled).toEqual(['local'])
+  })
+
+  test('has a source that is named without end looked at half of the time at most', async () => {
+    const bench = new Bench(['local folder'])
+    bench.hold()
+    const first = bench.look(sourceId('local'))
+    await bench.clock.advance(1_000)
+    bench.release()
+    await first
+
+    const others = Promise.all(Array.from({ length: 100 }, () => bench.look(sourceId('local'))))
+    await bench.clock.advance(999)
+    const during = bench.pulled.length
+    await bench.clock.advance(1)
+    await others
+
+    expect([during, bench.pulled.length]).toEqual([1, 2])
   })
 
   test('is not kept waiting for one that is fresh, and has it looked at all the same who names it', async () => {
@@ -229,6 +279,8 @@ describe('a daemon that is asked', () => {
 class Bench {
   readonly clock = new FakeClock()
   readonly pulled: SourceId[] = []
+  /** Those in which something changed. */
+  readonly news = new Set<SourceId>()
   failure: Error | undefined
   readonly #freshness: Freshness
   readonly #attempts = new Map<SourceId, number>()
@@ -240,8 +292,10 @@ class Bench {
       clock: this.clock,
       waitMs: 2_000,
       sinceAttemptMs: (id) => this.clock.monotonicMs() - (this.#attempts.get(id) ?? Number.NEGATIVE_INFINITY),
+      hasNews: (id) => this.news.has(id),
       isOpen,
       pull: async (id) => {
+        this.news.delete(id)
         this.pulled.push(id)
         await this.#gate?.promise
         if (this.failure !== undefined) throw this.failure

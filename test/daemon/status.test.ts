@@ -132,6 +132,7 @@ function input(parts: Partial<StatusInput>): StatusInput {
     decisions: new Map(),
     disabled: new Map(),
     nextPolls: new Map(),
+    lookingSince: new Map(),
     startedAt: undefined,
     http: undefined,
   }

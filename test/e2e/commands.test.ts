@@ -402,10 +402,12 @@ function skill(name: string, body: string): string {
 function timeless({ daemon: _daemon, http: _http, sources, ...rest }: any): unknown {
   return {
     ...rest,
-    sources: sources.map(({ lastAttempt: _a, lastSuccess: _b, nextPoll: _c, upstream, ...source }: any) => ({
-      ...source,
-      upstream: upstream.commit,
-    })),
+    sources: sources.map(
+      ({ lastAttempt: _a, lastSuccess: _b, nextPoll: _c, lookingSince: _d, upstream, ...source }: any) => ({
+        ...source,
+        upstream: upstream.commit,
+      }),
+    ),
   }
 }
 

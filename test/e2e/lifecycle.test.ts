@@ -204,6 +204,20 @@ test('of two mcp on one state one writes and one follows; when the writer ends t
   expect(await holderOf(world.home.state)).toMatchObject({ pid: follower.process.pid, command: 'mcp' })
 })
 
+test('the status says since when a source is looked at, not when that was due', async () => {
+  await using world = await World.create(['every: 1s'])
+  world.git.fault = { kind: 'hang-before' }
+  const daemon = world.home.start('start')
+  await daemon.line()
+  await world.git.requested(() => true)
+
+  const { stdout } = await world.home.run('status')
+
+  expect(stdout).toMatch(/\n {2}looking since 2\d{3}-/)
+  expect(stdout).not.toContain('next poll')
+  await daemon.stop()
+})
+
 test('an mcp that is asked to stop, or loses its client, ends with 0 and leaves no lock', async () => {
   await using world = await World.create()
   const asked = await stdio([], 'legacy', world.home.env)

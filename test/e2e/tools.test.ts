@@ -1,4 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/client/stdio.js'
@@ -8,6 +9,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, test } from 'vitest'
 import { stdio } from '../support/peer.ts'
 import type { Peer } from '../support/peer.ts'
+import { Home } from '../support/program.ts'
 import { mcpProgram, openSite, startDaemon } from './programs.ts'
 import type { Place } from './clients.ts'
 import { World, skill } from './world.ts'
@@ -48,6 +50,53 @@ describe('C156 over stdio', () => {
     await using mcp = await stdio([], 'legacy', world.home.env)
 
     expect(await idsSeenBy(mcp)).toEqual(['alpha'])
+  })
+})
+
+describe('a folder, with no configuration at all', () => {
+  test('what is saved in it, and what is gone from it, is noticed on the next call', async () => {
+    const home = await Home.create()
+    const skills = join(home.path, 'skills')
+    await put(skills, 'alpha', 'first')
+    await using mcp = await stdio(['--skills-dir', skills, '--log-level', 'debug'], 'legacy', home.env)
+    while (!mcp.stderr().includes('"folder-watched"')) await once(mcp.process.stderr, 'data')
+    const seen = [await idsSeenBy(mcp)]
+    const got: unknown[] = []
+
+    for (const name of ['beta', 'gamma', 'delta']) {
+      await put(skills, name, 'new')
+      got.push((await mcp.call('tools/call', { name: 'get_skill', arguments: { id: name } })).result.isError)
+      await rm(join(skills, name), { recursive: true })
+      seen.push(await idsSeenBy(mcp))
+      await put(skills, name, 'again')
+      seen.push(await idsSeenBy(mcp))
+    }
+
+    expect(got).toEqual([undefined, undefined, undefined])
+    expect(seen).toEqual([
+      ['alpha'],
+      ['alpha'],
+      ['alpha', 'beta'],
+      ['alpha', 'beta'],
+      ['alpha', 'beta', 'gamma'],
+      ['alpha', 'beta', 'gamma'],
+      ['alpha', 'beta', 'delta', 'gamma'],
+    ])
+  })
+
+  test('P2: who follows a writer that was killed takes over at the next call, and has what is new in its answer', async () => {
+    const home = await Home.create()
+    const skills = join(home.path, 'skills')
+    await put(skills, 'alpha', 'first')
+    await using writer = await stdio(['--skills-dir', skills], 'legacy', home.env)
+    await using follower = await stdio(['--skills-dir', skills], 'modern', home.env)
+    const before = await idsSeenBy(follower)
+
+    writer.process.kill('SIGKILL')
+    await once(writer.process, 'exit')
+    await put(skills, 'beta', 'new')
+
+    expect([before, await idsSeenBy(follower)]).toEqual([['alpha'], ['alpha', 'beta']])
   })
 })
 
@@ -124,6 +173,11 @@ async function staleWorld(wait = '1m'): Promise<World> {
   await writeFile(file, JSON.stringify({ ...record, lastAttempt: new Date(Date.now() - 7_200_000).toISOString() }))
   await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'new') })
   return world
+}
+
+async function put(skills: string, name: string, body: string): Promise<void> {
+  await mkdir(join(skills, name), { recursive: true })
+  await writeFile(join(skills, name, 'SKILL.md'), skill(name, body))
 }
 
 async function idsSeenBy(peer: Peer): Promise<string[]> {

@@ -10,7 +10,7 @@ import type { SourceId } from '../../src/sync/model/source-id.ts'
 import { formsOf } from '../support/forms.ts'
 import { META } from '../support/peer.ts'
 import { catalogOf } from '../sync/catalogs.ts'
-import { numbered, sample, snapshotOf, type Sample } from '../sync/store/samples.ts'
+import { numbered, sample, snapshotOf, sourceId, type Sample } from '../sync/store/samples.ts'
 
 const OLD = withBody('old')
 const NEW = withBody('new')
@@ -90,6 +90,19 @@ test('P1: bytes that are not those of the listing are not given, wherever they c
   const answer = await scene.call('get_skill')
 
   expect(answer).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('damaged') }] })
+})
+
+test('an id that nobody knows is looked for in the folders, however fresh they are', async () => {
+  const scene = new Scene()
+  scene.onLook = (source) => void (source === 'local' && scene.publish(OLD))
+  scene.folders = [sourceId('local'), sourceId('other')]
+
+  const { content } = await scene.content('get_skill')
+  const unknown = await scene.call('get_skill', 'beta')
+
+  expect(content).toBe('old\n')
+  expect(unknown).toMatchObject({ isError: true })
+  expect(scene.looks).toEqual([undefined, 'local', 'other', undefined, 'local', 'other'])
 })
 
 test('an id that is a book is not sent back whole', async () => {
@@ -183,6 +196,7 @@ class Scene {
   /** Whose bytes the store has, if not those of the catalog. */
   stored: Sample | undefined
   reads = 0
+  folders: readonly SourceId[] = []
   #served: Sample | undefined
 
   constructor(...served: readonly Sample[]) {
@@ -205,6 +219,7 @@ class Scene {
         this.onLook(source)
         return 0
       },
+      folders: this.folders,
       disk: {
         pathOf: ({ path }) => `/state/skills/${path}/SKILL.md`,
         present: async () => this.present,

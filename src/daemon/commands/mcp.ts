@@ -15,8 +15,11 @@ import type { Command, Context } from './command.ts'
 /** The first answer of a state folder that holds nothing yet waits so long for the first pull. */
 const FIRST_PULL_MS = 5_000
 
-/** How often a follower looks whether anybody writes. */
+/** How often a follower looks whether anybody writes, if no call finds out that nobody does. */
 const TAKE_OVER_MS = 10_000
+
+/** Who was quicker may need so long until it listens. */
+const LISTENS_MS = 100
 
 export const mcp: Command = {
   name: 'mcp',
@@ -57,47 +60,52 @@ async function keepWriting(
   follower: Follower,
   signal: AbortSignal,
 ): Promise<void> {
+  let nobody = new AbortController()
   while (!signal.aborted) {
-    await write(context, config, log, follower, signal).catch((error: unknown) => {
+    const isHandedOver = await write(context, config, log, follower, signal).catch((error: unknown) => {
       // A folder that cannot be written can be read all the same.
       if (!(error instanceof SyncError)) throw error
       log.failure('warn', 'cannot-write', { source: '', code: error.code, message: error.message })
+      return false
     })
-    follower.writesElsewhere()
-    await systemClock.wait(TAKE_OVER_MS, signal).catch(ignoreAbort)
+    if (nobody.signal.aborted) await systemClock.wait(LISTENS_MS, signal).catch(ignoreAbort)
+    const found = (nobody = new AbortController())
+    // Whoever asked for the lock is about to take it.
+    follower.writesElsewhere(isHandedOver ? undefined : () => found.abort())
+    await systemClock.wait(TAKE_OVER_MS, AbortSignal.any([signal, found.signal])).catch(ignoreAbort)
   }
 }
 
-/** Pulls on schedule until the end or a handover. Ends at once where somebody else writes. */
+/** Pulls on schedule until the end or a handover, and says whether it was that. Ends at once where somebody else writes. */
 async function write(
   context: Context,
   config: Config,
   log: Log,
   follower: Follower,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { environment, redactor } = context
-  const handedOver = Promise.withResolvers<void>()
+  const handedOver = Promise.withResolvers<true>()
   const handlers = {
     handover: async (): Promise<null> => {
-      handedOver.resolve()
+      handedOver.resolve(true)
       return null
     },
   }
   const writer = await Writer.open({ config, environment, log, redactor, command: 'mcp', handlers })
-  if ('heldBy' in writer) return
+  if ('heldBy' in writer) return false
   await using _writer = writer
   using _reading = follower.readWith(writer.daemon.serving.read)
   using _looking = follower.lookWith((source) => writer.daemon.look(source))
   // A look rejects only in a way that is to end the process.
   using _listening = writer.daemon.registry.listen(() => void follower.look())
   writer.daemon.poll()
-  await Promise.race([handedOver.promise, aborted(signal)])
+  return await Promise.race([handedOver.promise, aborted(signal)])
 }
 
-async function aborted(signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  if (signal.aborted) return
-  signal.addEventListener('abort', () => resolve(), { once: true })
-  await promise
+async function aborted(signal: AbortSignal): Promise<false> {
+  const { promise, resolve } = Promise.withResolvers<false>()
+  if (signal.aborted) return false
+  signal.addEventListener('abort', () => resolve(false), { once: true })
+  return promise
 }

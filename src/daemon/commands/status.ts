@@ -53,6 +53,7 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
     decisions: decisions ?? new Map<SourceId, Decision>(),
     disabled: store?.decisions.disabled ?? NONE_DISABLED,
     nextPolls: new Map<SourceId, Date>(),
+    lookingSince: new Map<SourceId, Date>(),
     startedAt: undefined,
     http: undefined,
   })
@@ -94,7 +95,7 @@ function accessText({ required, count }: HttpStatus['tokens']): string {
 }
 
 function sourceLines(source: SourceStatus, all: boolean): string[] {
-  const { id, ref, update, decision, served, condition, tally, nextPoll } = source
+  const { id, ref, update, decision, served, condition, tally, nextPoll, lookingSince } = source
   const { seen, clean, noted, tools, withheld, disabled } = tally
   const lines = [
     `${id}  ${placeOf(source)}${ref === undefined ? '' : `  ${ref}`}${update === 'auto' ? '' : `  update: ${update}`}`,
@@ -104,7 +105,8 @@ function sourceLines(source: SourceStatus, all: boolean): string[] {
     ...disabledLines(source),
   ]
   for (const text of decisionTexts(decision, id)) lines.push(`  ${text}`)
-  if (nextPoll !== undefined) lines.push(`  next poll ${nextPoll}`)
+  if (lookingSince !== undefined) lines.push(`  looking since ${lookingSince}`)
+  else if (nextPoll !== undefined) lines.push(`  next poll ${nextPoll}`)
   if (condition !== undefined)
     lines.push(`  ! ${condition.code}: ${printable(condition.message)}`, `    ${mendLine(condition)}`)
   return [...lines, ...findingLines(source, all)]

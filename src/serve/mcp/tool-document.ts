@@ -11,6 +11,8 @@ export interface ToolHost {
    * a caller has waited for so long; without a figure, for as long as a call may. Says how much of that is left.
    */
   look(source?: SourceId, mostMs?: number): Promise<number>
+  /** Sources that cost next to nothing to look at. */
+  readonly folders?: readonly SourceId[]
   /** Only where the callers share the disk, and may be told where skills lie. */
   readonly disk?: SharedDisk
 }

@@ -87,7 +87,7 @@ class SkillTools {
   }
 
   async #getSkill(id: string): Promise<ToolAnswer> {
-    const leftMs = await this.#host.look()
+    const leftMs = await this.#lookFor(id)
     const first = this.#find(id)
     if ('answer' in first) return first.answer
     const document = await this.#documentOf(first)
@@ -96,6 +96,14 @@ class SkillTools {
     await this.#host.look(first.source, leftMs)
     const second = this.#find(id)
     return 'answer' in second ? second.answer : answerOf(second, await this.#documentOf(second))
+  }
+
+  /** An id that nobody knows may be that of a skill that has just been written. */
+  async #lookFor(id: string): Promise<number> {
+    const leftMs = await this.#host.look()
+    const { folders = [] } = this.#host
+    if (offeredIn(this.#serving.registry.catalog).find(id).length > 0) return leftMs
+    return Math.min(leftMs, ...(await Promise.all(folders.map((folder) => this.#host.look(folder, leftMs)))))
   }
 
   #find(id: string): Offered | { readonly answer: ToolAnswer } {
