@@ -1,4 +1,4 @@
-import { access, chmod, constants, readFile, writeFile } from 'node:fs/promises'
+import { access, chmod, constants, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newToken } from '../../src/daemon/tokens.ts'
@@ -299,6 +299,8 @@ test('what is unlisted is got by who knows its id, and is in no list', async () 
 test('P1: what is damaged on the disk is not given, and the answer says so', async () => {
   await using small = await openSmall({ 'alpha/SKILL.md': skillOf('alpha') })
   const { json } = await call(small.of('LS'), 'get_skill', { id: 'alpha' })
+  // Else it would be mended before the last one has asked.
+  await rm(small.repository.folder, { recursive: true })
   await chmod(json.path, 0o600)
   await writeFile(json.path, skillOf('alpha').replace('What', 'Wham'))
 

@@ -38,6 +38,7 @@ test.each(KINDS)(
 test('72: clients of every kind that get and read without a pause meet one commit in each answer, and none goes back', async () => {
   await using scene = await Scene.open()
   await scene.push()
+  for (const peer of scene.peers.all) await untilListed(peer)
 
   const readers = scene.peers.all.map((peer) => readOn(scene, peer))
   for (let round = 2; round <= ROUNDS; round += 1) await scene.push()

@@ -18,8 +18,9 @@ const FIRST_PULL_MS = 5_000
 /** How often a follower looks whether anybody writes, if no call finds out that nobody does. */
 const TAKE_OVER_MS = 10_000
 
-/** Who was quicker may need so long until it listens. */
+/** Who was quicker listens soon, and is asked so often whether it does. One that never will, such as a sync, costs calls no more. */
 const LISTENS_MS = 100
+const MOST_ASKED = 5
 
 export const mcp: Command = {
   name: 'mcp',
@@ -61,6 +62,7 @@ async function keepWriting(
   signal: AbortSignal,
 ): Promise<void> {
   let nobody = new AbortController()
+  let asked = 0
   while (!signal.aborted) {
     const isHandedOver = await write(context, config, log, follower, signal).catch((error: unknown) => {
       // A folder that cannot be written can be read all the same.
@@ -68,10 +70,11 @@ async function keepWriting(
       log.failure('warn', 'cannot-write', { source: '', code: error.code, message: error.message })
       return false
     })
-    if (nobody.signal.aborted) await systemClock.wait(LISTENS_MS, signal).catch(ignoreAbort)
+    asked = nobody.signal.aborted ? asked + 1 : 0
+    if (asked > 0) await systemClock.wait(LISTENS_MS, signal).catch(ignoreAbort)
     const found = (nobody = new AbortController())
     // Whoever asked for the lock is about to take it.
-    follower.writesElsewhere(isHandedOver ? undefined : () => found.abort())
+    follower.writesElsewhere(isHandedOver || asked >= MOST_ASKED ? undefined : () => found.abort())
     await systemClock.wait(TAKE_OVER_MS, AbortSignal.any([signal, found.signal])).catch(ignoreAbort)
   }
 }
