@@ -91,7 +91,7 @@ export class Daemon implements AsyncDisposable {
         clock: parts.clock,
         waitMs: config.serve.tools?.waitMs ?? 0,
         sinceAttemptMs: (id) => this.#puller.sinceAttemptMs(id),
-        hasNews: (id) => this.#puller.hasNews(id),
+        hasNews: (id) => this.#puller.attempts.hasNews(id),
         isOpen: (source) => this.#isOpen(source),
         pull: pullForCall,
       },
@@ -137,7 +137,7 @@ export class Daemon implements AsyncDisposable {
       apart: ownFolders(this.#config, this.#parts.environment),
       isOfUse: (id: SourceId, path: string): Promise<boolean> => {
         // Who calls does not wait until it has come to rest.
-        this.#puller.heard(id)
+        this.#puller.attempts.heard(id)
         return this.#puller.isOfUse(id, path)
       },
     }
@@ -241,7 +241,7 @@ export class Daemon implements AsyncDisposable {
       decisions: this.#parts.store.decisions.known,
       disabled: this.#parts.store.decisions.disabled,
       nextPolls: this.#poller?.nextPolls() ?? new Map(),
-      lookingSince: this.#puller.lookingSince,
+      lookingSince: this.#puller.attempts.lookingSince,
       startedAt: this.#startedAt,
       http: this.#http?.(),
     })

@@ -14,6 +14,7 @@ import { refsOf } from '../sync/upstream/open.ts'
 import { SharedListings, type RequestedListing } from '../sync/upstream/shared-listing.ts'
 import { refusalOf } from './admission.ts'
 import { Approach } from './approach.ts'
+import { Attempts } from './attempts.ts'
 import { foldersIn } from './config.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import type { Parts } from './parts.ts'
@@ -37,6 +38,7 @@ export interface PullerParts extends Parts {
 /** Brings what sources have into service: each pull in its lane, from the request until its outcome is served and told. */
 export class Puller implements AsyncDisposable {
   readonly hosts: Hosts
+  readonly attempts: Attempts
   readonly #config: Config
   readonly #parts: PullerParts
   readonly #registry: Registry
@@ -55,12 +57,6 @@ export class Puller implements AsyncDisposable {
   readonly #damaged = new Set<SourceId>()
   /** The errors of runs that lost their place and are reported: all who waited for such a run get the same one. */
   readonly #reported = new WeakSet<SyncError>()
-  /** Folders in which something may have changed since the last look at them began: all of which this process saw none. */
-  readonly #news: Set<SourceId>
-  /** When the pull of each source began that is under way. */
-  readonly #began = new Map<SourceId, Date>()
-  /** When the last pull of each source ended, on both clocks. */
-  readonly #attempts = new Map<SourceId, { readonly wallMs: number; readonly monotonicMs: number }>()
 
   constructor(parts: PullerParts) {
     this.#parts = parts
@@ -70,7 +66,7 @@ export class Puller implements AsyncDisposable {
     this.#report = parts.report
     this.#keyring = parts.keyring
     this.hosts = new Hosts(parts.clock)
-    this.#news = new Set(foldersIn(parts.config))
+    this.attempts = new Attempts(foldersIn(parts.config), parts.clock)
     const { fetches, fetch } = parts.config.limits
     // To look where a ref points is one short answer, to fetch can take minutes: hosts that drip keep nobody from looking.
     const looking = { concurrency: 4 * fetches.concurrency, perHost: 2 * fetches.perHost }
@@ -81,38 +77,16 @@ export class Puller implements AsyncDisposable {
 
   /** How long ago the last pull of a source ended, whatever came of it. Infinite where there was none. */
   sinceAttemptMs(source: SourceId): number {
-    const { clock } = this.#parts
-    const ended = this.#attempts.get(source)
-    // By the clock that says the most: one is set back, the other stands still while the machine sleeps.
-    if (ended !== undefined)
-      return Math.max(clock.monotonicMs() - ended.monotonicMs, clock.now().getTime() - ended.wallMs)
-    const { lastAttempt } = this.#report.recordOf(source)
-    const sinceMs = lastAttempt === undefined ? -1 : clock.now().getTime() - Date.parse(lastAttempt)
-    return sinceMs < 0 ? Number.POSITIVE_INFINITY : sinceMs
+    return this.attempts.sinceMs(source, this.#report.recordOf(source).lastAttempt)
   }
 
   currentOf(source: SourceId): Current | undefined {
     return this.#publisher.currentOf(source)
   }
 
-  /** When the pull of each source began that is under way. */
-  get lookingSince(): ReadonlyMap<SourceId, Date> {
-    return this.#began
-  }
-
   /** Whether a change at this path of a folder may be one of what is served of it. */
   async isOfUse(source: SourceId, path: string): Promise<boolean> {
     return this.#hashes.get(source)?.isOfUse(path) ?? true
-  }
-
-  /** Something changed in a folder, of use or not. */
-  heard(source: SourceId): void {
-    this.#news.add(source)
-  }
-
-  /** Whether something may have changed in a folder since the last look at it began. */
-  hasNews(source: SourceId): boolean {
-    return this.#news.has(source)
   }
 
   /** Stops what runs for a source and what waits; resolves when that has ended, or has had its time to. */
@@ -141,15 +115,14 @@ export class Puller implements AsyncDisposable {
     this.#requested.set(source.id, this.#listings.request(repositoryOf(configured), refsOf(source)))
     try {
       return await this.#lanes.request(source.id, hostOf(source), (signal, fetching) => {
-        return this.#told(configured, { trigger, signal, fetching })
+        return this.#run(configured, { trigger, signal, fetching })
       })
     } catch (error) {
       // The lane took the place back from a pull that did not end: that is an outcome too.
       if (!(error instanceof SyncError)) throw error
       return await this.#lost(source, error)
     } finally {
-      const { clock } = this.#parts
-      this.#attempts.set(source.id, { wallMs: clock.now().getTime(), monotonicMs: clock.monotonicMs() })
+      this.attempts.end(source.id)
     }
   }
 
@@ -162,22 +135,10 @@ export class Puller implements AsyncDisposable {
     return outcome
   }
 
-  /** A pull, and while it is under way that it is. */
-  async #told(configured: ConfiguredSource, turn: Turn): Promise<Outcome> {
-    const { id } = configured.source
-    const began = this.#parts.clock.now()
-    this.#began.set(id, began)
-    try {
-      return await this.#run(configured, turn)
-    } finally {
-      // One that lost its lane may end when the next is under way.
-      if (this.#began.get(id) === began) this.#began.delete(id)
-    }
-  }
-
   /** One pull in its lane, and what is told of it. */
   async #run(configured: ConfiguredSource, turn: Turn): Promise<Outcome> {
     const { source } = configured
+    using _underWay = this.attempts.begin(source.id)
     using listing = this.#requested.get(source.id)
     this.#requested.delete(source.id)
     const { store, clock, redactor } = this.#parts
@@ -185,7 +146,7 @@ export class Puller implements AsyncDisposable {
     // Looked at here and not when asked: another source of the host may have been sent away while this one waited.
     const closedMs = this.hosts.closedMs(hostOf(source))
     if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
-    this.#news.delete(source.id)
+    this.attempts.seen(source.id)
     const outcome = cleaned(await this.#pull(configured, turn, this.#opener(listing, turn)), redactor)
     await this.#report.outcome(source, outcome, clock.monotonicMs() - startMs)
     // Above the budget no fetch starts: what can be let go is looked for again at each try.
