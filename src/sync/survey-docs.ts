@@ -1,3 +1,4 @@
+import { firstFindings } from './first-findings.ts'
 import { docsTree, findDocs } from './find-docs.ts'
 import type { FoundDocs } from './find-docs.ts'
 import type { FoundLink } from './find-skills.ts'
@@ -71,12 +72,10 @@ function docsOf(files: readonly DocFile[]): { readonly docs?: Docs } {
 /** A folder may hold thousands of files, and each may have something wrong with it. */
 const MOST_FINDINGS = 64
 
-function bounded(findings: readonly Finding[], folder: string): Finding[] {
-  const sorted = inPathOrder(findings)
-  const [first] = sorted.slice(MOST_FINDINGS)
-  if (first === undefined) return sorted
-  const message = `${sorted.length - MOST_FINDINGS} more findings in the docs folder are left out`
-  return [...sorted.slice(0, MOST_FINDINGS), { rule: first.rule, path: folder, message }]
+function bounded(findings: readonly Finding[], folder: string): readonly Finding[] {
+  return firstFindings(inPathOrder(findings), MOST_FINDINGS, (left) => {
+    return { path: folder, message: `${left} more findings in the docs folder are left out` }
+  })
 }
 
 /** A file whose bytes are still to be had. */

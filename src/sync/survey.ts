@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
+import { firstFindings } from './first-findings.ts'
 import { Gatherer, decidedByTheirId, findSkills } from './find-skills.ts'
 import type { Candidate, Found } from './find-skills.ts'
 import type { TextOf } from './links.ts'
@@ -22,7 +23,7 @@ import { surveyDocs } from './survey-docs.ts'
 import type { DocsReading, SurveyedDocs } from './survey-docs.ts'
 import { matcher, rulesOf, selector } from './survey-rules.ts'
 import type { Rules } from './survey-rules.ts'
-import { unreadFindings, withUnread } from './unread.ts'
+import { MOST_TOLD, unreadFindings, withUnread } from './unread.ts'
 
 /** What was found in a tree. */
 export interface Survey extends Pick<
@@ -230,15 +231,12 @@ interface Followed {
 }
 
 /** Installers fill whole folders with such links: whoever serves one is to know why it holds no skills. */
-function outwardFindings(outward: Followed['outward']): Finding[] {
-  const findings = outward.slice(0, MOST_TOLD).map(([path, why]) => linkFinding(path, why))
-  const [next] = outward[MOST_TOLD] ?? []
-  if (next === undefined) return findings
-  const message = `${outward.length - MOST_TOLD} more links that lead out of the repository are not served`
-  return [...findings, { rule: 'link-refused', path: next, message }]
+function outwardFindings(outward: Followed['outward']): readonly Finding[] {
+  const findings = outward.map(([path, why]) => linkFinding(path, why))
+  return firstFindings(findings, MOST_TOLD, (left, { path }) => {
+    return { path, message: `${left} more links that lead out of the repository are not served` }
+  })
 }
-
-const MOST_TOLD = 32
 
 const WHY_REFUSED: Readonly<Record<Refused['reason'], string>> = {
   absent: 'the repository does not have its content',

@@ -1,3 +1,4 @@
+import { firstFindings } from './first-findings.ts'
 import type { FoundLink } from './find-skills.ts'
 import type { Finding } from './model/finding.ts'
 import { foldersAbove, joinPath } from './model/paths.ts'
@@ -41,12 +42,11 @@ export async function withUnread(
 }
 
 /** What is said of places outside of skills that nobody could look into: of the first few, and how many there are. */
-export function unreadFindings({ outside, contentOf }: Pick<UnreadParts, 'outside' | 'contentOf'>): Finding[] {
-  const findings = outside.slice(0, MOST_TOLD).flatMap(({ path, id }) => refusalIn(path, contentOf(id)) ?? [])
-  const first = outside[MOST_TOLD]
-  if (first === undefined) return findings
-  const message = `${outside.length - MOST_TOLD} more places that cannot be looked into are left out`
-  return [...findings, { rule: 'path-refused', path: first.path, message }]
+export function unreadFindings({ outside, contentOf }: Pick<UnreadParts, 'outside' | 'contentOf'>): readonly Finding[] {
+  const findings = outside.flatMap(({ path, id }) => refusalIn(path, contentOf(id)) ?? [])
+  return firstFindings(findings, MOST_TOLD, (left, { path }) => {
+    return { path, message: `${left} more places that cannot be looked into are left out` }
+  })
 }
 
 /** The first place of which a snapshot has what was served before, since nobody could read it. Undefined where there is none. */
@@ -55,8 +55,8 @@ export function unreadPlace({ skills, docsFolder }: Pick<Snapshot, 'skills' | 'd
   return findings.find(({ rule }) => rule === 'not-read')
 }
 
-/** Beside the skills there may be thousands, and each generation would name them. */
-const MOST_TOLD = 32
+/** Of what lies beside the skills. */
+export const MOST_TOLD = 32
 
 function asItWas(skill: Skill, { path, message }: Finding): Skill {
   const findings = skill.findings.filter(({ rule }) => rule !== 'not-read')
