@@ -56,20 +56,11 @@ test('a dozen processes at once lose no line to each other and mix none, over ma
   await using folder = await temporaryFolder()
   const [processes, count] = [12, 300]
 
-  const ends = Array.from({ length: processes }, async (_, who) => {
-    const child = spawn(process.execPath, [CHILD, folder.path, '20000', '1000', `${who}`, `${count}`], {
-      stdio: 'inherit',
-    })
-    return (await once(child, 'close'))[0]
-  })
+  const ends = writtenBy(processes, [folder.path, '20000', '1000'], count)
 
-  expect(await Promise.all(ends)).toEqual(Array.from({ length: processes }, () => 0))
+  expect(await ends).toEqual(Array.from({ length: processes }, () => 0))
   const kept = await filesIn(folder.path)
-  const lines = kept
-    .join('')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line))
+  const lines = linesIn(kept)
   for (let who = 0; who < processes; who += 1) {
     const own = lines.filter((line) => line.who === String(who)).map(({ number }) => number)
     expect(own).toEqual(Array.from({ length: count }, (_, number) => number))
@@ -84,23 +75,13 @@ test('no line is lost either where the lock is taken away from processes again a
   await using folder = await temporaryFolder()
   const [processes, count] = [3, 150]
 
-  const ends = Array.from({ length: processes }, async (_, who) => {
-    const child = spawn(process.execPath, [CHILD, folder.path, '900', '5000', `${who}`, `${count}`], {
-      stdio: 'inherit',
-    })
-    return (await once(child, 'close'))[0]
-  })
-  const written = Promise.all(ends)
+  const written = writtenBy(processes, [folder.path, '900', '5000'], count)
   const over = new AbortController()
   void written.then(() => over.abort())
   while (!over.signal.aborted) await unlink(join(folder.path, 'rotating')).catch(() => {})
 
   expect(await written).toEqual([0, 0, 0])
-  const lines = (await filesIn(folder.path))
-    .join('')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line))
+  const lines = linesIn(await filesIn(folder.path))
   const names = lines.map(({ who, number }) => `${who} ${number}`)
   expect(new Set(names).size).toBe(processes * count)
   expect(names).toHaveLength(processes * count)
@@ -327,4 +308,21 @@ async function filesIn(folder: string): Promise<string[]> {
   const number = (name: string): number => Number(/\d+/.exec(name)?.[0] ?? Number.MAX_SAFE_INTEGER)
   const inOrder = names.filter((name) => name.endsWith('.jsonl')).toSorted((a, b) => number(a) - number(b))
   return Promise.all(inOrder.map((name) => readFile(join(folder, name), 'utf8')))
+}
+
+/** Has so many processes write so many lines each at once; resolves with how they ended. `log` is the folder and its limits. */
+async function writtenBy(processes: number, log: readonly string[], count: number): Promise<unknown[]> {
+  const ends = Array.from({ length: processes }, async (_, who) => {
+    const child = spawn(process.execPath, [CHILD, ...log, `${who}`, `${count}`], { stdio: 'inherit' })
+    return (await once(child, 'close'))[0]
+  })
+  return Promise.all(ends)
+}
+
+function linesIn(files: readonly string[]): { readonly who: string; readonly number: number }[] {
+  return files
+    .join('')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
 }
