@@ -59,7 +59,7 @@ export class Daemon implements AsyncDisposable {
   readonly #nudges: Nudges
   readonly #freshness: Freshness
   #poller: Poller | undefined
-  #watches: readonly FolderWatch[] = []
+  #watches: ReadonlyMap<SourceId, FolderWatch> = new Map()
   #http: (() => HttpStatus) | undefined
 
   private constructor(config: Config, parts: Parts, publisher: Publisher, report: Report) {
@@ -91,7 +91,7 @@ export class Daemon implements AsyncDisposable {
         clock: parts.clock,
         waitMs: config.serve.tools?.waitMs ?? 0,
         sinceAttemptMs: (id) => this.#puller.sinceAttemptMs(id),
-        hasNews: (id) => this.#puller.attempts.hasNews(id),
+        hasNews: (id) => this.#puller.attempts.hasNews(id) || this.#watches.get(id)?.isSure === false,
         isOpen: (source) => this.#isOpen(source),
         pull: pullForCall,
       },
@@ -135,14 +135,13 @@ export class Daemon implements AsyncDisposable {
       ...this.#parts,
       nudge: (id: SourceId): void => this.#nudges.nudge(id),
       apart: ownFolders(this.#config, this.#parts.environment),
-      isOfUse: (id: SourceId, path: string): Promise<boolean> => {
-        // Who calls does not wait until it has come to rest.
-        this.#puller.attempts.heard(id)
-        return this.#puller.isOfUse(id, path)
-      },
+      onNews: (id: SourceId): void => this.#puller.attempts.heard(id),
+      isOfUse: (id: SourceId, path: string): Promise<boolean> => this.#puller.isOfUse(id, path),
     }
-    this.#watches = this.#config.sources.flatMap(({ source }) =>
-      source.kind === 'directory' ? [new FolderWatch(source, watching)] : [],
+    this.#watches = new Map(
+      this.#config.sources.flatMap(({ source }) =>
+        source.kind === 'directory' ? [[source.id, new FolderWatch(source, watching)]] : [],
+      ),
     )
     const polled = this.#config.sources.map((configured) => ({
       id: configured.source.id,
@@ -249,7 +248,7 @@ export class Daemon implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#nudges[Symbol.dispose]()
-    await Promise.all(this.#watches.map((watch) => watch[Symbol.asyncDispose]()))
+    await Promise.all([...this.#watches.values()].map((watch) => watch[Symbol.asyncDispose]()))
     await this.#poller?.[Symbol.asyncDispose]()
     await this.#puller[Symbol.asyncDispose]()
   }

@@ -12,6 +12,8 @@ import { TreeWatch } from './tree-watch.ts'
 export interface WatchOptions {
   readonly clock: Clock
   readonly log: Log
+  /** There may be something that the last look at the source did not see. */
+  readonly onNews: (id: SourceId) => void
   /** Has the source looked at soon. */
   readonly nudge: (id: SourceId) => void
   /** Absolute paths below which nothing is of the source. */
@@ -32,6 +34,8 @@ export class FolderWatch implements AsyncDisposable {
   readonly #stop = new AbortController()
   readonly #watching: Promise<void>
   #watched: Watched | undefined
+  /** Whether it is known what there is to watch. */
+  #isBegun = false
   /** Ends the wait for the next look at what is watched. */
   #wait = new AbortController()
   /** Whether anything changed since it was last asked; undefined while nobody waits for rest. */
@@ -42,6 +46,15 @@ export class FolderWatch implements AsyncDisposable {
     this.#options = options
     // It rejects only in a way that is to end the process.
     this.#watching = this.#keepWatching()
+  }
+
+  /**
+   * Whether what changes in the folder is told of. Not while it, or a folder that came into it, is not watched so far; a folder
+   * that is not there, or cannot be watched, changes as the schedule finds it.
+   */
+  get isSure(): boolean {
+    if (this.#watched === undefined) return this.#isBegun
+    return this.#watched.tree.isSure && !this.#watched.isStale
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -56,6 +69,7 @@ export class FolderWatch implements AsyncDisposable {
     while (!signal.aborted) {
       const mark = await markOf(this.#source.path)
       if (this.#isToBegin(mark)) await this.#begin(mark)
+      this.#isBegun = true
       if (signal.aborted) break
       this.#wait = new AbortController()
       const isLookedForSoon = mark === undefined || this.#watched?.isStale === true
@@ -75,6 +89,7 @@ export class FolderWatch implements AsyncDisposable {
   }
 
   async #begin(mark: string | undefined): Promise<void> {
+    this.#isBegun = false
     await this.#end()
     if (mark === undefined) return
     const { clock, log, apart, mostFolders = MOST_FOLDERS } = this.#options
@@ -90,6 +105,7 @@ export class FolderWatch implements AsyncDisposable {
         log.debug('folder-watched', { source: id, folders })
         log.recovery('folder-not-watched', id)
         // What came while nothing was watched.
+        this.#options.onNews(id)
         this.#changed()
       },
       // It rejects only in a way that is to end the process.
@@ -110,6 +126,8 @@ export class FolderWatch implements AsyncDisposable {
 
   /** A build beside the skills writes thousands of files, which nobody is to look for. */
   async #heard(at: string, path: string, kind: 'moved' | 'changed'): Promise<void> {
+    // Who asks does not wait until it has come to rest.
+    this.#options.onNews(this.#source.id)
     const isOfUse = await this.#options.isOfUse(this.#source.id, path)
     if (isOfUse || (kind === 'moved' && (await mayHoldSkills(at)))) this.#changed()
   }
@@ -124,7 +142,7 @@ export class FolderWatch implements AsyncDisposable {
 
   /** Whoever saves a file may empty it first, and who switches a branch writes hundreds. */
   async #afterRest(): Promise<void> {
-    const { clock, nudge } = this.#options
+    const { clock, nudge, onNews } = this.#options
     const startMs = clock.monotonicMs()
     try {
       do {
@@ -139,6 +157,8 @@ export class FolderWatch implements AsyncDisposable {
       watched.isStale = true
       this.#wait.abort()
     }
+    // A folder is watched shortly after it came: the last look may have been before that.
+    onNews(this.#source.id)
     nudge(this.#source.id)
   }
 

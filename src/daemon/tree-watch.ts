@@ -26,6 +26,8 @@ export class TreeWatch implements AsyncDisposable {
   readonly #folders = new Set<string>()
   /** Folders that are watched, and that came or went. */
   readonly #suspects = new Set<string>()
+  /** Folders that came and may not be watched so far. */
+  readonly #coming = new Map<string, Coming>()
   /** What the root was at the start. */
   readonly #first: Promise<Marks | undefined>
   /** When something had been done to the root, as it was last seen. */
@@ -57,6 +59,11 @@ export class TreeWatch implements AsyncDisposable {
     return this.#hasFailed
   }
 
+  /** Whether nothing can change in the folder without being told; once it has failed, that is not for it to say. */
+  get isSure(): boolean {
+    return this.#hasFailed || (this.#isReady && this.#suspects.size === 0 && this.#coming.size === 0)
+  }
+
   /**
    * Looks at the folders that came or went since the last call. Says whether one that came again is watched as the one it was
    * before: chokidar tells them apart by name alone, and what happens in the new one is told nobody.
@@ -64,6 +71,8 @@ export class TreeWatch implements AsyncDisposable {
   async clearSuspects(): Promise<boolean> {
     const suspects = [...this.#suspects]
     this.#suspects.clear()
+    // chokidar tells of a folder shortly before it watches it, and since then there was rest.
+    for (const [path, { isTold }] of this.#coming) if (isTold) this.#coming.delete(path)
     // Its end is not always told: chokidar may have left it before.
     const [first, now] = await Promise.all([this.#first, marksOf(this.#options.root)])
     if (now?.identity !== first?.identity) return true
@@ -92,8 +101,19 @@ export class TreeWatch implements AsyncDisposable {
     // Of the folder itself it is told as if it lay in itself. It rejects only in a way that is to end the process.
     if (folder === root && name === basename(root)) void this.#heardOfRoot(kind)
     if (this.#isIgnored(path)) return
-    if (kind === 'moved' && this.#folders.has(path)) this.#suspects.add(path)
+    if (kind === 'moved') this.#moved(path)
     onEvent(path, kind)
+  }
+
+  #moved(path: string): void {
+    if (this.#folders.has(path)) {
+      this.#suspects.add(path)
+      return
+    }
+    const coming: Coming = { isTold: false }
+    this.#coming.set(path, coming)
+    // It rejects only in a way that is to end the process.
+    void isFolder(path).then((is) => !is && this.#coming.get(path) === coming && this.#coming.delete(path))
   }
 
   /** Nothing is said of the folder where it was something that lies in it, and is called like it. */
@@ -111,6 +131,8 @@ export class TreeWatch implements AsyncDisposable {
   #added(path: string): void {
     const { mostFolders, onEvent } = this.#options
     this.#folders.add(path)
+    // Each folder below one that came comes too, and nothing else tells of it.
+    if (this.#isReady) this.#coming.set(path, { isTold: true })
     if (this.#folders.size > mostFolders) this.#fail('too-many', `it holds more than ${mostFolders} folders`)
     // What was put into it before it was watched.
     if (this.#isReady) onEvent(path, 'moved')
@@ -124,6 +146,11 @@ export class TreeWatch implements AsyncDisposable {
     // What cannot be closed tells no more either.
     void this.#watcher.close()
   }
+}
+
+interface Coming {
+  /** Whether chokidar told of it. */
+  readonly isTold: boolean
 }
 
 function folderIn(details: unknown): string | undefined {

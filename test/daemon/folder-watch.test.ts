@@ -172,12 +172,33 @@ test('a folder that cannot be watched is tried again after ten minutes and not b
   expect(early).toEqual(['folder-not-watched'])
 })
 
+test('while a folder that came is not watched, the watch does not say that it is sure', async () => {
+  await using scene = await Scene.of({ 'a/SKILL.md': 'a' })
+  const early = scene.isSure
+  await scene.said('folder-watched')
+  await scene.nudged()
+  const rested = scene.isSure
+
+  await mkdir(join(scene.folder, 'b'))
+  const sure: boolean[] = []
+  while (!scene.asked.includes('b')) await scene.anything()
+  sure.push(scene.isSure)
+  await scene.nudged()
+  sure.push(scene.isSure)
+  await writeFile(join(scene.folder, 'b/SKILL.md'), 'b')
+  await scene.nudged()
+
+  expect({ early, rested, sure }).toEqual({ early: false, rested: true, sure: [false, true] })
+  expect(scene.news).toBeGreaterThan(scene.nudges)
+})
+
 class Scene implements AsyncDisposable {
   readonly folder: string
   readonly lines: Record<string, unknown>[] = []
   /** The paths at which something was said to have changed. */
   readonly asked: string[] = []
   nudges = 0
+  news = 0
   readonly #temporary: AsyncDisposable
   readonly #watch: FolderWatch
   readonly #waits = new Set<() => void>()
@@ -206,9 +227,13 @@ class Scene implements AsyncDisposable {
       clock,
       log,
       nudge,
+      onNews: () => {
+        this.news += 1
+      },
       apart: [join(path, 'apart')],
       isOfUse: async (_, at) => {
         this.asked.push(at)
+        this.#wake()
         return at === '' || at === 'a' || at.startsWith('a/') || at.endsWith('SKILL.md')
       },
       ...(mostFolders !== undefined && { mostFolders }),
@@ -227,23 +252,27 @@ class Scene implements AsyncDisposable {
     return new Scene(path, temporary, mostFolders, clock)
   }
 
+  get isSure(): boolean {
+    return this.#watch.isSure
+  }
+
   /** Resolves when it was said once more than now. */
   async saidAgain(event: string): Promise<void> {
     const times = (): number => this.lines.filter((line) => line['event'] === event).length
-    for (const before = times(); times() === before;) await this.#anything()
+    for (const before = times(); times() === before;) await this.anything()
   }
 
   async said(event: string): Promise<Record<string, unknown>> {
     for (;;) {
       const line = this.lines.find((candidate) => candidate['event'] === event)
       if (line !== undefined) return line
-      await this.#anything()
+      await this.anything()
     }
   }
 
   /** Resolves at the next nudge. */
   async nudged(): Promise<void> {
-    for (const before = this.nudges; this.nudges === before;) await this.#anything()
+    for (const before = this.nudges; this.nudges === before;) await this.anything()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -251,7 +280,7 @@ class Scene implements AsyncDisposable {
     await this.#temporary[Symbol.asyncDispose]()
   }
 
-  async #anything(): Promise<void> {
+  async anything(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#waits.add(resolve)
     await promise
