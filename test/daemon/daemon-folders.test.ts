@@ -1,3 +1,4 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { mkdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -52,6 +53,21 @@ test('a change that nobody watches for is found by the first call after five sec
   await daemon.look()
 
   expect([early, licenseIn(daemon)]).toEqual(['one', 'two'])
+})
+
+test('a change in a folder that is not watched so far is found by the next call', async () => {
+  await using home = await temporaryFolder()
+  await fillFolder(home.path, { 'a/SKILL.md': skillText('a') })
+  await using daemon = await startedAt(home.path, 'state', systemClock)
+  await daemon.sync()
+
+  daemon.poll()
+  // Nothing that watches has its turn before it is there.
+  mkdirSync(join(home.path, 'b'))
+  writeFileSync(join(home.path, 'b/SKILL.md'), skillText('b'))
+  await daemon.look()
+
+  expect(namesIn(daemon)).toEqual(['a', 'b'])
 })
 
 test('a change that is watched is found by the next call, before it has come to rest', async () => {
