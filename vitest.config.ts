@@ -21,9 +21,8 @@ export default defineConfig({
   ],
   test: {
     include: ['test/**/*.test.ts'],
-    // For a test that never ends: how long one takes that does is the machine's affair.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
     pool: 'forks',
     // Tests that start processes wait for most of their time; a core that is kept free would idle.
     maxWorkers: '100%',

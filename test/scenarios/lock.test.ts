@@ -45,7 +45,7 @@ test('S64: --locked refuses a lock that lacks a source, has one too many, anothe
     ['team', 'extra'],
   ])
   expect(await lockOf(world.home)).toBe(before)
-})
+}, 120_000)
 
 test('S64: without --locked only lock writes, and it adds what is missing and moves nothing', async () => {
   await using world = await World.create()

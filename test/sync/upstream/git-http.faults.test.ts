@@ -78,7 +78,7 @@ test('one byte that is another, anywhere, is refused or does no harm', async () 
   expect(harmless).toEqual(harmless.map(() => served.content))
   expect(harmless.length).toBeLessThan(20)
   expect(workers()).toBe(1)
-})
+}, 120_000)
 
 function isHang({ kind }: Fault): boolean {
   return kind === 'hang-before' || kind === 'hang'
