@@ -21,8 +21,10 @@ export default defineConfig({
   ],
   test: {
     include: ['test/**/*.test.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // They end what hangs, and judge nothing: a busy machine may take a minute for what takes a second elsewhere.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
     // Tests that start processes wait for most of their time; a core that is kept free would idle.
     maxWorkers: '100%',

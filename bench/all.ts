@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
+import { measureFederation } from './federation.ts'
 import { measureFirstSync } from './first-sync.ts'
+import { measureMeter } from './meter.ts'
 import { measureNotify } from './notify.ts'
 import { measurePoll } from './poll.ts'
 import { measureRestart } from './restart.ts'
@@ -17,8 +19,10 @@ const figures = [
   ...(await measurePoll(extent)),
   ...(await measureFirstSync(extent)),
   ...(await measureNotify(extent)),
+  ...(await measureFederation(extent)),
   ...(await measureRestart(extent)),
   ...(await measureServe(extent)),
+  ...(await measureMeter(extent)),
 ]
 const results = { at: new Date().toISOString(), ...extent, before, after: machine(), figures }
 await writeFile(new URL('./results.json', import.meta.url), `${JSON.stringify(results, null, 2)}\n`)

@@ -22,8 +22,18 @@ export async function startDaemon(
   upstream: string,
   logged: 'warn' | 'error' = 'warn',
 ): Promise<RunningDaemon> {
+  return startOver(folder, [`url: ${upstream}`], logged)
+}
+
+/** The same, following another one. */
+export async function startFollower(folder: string, hub: string): Promise<RunningDaemon> {
+  return startOver(folder, [`mcp: ${hub}`, 'approval: none'], 'warn')
+}
+
+async function startOver(folder: string, source: readonly string[], logged: string): Promise<RunningDaemon> {
   const file = join(folder, 'skillsyncd.yaml')
-  const lines = ['sources:', '  - id: bench', `    url: ${upstream}`, '    every: 1d', `state: ${folder}/state`]
+  const entry = ['id: bench', ...source, 'every: 1d'].join(', ')
+  const lines = [`sources: [{ ${entry} }]`, `state: ${folder}/state`]
   await writeFile(file, `${[...lines, 'serve: { http: { port: 0 } }'].join('\n')}\n`)
   const program = fileURLToPath(new URL('../dist/daemon/main.js', import.meta.url))
   const args = [program, 'start', '--config', file, '--log-level', logged]

@@ -13,7 +13,7 @@ export interface Figure {
   readonly unit: Unit
 }
 
-export type Unit = 'ms' | 'KiB'
+export type Unit = 'ms' | 'KiB' | 'requests'
 
 export interface Series {
   readonly what: string

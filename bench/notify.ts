@@ -59,7 +59,7 @@ async function measureOurs(subscribers: readonly Subscriber[], daemon: RunningDa
 }
 
 /** Changes one SKILL.md after the other. */
-class Commits {
+export class Commits {
   readonly #upstream: ServedSkills
   #count = 0
   /** The path of the one that was changed last. */

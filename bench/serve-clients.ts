@@ -64,8 +64,8 @@ export class Client {
 }
 
 /** The request of the modern era that opens a stream for one resource. */
-export function listenOf(url: string, index: number, uri: string): Buffer {
-  return modernRequest(url, 1_000 + index, 'subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } })
+export function listenOf(url: string, index: number, ...uris: readonly string[]): Buffer {
+  return modernRequest(url, 1_000 + index, 'subscriptions/listen', { notifications: { resourceSubscriptions: uris } })
 }
 
 /** A new session of the older era that is subscribed to one resource; the request that opens its stream. */

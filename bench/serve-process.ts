@@ -5,9 +5,11 @@ const { Registry } = await import('../src/serve/registry.ts')
 const { serveHttp } = await import('../src/serve/http/app.ts')
 const { OPEN_TO_ALL } = await import('../src/serve/http/access.ts')
 const { formsOf } = await import('../test/support/forms.ts')
+const { ServingCounts } = await import('../src/daemon/metrics/serving-counts.ts')
 
 // The server that is measured, in a process of its own: the HTTP side of the daemon with its limits as they are if nobody
-// sets them, over a catalog in memory. Started with the number of skills.
+// sets them, over a catalog in memory. Started with the number of skills, and
+// `metered` where all that is asked is counted.
 
 const catalogs = new Catalogs(Number(process.argv[2]))
 const registry = new Registry()
@@ -32,6 +34,7 @@ const http = await serveHttp(
     cache: { ttlMs: 60_000, cacheScope: 'public' },
     forms: formsOf(),
     surfaces: [tool],
+    ...(process.argv[3] === 'metered' && { meter: new ServingCounts() }),
   },
   {
     host: '127.0.0.1',

@@ -208,7 +208,7 @@ function frameOf(era: Era, uri: string): string {
 }
 
 /** Sends so many requests in turns, each connection the next one when it has its answer. */
-async function askAll(wires: readonly Wire[], requests: readonly Buffer[], count: number): Promise<void> {
+export async function askAll(wires: readonly Wire[], requests: readonly Buffer[], count: number): Promise<void> {
   let asked = 0
   const ask = async (wire: Wire): Promise<void> => {
     while (asked < count) {
@@ -220,13 +220,14 @@ async function askAll(wires: readonly Wire[], requests: readonly Buffer[], count
   await Promise.all(wires.map(ask))
 }
 
-async function cpuOf(child: Child, work: () => Promise<unknown>): Promise<number> {
+export async function cpuOf(child: Child, work: () => Promise<unknown>): Promise<number> {
   const before = await child.cpuMs()
   await work()
   return (await child.cpuMs()) - before
 }
 
-async function heapGrowth(child: Child, work: () => Promise<unknown>): Promise<number> {
+/** What a server's heap has more of after some work, in KiB. */
+export async function heapGrowth(child: Child, work: () => Promise<unknown>): Promise<number> {
   const before = await child.heapKiB()
   await work()
   return (await child.heapKiB()) - before

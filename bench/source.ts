@@ -24,7 +24,7 @@ export async function openSource(url: string, state: string): Promise<OpenSource
   if (configured === undefined) throw new TypeError('There is no source')
   const { source } = configured
   const store = await Store.open(state)
-  const { publisher } = await Publisher.open(store, [source.id], async () => true)
+  const { publisher } = await Publisher.open(store, [source.id], { admits: async () => true, reviewed: new Set() })
   const way = async (): Promise<typeof PLAIN_WAY> => PLAIN_WAY
   const io = { store, open: openUpstream, limits, way, programs: NO_PROGRAMS }
   const { signal } = new AbortController()

@@ -19,10 +19,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   'isomorphic-git': ['sync/upstream'],
   openpgp: ['sync'],
+  '@modelcontextprotocol/client': ['sync/upstream'],
   '@modelcontextprotocol/server': ['serve'],
+  'markdown-it': ['serve'],
   'p-queue': ['daemon'],
   cron: ['daemon'],
   chokidar: ['daemon'],
+  'node-unix-socket': ['daemon'],
   jose: ['daemon'],
 }
 

@@ -9,7 +9,11 @@ import { proverOf } from './proving.ts'
 
 /** What may be served of a stored state under this configuration: what lock and signatures let through, as they are now. */
 export function admissionOf(config: Config): Admission {
-  return async (snapshot) => (await refusalOf(config, snapshot)) === undefined
+  const reviewed = config.sources.filter(({ source }) => source.kind === 'mcp' && source.approval === 'required')
+  return {
+    admits: async (snapshot) => (await refusalOf(config, snapshot)) === undefined,
+    reviewed: new Set(reviewed.map(({ source }) => source.id)),
+  }
 }
 
 /** Why a stored snapshot may not be served; undefined where it may. A lock or a list that cannot be read lets nothing through. */

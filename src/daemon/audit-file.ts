@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
+import { setTimeout } from 'node:timers/promises'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { unlessAbsent } from '../sync/store/disk-error.ts'
 
@@ -63,16 +64,30 @@ export class AuditFile implements AsyncDisposable {
 
   /** Whether somebody was stopped in the middle of the last line: a full disk takes a part. */
   async #isTorn(): Promise<boolean> {
-    if (this.#size === 0) return false
+    let size = this.#size
+    while (size > 0 && !(await this.#isLineBefore(size))) {
+      // A write of more than a page is seen in parts: one that goes on is no torn one.
+      await setTimeout(SETTLED_MS)
+      const { size: now } = await this.#handle.stat()
+      if (now === size) return true
+      size = now
+    }
+    return false
+  }
+
+  async #isLineBefore(size: number): Promise<boolean> {
     const last = Buffer.alloc(1)
-    const { bytesRead } = await this.#handle.read(last, 0, 1, this.#size - 1)
-    return bytesRead === 1 && last.toString('latin1') !== '\n'
+    const { bytesRead } = await this.#handle.read(last, 0, 1, size - 1)
+    return bytesRead === 0 || last.toString('latin1') === '\n'
   }
 }
 
 /** For reading too: whether the last line is whole. A link in the file's place is not followed. */
 const APPENDING =
   constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/** What a write that goes on moves by a part in at least. */
+const SETTLED_MS = 20
 
 /** One write each: those of several processes do not mix. */
 const MOST_AT_ONCE = 65_536

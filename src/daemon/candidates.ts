@@ -8,13 +8,13 @@ import { SyncError } from '../sync/model/sync-error.ts'
 import { isByRules, knownTrees } from '../sync/survey-rules.ts'
 import { openUpstream, taken } from '../sync/take.ts'
 import type { Current, Pull, Pulling } from '../sync/take.ts'
-import type { Relation, Upstream } from '../sync/upstream/upstream.ts'
-import { Approach } from './approach.ts'
+import type { Relation, TreeUpstream } from '../sync/upstream/upstream.ts'
+import { approached } from './approach.ts'
 import type { Config, ConfiguredSource } from './config.ts'
-import type { Parts } from './parts.ts'
 import { hostOf, type Hosts } from './hosts.ts'
 import { Keyring } from './keyring.ts'
 import { cleanedError, pullingOf } from './reaching.ts'
+import type { ReachingParts } from './reaching.ts'
 
 /** Where upstream is, and where what is served stands to it. */
 export interface Comparison {
@@ -29,12 +29,12 @@ export interface Comparison {
 /** Looks at what upstream has, for those who have to decide: nothing of it is served for that. */
 export class Candidates {
   readonly #config: Config
-  readonly #parts: Parts
+  readonly #parts: ReachingParts
   readonly #keyring: Keyring
   readonly #hosts: Hosts
   readonly #places: PQueue
 
-  constructor(config: Config, parts: Parts, hosts: Hosts) {
+  constructor(config: Config, parts: ReachingParts, hosts: Hosts) {
     const { environment, redactor, clock } = parts
     // Of its own: a pull of the same source may be under way with what its helper gave.
     this.#keyring = new Keyring({ environment, redactor, clock, fetchMs: config.limits.fetch.totalMs })
@@ -65,7 +65,8 @@ export class Candidates {
         precise === undefined ? await upstream.resolve(signal) : { asked: source.ref, ref: precise, commit: precise }
       if (current !== undefined && this.#isSame(current.snapshot, source, revision)) return current
       const snapshot = await taken(one, revision, upstream)
-      return { held: { source: source.id, snapshot: await this.#parts.store.snapshots.keep(snapshot) }, snapshot }
+      const held = { source: source.id, snapshot: await this.#parts.store.snapshots.keep(snapshot, signal) }
+      return { held, snapshot }
     })
   }
 
@@ -83,8 +84,8 @@ export class Candidates {
       const served = current.snapshot.revision
       if (served.commit === revision.commit) return { served, revision }
       const relation = await upstream.relation(served.commit, revision.commit, signal)
-      // A folder never has what it was: nothing is lost by that.
-      const isKept = relation === 'descends' || configured.source.kind === 'directory'
+      // A folder or a server never has what it was: nothing is lost by that.
+      const isKept = relation === 'descends' || upstream.kind === 'listing' || configured.source.kind === 'directory'
       const isGone = !isKept && (await this.#isGone(one, current, upstream))
       return { served, revision, relation, isGone }
     })
@@ -96,7 +97,7 @@ export class Candidates {
   }
 
   /** Nothing but the commit is fetched: its trees are known. */
-  async #isGone({ source, signal }: Pull, { snapshot }: Current, upstream: Upstream): Promise<boolean> {
+  async #isGone({ source, signal }: Pull, { snapshot }: Current, upstream: TreeUpstream): Promise<boolean> {
     const { asked, commit } = snapshot.revision
     const known = knownTrees({ selection: source, limits: this.#config.limits }, snapshot)
     try {
@@ -113,7 +114,7 @@ export class Candidates {
     const io = pullingOf(configured, this.#config, this.#parts, this.#keyring)
     const host = hostOf(configured.source)
     const manners = { source: configured.source.id, host, hosts: this.#hosts, fetching: async () => {} }
-    return { ...io, open: (source, reach) => new Approach(io.open(source, reach), manners) }
+    return { ...io, open: (source, reach) => approached(io.open(source, reach), manners) }
   }
 
   async #looking<Seen>(

@@ -1,20 +1,22 @@
 import { inspect, parseArgs } from 'node:util'
-import type { ParseArgsOptionsConfig } from 'node:util'
 import { VERSION } from '../serve/version.ts'
 import { SyncError, mendOf } from '../sync/model/sync-error.ts'
 import { UsageError } from './usage-error.ts'
-import type { Command, Context, ExitStatus, Streams } from './commands/command.ts'
+import type { Command, Commands, Context, ExitStatus, Streams } from './commands/command.ts'
 import { isAbortError } from './abort-error.ts'
 import { ConfigError } from './config/problem.ts'
 import { processEnvironment } from './config.ts'
 import { ControlError } from './control-client.ts'
+import { helpOf, helpOfCommand, optionsOf } from './help.ts'
 import { isLogLevel } from './log.ts'
 import { printable } from './log-line.ts'
 import { Redactor } from './redactor.ts'
 
 /** Every command, in the order of the help. Each is loaded when it is asked for: what it needs is most of a short run. */
-const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
+export const COMMANDS: Commands = new Map([
+  ['init', async () => (await import('./commands/init.ts')).init],
   ['start', async () => (await import('./commands/start.ts')).start],
+  ['reload', async () => (await import('./commands/reload.ts')).reload],
   ['mcp', async () => (await import('./commands/mcp.ts')).mcp],
   ['sync', async () => (await import('./commands/sync.ts')).sync],
   ['status', async () => (await import('./commands/status.ts')).status],
@@ -37,9 +39,21 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['reject', async () => (await import('./commands/decisions.ts')).reject],
   ['disable', async () => (await import('./commands/disabling.ts')).disable],
   ['enable', async () => (await import('./commands/disabling.ts')).enable],
+  ['preview', async () => (await import('./commands/preview.ts')).preview],
+  ['inspect', async () => (await import('./commands/preview.ts')).inspect],
+  ['mirror', async () => (await import('./commands/mirror.ts')).mirror],
+  ['link', async () => (await import('./commands/link.ts')).link],
+  ['unlink', async () => (await import('./commands/unlink.ts')).unlink],
+  ['templates', async () => (await import('./commands/templates.ts')).templates],
+  ['resolve', async () => (await import('./commands/resolve.ts')).resolve],
+  ['add-uri', async () => (await import('./commands/add-uri.ts')).addUri],
+  ['export', async () => (await import('./commands/export.ts')).exportBill],
+  ['doctor', async () => (await import('./commands/doctor.ts')).doctor],
   ['validate', async () => (await import('./commands/validate.ts')).validate],
   ['token', async () => (await import('./commands/token.ts')).token],
+  ['service', async () => (await import('./commands/service.ts')).service],
   ['project', async () => (await import('./commands/project.ts')).project],
+  ['completion', async () => (await import('./commands/completion.ts')).completion],
   ['instructions', async () => (await import('./commands/instructions.ts')).instructions],
 ])
 
@@ -58,7 +72,7 @@ export async function run(
   try {
     const [name, ...rest] = args
     if (name === undefined || name === 'help' || name === '--help' || name === '-h')
-      return print(process, await helpText())
+      return print(process, helpOf(await Promise.all([...COMMANDS.values()].map((load) => load()))))
     if (name === '--version' || name === '-V') return print(process, `${VERSION}\n`)
     const load = COMMANDS.get(name)
     if (load === undefined) throw new UsageError(`There is no command "${name}"; skillsyncd --help lists them`)
@@ -81,7 +95,7 @@ async function runCommand(
   { process, environment, redactor }: Caller,
 ): Promise<ExitStatus> {
   const { values, positionals } = parsed(command, args)
-  if (values['help'] === true) return print(process, commandHelp(command))
+  if (values['help'] === true) return print(process, helpOfCommand(command))
   if (positionals.length > (command.operands?.most ?? 0))
     throw new UsageError(`"${command.name}" takes no "${positionals.at(-1)}"; see skillsyncd ${command.name} --help`)
   const logLevel = values['log-level'] ?? 'info'
@@ -97,29 +111,17 @@ async function runCommand(
     quiet: values['quiet'] === true,
     logLevel: values['quiet'] === true ? 'error' : logLevel,
     signal: stopSignal(process),
+    onHangUp: (listener) => void process.on('SIGHUP', listener),
+    commands: COMMANDS,
   }
   return command.run(context)
-}
-
-const CONFIGURING: ParseArgsOptionsConfig = {
-  config: { type: 'string', short: 'c' },
-  state: { type: 'string' },
-  source: { type: 'string', multiple: true },
-  'skills-dir': { type: 'string', multiple: true },
-}
-
-const COMMON: ParseArgsOptionsConfig = {
-  'log-level': { type: 'string' },
-  quiet: { type: 'boolean', short: 'q' },
-  json: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
 }
 
 function parsed(command: Command, args: readonly string[]): ReturnType<typeof parseArgs> {
   try {
     return parseArgs({
       args: [...args],
-      options: { ...(command.needsConfiguration === false ? {} : CONFIGURING), ...COMMON, ...command.options },
+      options: optionsOf(command),
       allowPositionals: true,
       strict: true,
     })
@@ -142,11 +144,11 @@ function failureOf(error: unknown): { readonly text: string; readonly status: Ex
 }
 
 /** What was asked for does not go with the configuration. */
-const WRONG_USAGE: ReadonlySet<string> = new Set(['other-config', 'unknown-source'])
+const WRONG_USAGE: ReadonlySet<string> = new Set(['other-config', 'unknown-source', 'bad-config', 'needs-restart'])
 
 /** What of a process a command line needs to be stopped, and to end in its own words. */
 export interface Signals {
-  on(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
+  on(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown
   on(event: 'uncaughtException', listener: (error: unknown) => void): unknown
   exit(status: number): never
 }
@@ -167,43 +169,3 @@ function print(process: Streams, text: string): ExitStatus {
   process.stdout.write(text)
   return 0
 }
-
-async function helpText(): Promise<string> {
-  const commands = await Promise.all([...COMMANDS.values()].map((load) => load()))
-  const rows = commands.map(
-    ({ name, operands, summary }) => `  ${`${name} ${operands?.text ?? ''}`.padEnd(24)} ${summary}`,
-  )
-  return `skillsyncd ${VERSION}: agent skills from git to every agent, pinned
-
-Usage: skillsyncd COMMAND [options]
-
-${rows.join('\n')}
-
-Everywhere:
-${CONFIGURING_HELP}
-${COMMON_HELP}
-      --version        the version of this program
-
-Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 a check found something
-`
-}
-
-function commandHelp({ name, operands, summary, needsConfiguration, details = '' }: Command): string {
-  const usage = ['skillsyncd', name, ...(operands === undefined ? [] : [operands.text]), '[options]'].join(' ')
-  return `Usage: ${usage}
-
-${summary}
-${details}
-${needsConfiguration === false ? '' : `${CONFIGURING_HELP}\n`}${COMMON_HELP}
-`
-}
-
-const CONFIGURING_HELP = `  -c, --config FILE    the configuration; default: ./skillsyncd.yaml, then the user's, then the system's
-      --state DIR      the state folder, in place of the configuration's
-      --source URL     a repository to use without a configuration; may be repeated
-      --skills-dir DIR a folder of skills to use without a configuration: an absolute path; may be repeated`
-
-const COMMON_HELP = `      --json           the result as JSON
-      --log-level L    error, warn, info or debug; default: info
-  -q, --quiet          nothing but results and errors
-  -h, --help           this text`

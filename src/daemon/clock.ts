@@ -24,7 +24,8 @@ const LOOK_MS = 60_000
  */
 async function wait(ms: number, signal: AbortSignal): Promise<void> {
   const monotonicEnd = performance.now() + ms
-  const wallEnd = Date.now() + ms
+  // The wall clock tells whole milliseconds: a part of one may be over already.
+  const wallEnd = Date.now() + ms + 1
   for (;;) {
     signal.throwIfAborted()
     const leftMs = Math.min(monotonicEnd - performance.now(), wallEnd - Date.now())

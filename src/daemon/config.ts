@@ -1,16 +1,16 @@
 import { access, readFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { homedir, userInfo } from 'node:os'
+import { isAbsolute, join, resolve } from 'node:path'
 import { utf8 } from '../sync/model/frontmatter.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { Retention } from '../sync/store/collect.ts'
 import type { FetchLimits } from '../sync/upstream/upstream.ts'
-import type { WebOptions } from '../serve/http/web.ts'
+import type { WebConfig } from '../serve/http/web.ts'
 import type { Provider } from '../serve/http/webhook-proof.ts'
 import type { ArchiveFormat } from '../serve/mcp/archive.ts'
 import type { ResourceListing } from '../serve/mcp/forms.ts'
-import type { Access, SecretReference } from './config/access.ts'
+import type { Access, ProgramValue, SecretReference } from './config/access.ts'
 import { environmentOf } from './config/environment.ts'
 import type { Environment } from './config/environment.ts'
 import type { GateConfig } from './config/gate.ts'
@@ -78,13 +78,21 @@ export function configuredIn({ sources }: Config, id: SourceId): ConfiguredSourc
 export interface ConfiguredSource {
   readonly source: Source
   readonly access: Access
+  /** Of an MCP server that is a program: what its environment holds besides PATH and HOME. */
+  readonly programEnv?: Readonly<Record<string, ProgramValue>>
   /** How its host tells that there may be news, if it may. */
   readonly webhook: { readonly provider: Provider; readonly secret: SecretReference } | undefined
   /** Who has to have signed what it serves; undefined if nobody has to. */
   readonly signed: SignedBy | undefined
+  /** The MCP server that has its locked skills, should their commit vanish. It is configured too. */
+  readonly fallback?: SourceId
   /** The file of certificates that are trusted for its host besides those of the system. */
   readonly ca: string | undefined
   readonly proxy: ProxyChoice
+  /** Without it, as it should be, the daemon is not ready. */
+  readonly required: boolean
+  /** How old its last success may be; undefined for what follows from its schedule. */
+  readonly maxAgeMs: number | undefined
   /** What each of its skills is offered as besides, for older clients. */
   readonly archives: readonly ArchiveFormat[]
 }
@@ -96,7 +104,9 @@ export interface ServeConfig extends FormsConfig {
   /** How long clients may take an answer for fresh without asking. */
   readonly ttlMs: number
   /** What is offered besides MCP. */
-  readonly web: WebOptions
+  readonly web: WebConfig
+  /** Whether there is /metrics; undefined where nothing is said: wherever it has its place. */
+  readonly metrics: boolean | undefined
   /** Whose tokens are accepted besides ours. */
   readonly oauth: OAuthConfig | undefined
   /** The tools `list_skills` and `get_skill`; undefined where they are turned off. */
@@ -176,7 +186,13 @@ export interface HttpLimits {
 
 /** The environment of this process. Nothing else reads `process.env`. */
 export function processEnvironment(): Environment {
-  return environmentOf(process.env, homedir())
+  return environmentOf(process.env, ownHome())
+}
+
+/** `homedir` takes `HOME` as it is: of one that is empty or relative, all below would be in whatever folder we were started in. */
+function ownHome(): string {
+  const home = homedir()
+  return isAbsolute(home) ? home : userInfo().homedir
 }
 
 export interface ReadOptions {

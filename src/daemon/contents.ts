@@ -1,12 +1,15 @@
 import type { Stored } from '../serve/content.ts'
 import type { Registry } from '../serve/registry.ts'
+import { isOfUpstream } from '../sync/model/skill.ts'
 import type { SkillFile } from '../sync/model/skill.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { Damaged, SyncError } from '../sync/model/sync-error.ts'
+import type { TraceContext } from '../sync/model/trace-context.ts'
 import { storedOf } from '../sync/take.ts'
 import { ignoreAbort } from './abort-error.ts'
 import type { Parts } from './parts.ts'
+import type { UpstreamContents } from './upstream-contents.ts'
 
 /** How a source comes to have what it lost. */
 export interface Mending {
@@ -20,15 +23,18 @@ export class Contents {
   readonly #parts: Pick<Parts, 'store' | 'log'>
   readonly #registry: Registry
   readonly #mending: Mending
+  readonly #upstream: UpstreamContents
 
-  constructor(parts: Pick<Parts, 'store' | 'log'>, registry: Registry, mending: Mending) {
+  constructor(parts: Pick<Parts, 'store' | 'log'>, registry: Registry, mending: Mending, upstream: UpstreamContents) {
     this.#parts = parts
     this.#registry = registry
     this.#mending = mending
+    this.#upstream = upstream
   }
 
   /** The bytes, checked; undefined if they cannot be had now. A file that is damaged is fetched again. */
-  async read(kept: Stored, file: SkillFile): Promise<Uint8Array | undefined> {
+  async read(kept: Stored, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | undefined> {
+    if (isOfUpstream(kept)) return this.#upstream.read(kept, file, trace)
     try {
       return await this.#parts.store.skills.read(storedOf(kept), file)
     } catch (error) {

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
-import { isObject, parseJson } from '../sync/store/json.ts'
+import { parseJson } from '../sync/model/json-value.ts'
+import { isObject } from '../sync/store/json.ts'
 
 /** The longest line that either end of the control socket takes, its newline included. */
 export const LINE_BYTES = 1_048_576

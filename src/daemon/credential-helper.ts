@@ -1,8 +1,9 @@
 import { utf8 } from '../sync/model/frontmatter.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
-import { basicOf, readSecret } from './config/access.ts'
+import { basicOf } from './config/access.ts'
 import type { CredentialHelper } from './config/access.ts'
 import type { Environment } from './config/environment.ts'
+import { programVariables } from './program-variables.ts'
 import { ProgramFailure, runProgram } from './run-program.ts'
 import type { ProgramEnd } from './run-program.ts'
 import type { Redactor } from './redactor.ts'
@@ -87,7 +88,7 @@ async function run(
   const call = {
     command,
     args: [...args, operation],
-    env: await variablesOf(helper, environment, redactor),
+    env: await programVariables(helper.env, environment, redactor),
     input: lines.map((line) => `${line}\n`).join(''),
   }
   try {
@@ -100,16 +101,6 @@ async function run(
 
 /** A token can come to some kilobytes. */
 const OUTPUT_BYTES = 65_536
-
-async function variablesOf(helper: CredentialHelper, environment: Environment, redactor: Redactor) {
-  const variables: Record<string, string> = { HOME: environment.home }
-  const path = environment.variable('PATH')
-  if (path !== undefined) variables['PATH'] = path
-  for (const [name, value] of Object.entries(helper.env)) {
-    variables[name] = value.kind === 'value' ? value.value : await readSecret(value, environment, redactor, 'lines')
-  }
-  return variables
-}
 
 type Attributes = ReadonlyMap<string, string>
 

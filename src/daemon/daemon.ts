@@ -1,17 +1,21 @@
 import { hostname } from 'node:os'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { OAuthOptions } from '../serve/http/protected-resource.ts'
+import type { Unready } from '../serve/http/health.ts'
 import type { Webhooks } from '../serve/http/webhook.ts'
 import { Registry } from '../serve/registry.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
+import type { Fallback } from '../sync/fallback.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
 import type { ObjectId, Revision } from '../sync/model/revision.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { Publisher } from '../sync/publisher.ts'
+import type { SourceRecord } from '../sync/store/source-records.ts'
 import type { Current } from '../sync/take.ts'
 import { admissionOf } from './admission.ts'
+import { Ages } from './ages.ts'
 import { Candidates, type Comparison } from './candidates.ts'
 import { Freshness } from './freshness.ts'
 import { configuredIn, idsOf } from './config.ts'
@@ -20,22 +24,32 @@ import { decisionAfter, isWaiting, type Verb } from './decide.ts'
 import { Keyring } from './keyring.ts'
 import { Contents } from './contents.ts'
 import { expectLock } from './lock-rules.ts'
+import { FetchedBytes } from './fetched-bytes.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { Nudges } from './nudges.ts'
-import { hostOf } from './hosts.ts'
+import { Hosts, hostOf } from './hosts.ts'
+import { Linking } from './linking.ts'
 import { oauthOf } from './oauth.ts'
+import { PageNews } from './page-news.ts'
 import type { Parts } from './parts.ts'
+import type { DaemonFigures } from './metrics/metrics.ts'
 import { Puller, repositoryOf } from './puller.ts'
+import type { PullerParts } from './puller.ts'
+import { unreadyIn } from './readiness.ts'
+import { PullCounts } from './pull-counts.ts'
 import { ownFolders } from './reaching.ts'
 import { Report } from './report.ts'
 import type { RollbackTarget, RolledBack } from './rollback.ts'
 import { Rollbacks } from './rollbacks.ts'
 import { Poller } from './schedule.ts'
+import type { PollEnd } from './schedule.ts'
 import { servingOf } from './serving.ts'
+import { standingText } from './standing.ts'
 import { SessionJournal } from './session-journal.ts'
-import { statusOf } from './status.ts'
+import { pendingPaths, statusOf } from './status.ts'
 import { Tokens } from './tokens.ts'
 import type { HttpStatus, Status } from './status.ts'
+import { Upstreams, forgetRemoved } from './upstreams.ts'
 import { webhooksOf } from './webhooks.ts'
 
 /**
@@ -43,43 +57,95 @@ import { webhooksOf } from './webhooks.ts'
  * store has from its first moment on, and nothing that fails takes that away.
  */
 export class Daemon implements AsyncDisposable {
-  readonly registry = new Registry()
+  readonly config: Config
+  readonly registry: Registry
   /** Who may ask over HTTP. */
   readonly tokens: Tokens
   /** The authorization server whose tokens are accepted. */
   readonly oauth: OAuthOptions | undefined
-  readonly #config: Config
+  readonly upstreams: Upstreams
+  /** What agents' folders lead to. */
+  readonly linking: Linking
+  /** What people are told of it on its page. */
+  readonly news: PageNews
   readonly #parts: Parts
   readonly #report: Report
   readonly #puller: Puller
   readonly #candidates: Candidates
   readonly #rollbacks: Rollbacks
   readonly #contents: Contents
-  readonly #startedAt: Date
+  readonly #lasting: Lasting
   readonly #nudges: Nudges
   readonly #freshness: Freshness
+  readonly #ages: Ages
   #poller: Poller | undefined
   #watches: ReadonlyMap<SourceId, FolderWatch> = new Map()
+  /** Has the servers that are sources tell of what is served. */
+  #watching: Disposable | undefined
   #http: (() => HttpStatus) | undefined
 
-  private constructor(config: Config, parts: Parts, publisher: Publisher, report: Report) {
-    this.#config = config
+  private constructor(config: Config, parts: Parts, { publisher, report, lasting }: Loaded) {
+    this.config = config
     this.#parts = parts
     this.#report = report
-    this.#startedAt = parts.clock.now()
-    this.tokens = new Tokens(config.state, () => parts.clock.now())
-    this.oauth = config.serve.oauth && oauthOf(config.serve.oauth, parts)
+    this.#lasting = lasting
+    this.registry = lasting.registry
+    this.tokens = lasting.tokens
+    this.linking = lasting.linking
+    this.oauth = lasting.oauth
     const { environment, redactor, clock } = parts
     const keyring = new Keyring({ environment, redactor, clock, fetchMs: config.limits.fetch.totalMs })
-    this.#puller = new Puller({ ...parts, config, registry: this.registry, publisher, report, keyring })
-    this.#candidates = new Candidates(config, parts, this.#puller.hosts)
+    const { registry } = this
+    this.upstreams = new Upstreams({
+      ...parts,
+      config,
+      fetched: lasting.fetched,
+      keyring,
+      onNews: (id) => {
+        this.#puller.attempts.heard(id)
+        this.#nudges.nudge(id)
+      },
+      currentOf: (id) => this.#puller.currentOf(id),
+      serve: () => this.#puller.serve(),
+      retake: async (id) => {
+        this.#puller.markDamaged(id)
+        await pullForCall(id)
+      },
+      pull: (id) => this.#puller.request(this.#configured(id), 'command'),
+    })
+    this.news = new PageNews({
+      ...parts,
+      config,
+      registry,
+      status: () => this.status(),
+      pendingOf: (id) => this.pendingOf(id),
+    })
+    const reaching = { ...parts, servers: this.upstreams.servers }
+    const fetchAll: PullerParts['fetchAll'] = (source, signal) => this.upstreams.fetchAll(source, signal)
+    const fallbackTo: PullerParts['fallbackTo'] = (id) => this.#fallbackTo(id)
+    const { hosts, fetched } = lasting
+    this.#puller = new Puller({
+      ...reaching,
+      config,
+      hosts,
+      fetched,
+      registry,
+      publisher,
+      report,
+      keyring,
+      fetchAll,
+      fallbackTo,
+      linked: () => this.linking.settled(),
+    })
+    this.#candidates = new Candidates(config, reaching, this.#puller.hosts)
     this.#rollbacks = new Rollbacks(config, parts, this.#puller, this.#candidates)
     const pullForCall = (id: SourceId): Promise<Outcome> => this.#puller.request(this.#configured(id), 'call')
-    this.#contents = new Contents(parts, this.registry, {
-      markDamaged: (id) => this.#puller.markDamaged(id),
+    const mending = {
+      markDamaged: (id: SourceId) => this.#puller.markDamaged(id),
       // Whoever asked for the file found the damage.
       pull: pullForCall,
-    })
+    }
+    this.#contents = new Contents(parts, registry, mending, this.upstreams.contents)
     this.#nudges = new Nudges({
       clock: parts.clock,
       closedMs: (id) => this.#puller.hosts.closedMs(hostOf(this.#configured(id).source)),
@@ -90,38 +156,61 @@ export class Daemon implements AsyncDisposable {
       {
         clock: parts.clock,
         waitMs: config.serve.tools?.waitMs ?? 0,
-        sinceAttemptMs: (id) => this.#puller.sinceAttemptMs(id),
+        // What its server calls fresh is as good as looked at.
+        sinceAttemptMs: (id) => (this.#freshMs(id) > 0 ? 0 : this.#puller.sinceAttemptMs(id)),
         hasNews: (id) => this.#puller.attempts.hasNews(id) || this.#watches.get(id)?.isSure === false,
         isOpen: (source) => this.#isOpen(source),
         pull: pullForCall,
       },
     )
+    this.#ages = new Ages({
+      config,
+      clock: parts.clock,
+      recordOf: (source) => report.recordOf(source),
+      decisions: () => parts.store.decisions.known,
+      freshMs: (id) => this.#freshMs(id),
+    })
   }
 
-  /** Loads the last generation, as far as it may be served. Nothing is pulled before `poll` or `sync`. */
-  static async start(config: Config, parts: Parts): Promise<Daemon> {
+  /**
+   * Loads the last generation, as far as it may be served. Nothing is pulled before `poll` or `sync`. `before`: one of the same
+   * state folder that was stopped, whose catalog, tokens and clients this one goes on with.
+   */
+  static async start(config: Config, parts: Parts, before?: Daemon): Promise<Daemon> {
     await expectLock(config)
     const ids = idsOf(config)
     await readDecisions(parts)
     const { publisher, catalog, refused } = await Publisher.open(parts.store, ids, admissionOf(config))
-    const report = await Report.open(parts.store.records, ids, parts.clock, parts.log)
-    const daemon = new Daemon(config, parts, publisher, report)
+    const isLess = before?.registry.catalog.snapshots.some(({ source }) => !ids.includes(source)) === true
+    const lasting = before === undefined ? lastingFor(config, parts) : before.#lasting
+    const report = await Report.open(parts.store.records, ids, { ...parts, counts: lasting.pulls })
+    const daemon = new Daemon(config, parts, { publisher, report, lasting })
+    await daemon.linking.read()
     daemon.registry.publish(catalog)
+    await daemon.linking.settled()
     await readTokens(daemon.tokens, parts)
+    const trigger = before === undefined ? 'start' : 'reload'
     // Others read the generation from the disk: it must not go on naming what may not be served.
-    if (refused.length > 0) await daemon.#puller.publish(new Map(), { action: 'withdraw', trigger: 'start' })
+    if (refused.length > 0 || isLess) await daemon.#puller.publish(new Map(), { action: 'withdraw', trigger })
+    // Last, since nothing brings it back: where one of these steps fails, the configuration before is gone on with.
+    await forgetRemoved(config, parts)
     return daemon
   }
 
   get serving(): Serving {
-    return servingOf(this.#config, this.registry, (kept, file) => this.#contents.read(kept, file), {
+    return servingOf(this.config, this.registry, (kept, file, trace) => this.#contents.read(kept, file, trace), {
       look: (source, mostMs) => this.look(source, mostMs),
     })
   }
 
+  /** Why requests should go elsewhere; nothing where it is ready. */
+  get unready(): readonly Unready[] {
+    return unreadyIn(this.registry.catalog, this.#ages.all())
+  }
+
   /** What hosts may tell of their sources. */
   get webhooks(): Webhooks {
-    return webhooksOf(this.#config, { ...this.#parts, nudge: (id) => this.#nudges.nudge(id) })
+    return webhooksOf(this.config, { ...this.#parts, nudge: (id) => this.#nudges.nudge(id) })
   }
 
   /** Where the sessions of its clients outlive this process. */
@@ -134,16 +223,19 @@ export class Daemon implements AsyncDisposable {
     const watching = {
       ...this.#parts,
       nudge: (id: SourceId): void => this.#nudges.nudge(id),
-      apart: ownFolders(this.#config, this.#parts.environment),
+      apart: ownFolders(this.config, this.#parts.environment),
       onNews: (id: SourceId): void => this.#puller.attempts.heard(id),
       isOfUse: (id: SourceId, path: string): Promise<boolean> => this.#puller.isOfUse(id, path),
     }
     this.#watches = new Map(
-      this.#config.sources.flatMap(({ source }) =>
+      this.config.sources.flatMap(({ source }) =>
         source.kind === 'directory' ? [[source.id, new FolderWatch(source, watching)]] : [],
       ),
     )
-    const polled = this.#config.sources.map((configured) => ({
+    this.upstreams.watch()
+    // Also where nothing moved that anybody is shown: what waits for a person is watched too.
+    this.#watching = this.registry.watch(() => this.upstreams.watch())
+    const polled = this.config.sources.map((configured) => ({
       id: configured.source.id,
       host: hostOf(configured.source),
       group: JSON.stringify([repositoryOf(configured), configured.source.schedule]),
@@ -155,10 +247,7 @@ export class Daemon implements AsyncDisposable {
       hosts: this.#puller.hosts,
       machine: hostname(),
       random: Math.random,
-      poll: async (id) => {
-        const outcome = await this.#puller.request(this.#configured(id), 'schedule')
-        return { failed: outcome.kind === 'failed' ? outcome.error.code : undefined }
-      },
+      poll: (id) => this.#poll(id),
     })
   }
 
@@ -169,11 +258,13 @@ export class Daemon implements AsyncDisposable {
 
   /** Pulls now, all sources or those named, and says how it ended for each. */
   async sync(ids?: readonly SourceId[]): Promise<ReadonlyMap<SourceId, Outcome>> {
-    const wanted = ids === undefined ? this.#config.sources : ids.map((id) => this.#configured(id))
+    const wanted = ids === undefined ? this.config.sources : ids.map((id) => this.#configured(id))
     const ends = wanted.map(async (configured) => {
       return [configured.source.id, await this.#puller.request(configured, 'command')] as const
     })
-    return new Map(await Promise.all(ends))
+    const outcomes = new Map(await Promise.all(ends))
+    await this.linking.settled()
+    return outcomes
   }
 
   /**
@@ -205,9 +296,10 @@ export class Daemon implements AsyncDisposable {
   async decide(id: SourceId, verb: Verb, commit: string | undefined): Promise<void> {
     // A pull that is under way goes by what was decided before.
     await this.#puller.stop(id)
-    const { condition, revision } = this.#report.recordOf(id)
+    const { condition, revision } = this.#report.recordOf(this.#configured(id).source)
     const served = this.#puller.currentOf(id)?.snapshot.revision
-    const situation = { source: id, served, waiting: isWaiting(condition?.code) ? revision : undefined, commit }
+    const waiting = isWaiting(condition?.code) ? revision : undefined
+    const situation = { source: id, served, waiting, pending: this.pendingOf(id).length, commit }
     await this.#parts.store.decisions.change(id, (before) => decisionAfter(verb, before, situation))
     this.#parts.log.info('decided', { source: id, decision: verb, ...(commit !== undefined && { commit }) })
   }
@@ -220,6 +312,7 @@ export class Daemon implements AsyncDisposable {
     const isNew = await this.#parts.store.decisions.disable(id, path, disabled)
     if (!isNew) return false
     this.#puller.serve()
+    await this.linking.settled()
     this.#parts.log.info(disabled ? 'skill-disabled' : 'skill-enabled', { source: id, skill: path })
     return true
   }
@@ -229,39 +322,115 @@ export class Daemon implements AsyncDisposable {
    * after it is taken.
    */
   async rollback(target: RollbackTarget, hold: boolean, signal: AbortSignal): Promise<readonly RolledBack[]> {
-    return this.#rollbacks.to(target, hold, signal)
+    const done = await this.#rollbacks.to(target, hold, signal)
+    await this.linking.settled()
+    return done
+  }
+
+  /** The paths of the skills of a source that wait for a person. */
+  pendingOf(id: SourceId): readonly string[] {
+    const snapshot = this.registry.catalog.snapshots.find(({ source }) => source === id)
+    return pendingPaths(this.#configured(id), snapshot, this.#parts.store.decisions.approvals)
+  }
+
+  /** What it has to tell of itself in numbers. */
+  figures(): DaemonFigures {
+    const { attempts } = this.#puller
+    const { fetched, pulls } = this.#lasting
+    const ages = this.#ages.all()
+    const { decisions, bytes } = this.#parts.store
+    return {
+      catalog: this.registry.catalog,
+      sources: this.config.sources,
+      limits: this.config.limits,
+      disabled: decisions.disabled,
+      approvals: decisions.approvals,
+      unready: unreadyIn(this.registry.catalog, ages),
+      storedBytes: bytes,
+      ofSources: ages.map((age) => {
+        const { source } = age.configured
+        const { id } = source
+        return {
+          age,
+          record: this.#report.recordOf(source),
+          pulls: pulls.of(id),
+          fetchedBytes: fetched.of(id),
+          isLookedAt: attempts.lookingSince.has(id),
+        }
+      }),
+    }
   }
 
   status(): Status {
     return statusOf({
-      config: this.#config,
+      config: this.config,
       catalog: this.registry.catalog,
-      recordOf: (id) => this.#report.recordOf(id),
+      recordOf: (source) => this.#report.recordOf(source),
       decisions: this.#parts.store.decisions.known,
       disabled: this.#parts.store.decisions.disabled,
+      approvals: this.#parts.store.decisions.approvals,
       nextPolls: this.#poller?.nextPolls() ?? new Map(),
       lookingSince: this.#puller.attempts.lookingSince,
-      startedAt: this.#startedAt,
+      fetchedFrom: (id) => this.upstreams.fetchedFrom(id),
+      startedAt: this.#lasting.startedAt,
       http: this.#http?.(),
     })
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** The same in one line, for a service manager: told often, so it costs nothing. */
+  get standing(): string {
+    const { generation, listed } = this.registry.catalog
+    const recordOf = (id: SourceId): SourceRecord => this.#report.recordOf(this.#configured(id).source)
+    return standingText({ generation, skills: listed.length, sources: idsOf(this.config), recordOf })
+  }
+
+  /** Pulls and publishes nothing from here on. What is served is served on, and can be read. */
+  async stop(): Promise<void> {
     this.#nudges[Symbol.dispose]()
     await Promise.all([...this.#watches.values()].map((watch) => watch[Symbol.asyncDispose]()))
     await this.#poller?.[Symbol.asyncDispose]()
+    this.#watching?.[Symbol.dispose]()
     await this.#puller[Symbol.asyncDispose]()
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.upstreams.endReading()
+    await this.stop()
+    await this.news[Symbol.asyncDispose]()
+    await this.upstreams[Symbol.asyncDispose]()
+    await this.linking.settled()
+  }
+
   #isOpen(source: Source): boolean {
-    const { mode } = this.#config
+    const { mode } = this.config
     const { known } = this.#parts.store.decisions
     if (known.get(source.id)?.paused === true || (mode.offline && source.kind !== 'directory')) return false
     return this.#puller.hosts.closedMs(hostOf(source)) === 0
   }
 
+  #fallbackTo(id: SourceId): Fallback {
+    return {
+      id,
+      list: async (signal) => (await this.candidate(id, undefined, signal)).snapshot.skills,
+      read: (skill, file) => this.upstreams.contents.bring(skill, file),
+    }
+  }
+
+  /** A server is asked no oftener than it says is of use, unless something is wrong. */
+  async #poll(id: SourceId): Promise<PollEnd> {
+    const freshMs = this.#freshMs(id)
+    if (freshMs > 0) return { failed: undefined, freshMs }
+    const outcome = await this.#puller.request(this.#configured(id), 'schedule')
+    return { failed: outcome.kind === 'failed' ? outcome.error.code : undefined, freshMs: this.#freshMs(id) }
+  }
+
+  #freshMs(id: SourceId): number {
+    const { condition } = this.#report.recordOf(this.#configured(id).source)
+    return condition === undefined ? this.#puller.attempts.freshMs(id) : 0
+  }
+
   #configured(id: SourceId): ConfiguredSource {
-    return configuredIn(this.#config, id)
+    return configuredIn(this.config, id)
   }
 
   /** That a webhook works again is told here and not at each request: this comes no oftener than pulls do. */
@@ -269,7 +438,48 @@ export class Daemon implements AsyncDisposable {
     this.#parts.log.debug('source-nudged', { source: id })
     this.#parts.log.recovery('webhook-refused', id)
     const configured = this.#configured(id)
-    await this.#puller.request(configured, configured.source.kind === 'directory' ? 'change' : 'webhook')
+    const outcome = await this.#puller.request(configured, configured.source.kind === 'git' ? 'webhook' : 'change')
+    // What was told is not lost with the look that it set off.
+    if (outcome.kind === 'failed') this.#poller?.retry(id, outcome.error.code)
+  }
+}
+
+interface Loaded {
+  readonly publisher: Publisher
+  readonly report: Report
+  readonly lasting: Lasting
+}
+
+/** What a daemon hands on to the one that goes on with another configuration. */
+interface Lasting {
+  readonly registry: Registry
+  readonly tokens: Tokens
+  /** With the keys that it knows: while the issuer is down nobody could ask for them again. */
+  readonly oauth: OAuthOptions | undefined
+  /** Whoever wants to be left alone is left alone by the next one, too. */
+  readonly hosts: Hosts
+  readonly linking: Linking
+  /** What is counted goes up as long as the process lives. */
+  readonly pulls: PullCounts
+  readonly fetched: FetchedBytes
+  readonly startedAt: Date
+}
+
+function lastingFor({ state, serve: { oauth } }: Config, parts: Parts): Lasting {
+  const { clock } = parts
+  const registry = new Registry()
+  const tokens = new Tokens(state, () => clock.now())
+  const linking = new Linking(parts, registry)
+  registry.watch(() => linking.follow())
+  return {
+    registry,
+    tokens,
+    oauth: oauth && oauthOf(oauth, parts),
+    hosts: new Hosts(clock),
+    linking,
+    pulls: new PullCounts(),
+    fetched: new FetchedBytes(),
+    startedAt: clock.now(),
   }
 }
 

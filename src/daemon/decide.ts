@@ -13,6 +13,8 @@ export interface Situation {
   readonly served: Revision | undefined
   /** What upstream had when it last answered, and is not served. */
   readonly waiting: Revision | undefined
+  /** How many of its skills wait, each for itself. */
+  readonly pending: number
   /** The commit that the person named, or its first digits. */
   readonly commit: string | undefined
 }
@@ -79,10 +81,15 @@ function commitToPin({ source, served, commit }: Situation): ObjectId {
 }
 
 /** What waits, which has to be what the person looked at. */
-function candidateOf({ source, waiting, commit }: Situation, frozen: Decision['frozen'], verb: string): Revision {
+function candidateOf(situation: Situation, frozen: Decision['frozen'], verb: 'approve' | 'reject'): Revision {
+  const { source, waiting, commit, pending } = situation
   if (frozen !== undefined) {
     const way = frozen.by === 'pin' ? 'unpin' : 'release'
     throw nothing(`"${source}" stays at ${frozen.commit}, whatever waits; skillsyncd ${way} ${source} lets it move`)
+  }
+  if (waiting === undefined && pending > 0 && verb === 'approve') {
+    const some = pending === 1 ? '1 of its skills waits' : `${pending} of its skills wait`
+    throw nothing(`No revision of "${source}" waits for a decision, but ${some}: skillsyncd approve ${source}/`)
   }
   if (waiting === undefined)
     throw nothing(`Nothing of "${source}" waits for a decision; skillsyncd status shows what does`)

@@ -1,4 +1,5 @@
 import type { Decision } from '../sync/model/decisions.ts'
+import type { Standing } from '../sync/model/skill.ts'
 
 /** What a person decided about a source, a sentence for each part, with the command that takes it back. */
 export function decisionTexts({ paused, frozen, skipped, approved }: Decision, source: string): string[] {
@@ -16,6 +17,23 @@ export function decisionTexts({ paused, frozen, skipped, approved }: Decision, s
 /** What a person decided about a skill, with the command that takes it back. */
 export function disabledText(source: string, path: string): string {
   return `disabled: in no list, and clients do not find it, until skillsyncd enable ${skillOperand(source, path)}`
+}
+
+/** That nobody has approved a skill, with the command that does. */
+export function pendingText(source: string, path: string): string {
+  return `in no list, and clients do not find it, until skillsyncd approve ${skillOperand(source, path)}`
+}
+
+/** What became of a skill, and what people have to do with that. */
+export function stateText({ standing, disabled, pending }: State): string {
+  if (disabled) return `${standing}, disabled`
+  return pending ? 'waits for approval' : standing
+}
+
+interface State {
+  readonly standing: Standing
+  readonly disabled: boolean
+  readonly pending: boolean
 }
 
 /** A skill as it can be written on a command line. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { ReadFile } from '../serve/content.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import { Registry } from '../serve/registry.ts'
+import { isOfUpstream } from '../sync/model/skill.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { currentCatalog } from '../sync/publisher.ts'
@@ -20,6 +21,7 @@ import { followsLock } from './lock-rules.ts'
 import type { Log } from './log.ts'
 import { servingOf } from './serving.ts'
 import { askForLook, type AskForLook } from './asked-look.ts'
+import { readOfUpstream } from './asked-file.ts'
 import { sharedDiskOf } from './shared-disk.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
@@ -41,7 +43,10 @@ export class Follower implements AsyncDisposable {
   readonly #first = new AbortController()
   readonly #watching: Promise<void>
   readonly #watcher: FSWatcher | undefined
-  readonly #readStored: ReadFile = (kept, file) => this.#store.skills.read(storedOf(kept), file).catch(damaged)
+  readonly #readStored: ReadFile = async (kept, file) =>
+    isOfUpstream(kept)
+      ? readOfUpstream(kept, file, { config: this.#config, store: this.#store, signal: this.#stop.signal })
+      : this.#store.skills.read(storedOf(kept), file).catch(damaged)
   #read = this.#readStored
   readonly #firstLooker = Promise.withResolvers<Looker>()
   #looker = this.#firstLooker.promise

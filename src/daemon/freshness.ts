@@ -1,10 +1,10 @@
-import type { Schedule, Source } from '../sync/model/source.ts'
+import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { ignoreAbort } from './abort-error.ts'
 import type { Clock } from './clock.ts'
 import { NewLooks, type Look } from './new-looks.ts'
+import { Periods } from './periods.ts'
 import { waitAtMost } from './wait-at-most.ts'
-import { lastPeriod, type LastPeriod } from './schedule.ts'
 
 export interface FreshnessOptions {
   readonly clock: Clock
@@ -33,13 +33,13 @@ export class Freshness {
   /** All who ask for what is stale meanwhile share a look. */
   readonly #looks = new Map<SourceId, Look>()
   readonly #newLooks: NewLooks
-  /** By cron expression, of which many sources can have the same. */
-  readonly #periods = new Map<string, LastPeriod & { readonly sinceMs: number }>()
+  readonly #periods: Periods
 
   constructor(sources: readonly Source[], options: FreshnessOptions) {
     this.#sources = sources
     this.#options = options
     this.#newLooks = new NewLooks(options.clock, options.pull)
+    this.#periods = new Periods(options.clock)
   }
 
   /**
@@ -85,22 +85,11 @@ export class Freshness {
       case 'directory':
         return sinceMs >= FOLDER_STALE_MS || this.#options.hasNews(source.id)
       case 'git':
-        return sinceMs >= SHORTEST_PERIOD_MS && sinceMs >= this.#periodMs(source.schedule)
+      case 'mcp':
+        return sinceMs >= SHORTEST_PERIOD_MS && sinceMs >= this.#periods.of(source.schedule)
       default:
         return source satisfies never
     }
-  }
-
-  #periodMs(schedule: Schedule): number {
-    if (schedule.kind === 'every') return schedule.periodMs
-    const { expression } = schedule
-    const now = this.#options.clock.now()
-    const nowMs = now.getTime()
-    const known = this.#periods.get(expression)
-    if (known !== undefined && known.sinceMs <= nowMs && nowMs < known.untilMs) return known.ms
-    const period = lastPeriod(expression, now)
-    this.#periods.set(expression, { ...period, sinceMs: nowMs })
-    return period.ms
   }
 }
 

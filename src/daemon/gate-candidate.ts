@@ -1,6 +1,7 @@
 import { inPathOrder } from '../sync/model/digest.ts'
 import { docsChange } from '../sync/model/lock.ts'
 import type { Finding } from '../sync/model/finding.ts'
+import { isOfUpstream } from '../sync/model/skill.ts'
 import type { Skill, Standing } from '../sync/model/skill.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
 import { storedOf } from '../sync/take.ts'
@@ -33,7 +34,10 @@ export interface CandidateSkill {
   readonly digest: string | null
   readonly standing: Standing
   readonly change: 'added' | 'changed' | 'removed' | 'unchanged'
-  /** Where the files lie that would be served, absolute, to be read and never written; null where none would be. */
+  /**
+   * Where the files lie that would be served, absolute, to be read and never written; null where none would be, and where they
+   * are asked of another MCP server when somebody wants them.
+   */
   readonly folder: string | null
   readonly files: readonly CandidateFile[]
   readonly findings: readonly Finding[]
@@ -107,7 +111,7 @@ function candidateSkill(
     digest,
     standing,
     change,
-    folder: isThere ? store.folderOf(storedOf(skill)) : null,
+    folder: isThere && !isOfUpstream(skill) ? store.folderOf(storedOf(skill)) : null,
     files: isThere ? skill.files.map(fileOf) : [],
     findings,
   }

@@ -3,6 +3,7 @@ import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import type { Clock } from './clock.ts'
 import { isLoopback, isLoopbackUrl } from './config/loopback.ts'
 import type { Config, ListenAddress } from './config.ts'
+import type { PageNews } from './page-news.ts'
 import type { Tokens } from './tokens.ts'
 
 /** How often an idle stream carries a comment. */
@@ -14,12 +15,16 @@ interface EdgeParts {
   /** The authorization server whose tokens are accepted. */
   readonly oauth: OAuthOptions | undefined
   readonly clock: Pick<Clock, 'monotonicMs'>
-  readonly onError: (error: unknown) => void
+  /** What people are told of the daemon on its page. */
+  readonly news: Pick<PageNews, 'host'>
+  readonly onError: HttpOptions['onError']
 }
 
 /** The HTTP side that the configuration asks for. */
 export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
-  const { listen, tokens, oauth, clock, onError } = parts
+  const { listen, tokens, oauth, clock, news, onError } = parts
+  const required = isTokenRequired(config, listen)
+  const { page, ...web } = config.serve.web
   const { publicUrl, allowedHosts, allowedOrigins, trustedProxies } = config.serve.http
   const { sessions, sessionIdleMs, ...limits } = config.limits.http
   return {
@@ -30,9 +35,9 @@ export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
     access: {
       authenticate: async (token) => tokens.principalOf(token),
       isGone: (principalId) => tokens.isGone(principalId),
-      isTokenRequired: isTokenRequired(config, listen),
+      isTokenRequired: required,
     },
-    web: config.serve.web,
+    web: { ...web, page: page && { ...page, host: { ...news.host, isTokenRequired: required } } },
     ...(oauth !== undefined && { oauth }),
     now: () => clock.monotonicMs(),
     onError,

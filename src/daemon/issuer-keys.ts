@@ -1,7 +1,7 @@
 import { createLocalJWKSet } from 'jose'
 import type { LocalJWKSet } from 'jose'
 import { z } from 'zod'
-import { parseJson } from '../sync/store/json.ts'
+import { parseJson } from '../sync/model/json-value.ts'
 import { exchange } from '../sync/upstream/http-exchange.ts'
 import { PLAIN_WAY } from '../sync/upstream/way.ts'
 import { textWithin } from './answer-text.ts'

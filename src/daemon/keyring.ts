@@ -81,6 +81,7 @@ export class Keyring {
         return {}
       case 'none':
       case 'basic':
+      case 'bearer':
       case 'header':
         return headersOf(access, environment, redactor)
       default:

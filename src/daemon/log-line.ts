@@ -29,6 +29,11 @@ export function printable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
+/** A line of a text of somebody's: tabs are common there, and steer nothing. */
+export function printableText(line: string): string {
+  return line.split('\t').map(printable).join('\t')
+}
+
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 
 /** With room for the newline and the journal's priority. */

@@ -18,5 +18,10 @@ if (major < FLOOR.major || (major === FLOOR.major && minor < FLOOR.minor)) {
   process.stderr.on('error', () => {})
   // Nothing is imported before: an older Node would fail on the imports with an error that does not say why.
   const { run } = await import('./cli.ts')
-  process.exitCode = await run(process.argv.slice(2), process)
+  const status = await run(process.argv.slice(2), process)
+  process.exitCode = status
+  if (process.argv[2] === 'doctor') {
+    const { endThoughHung } = await import('./last-resort.ts')
+    endThoughHung(status, process.stdout)
+  }
 }

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { isAbortError } from './abort-error.ts'
 import type { Clock } from './clock.ts'
@@ -45,6 +46,7 @@ export class Nudges implements Disposable {
     try {
       while (state.isDue) {
         await this.#untilOpen(id)
+        await this.#untilToldWhole()
         // What is said from here on may be about a commit that this pull does not see.
         state.isDue = false
         await this.#options.pull(id)
@@ -62,9 +64,18 @@ export class Nudges implements Disposable {
     for (let ms = closedMs(id); ms > 0; ms = closedMs(id)) await this.#wait(ms)
   }
 
+  /** One change is told in several messages, which come a moment apart: one pull answers them all. */
+  async #untilToldWhole(): Promise<void> {
+    for (let turns = 0; turns < TURNS; turns += 1) await turn()
+    this.#stop.signal.throwIfAborted()
+  }
+
   async #wait(ms: number): Promise<void> {
     await this.#options.clock.wait(ms, this.#stop.signal)
   }
 }
 
 const GAP_MS = 1_000
+
+/** What is in one read of a connection is told in as many rounds of the loop. */
+const TURNS = 2

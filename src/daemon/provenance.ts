@@ -1,3 +1,5 @@
+import { declarationOf } from '../sync/model/approvals.ts'
+import type { Approval } from '../sync/model/approvals.ts'
 import { UNDECIDED, type Decision } from '../sync/model/decisions.ts'
 import type { Finding } from '../sync/model/finding.ts'
 import type { LockEntry } from '../sync/model/lock.ts'
@@ -5,6 +7,7 @@ import { baseName } from '../sync/model/paths.ts'
 import { askedText, type Revision } from '../sync/model/revision.ts'
 import type { Skill, Standing } from '../sync/model/skill.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
+import type { SourceId } from '../sync/model/source-id.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { Signers } from '../sync/model/trust.ts'
 import type { Store } from '../sync/store/store.ts'
@@ -29,8 +32,14 @@ export interface Provenance {
   readonly decision: Decision
   /** A person took the skill out of service. */
   readonly disabled: boolean
+  /** It is of another MCP server, and waits for a person to approve it. */
+  readonly pending: boolean
+  /** Of another MCP server: what the skill is called there, and who let it through, where somebody has to. */
+  readonly upstream: { readonly uri: string; readonly approved: Pick<Approval, 'at' | 'by'> | undefined } | undefined
   readonly lock: LockedAs
   readonly signers: Signers | undefined
+  /** The source that the skill was had from, by its locked digest, where the commit was gone. */
+  readonly rebuiltFrom: SourceId | undefined
   /** The oldest of the generations that follow on each other with this digest. Undefined where it is not served. */
   readonly since: Since | undefined
   readonly findings: readonly Finding[]
@@ -67,6 +76,7 @@ export interface Asked {
   readonly skill: Skill
   readonly uri: string | undefined
   readonly disabled: boolean
+  readonly pending: boolean
 }
 
 /** The lock's side. `entry`: undefined where the lock has none of the source. */
@@ -78,7 +88,7 @@ export interface LockSide {
 
 /** Puts together what is known of one skill. */
 export async function provenanceOf(asked: Asked, lock: LockSide, store: Store): Promise<Provenance> {
-  const { source, snapshot, skill, uri, disabled } = asked
+  const { source, snapshot, skill, uri, disabled, pending } = asked
   const { revision, proof } = snapshot
   const { path, name, standing, digest, findings } = skill
   return {
@@ -94,11 +104,24 @@ export async function provenanceOf(asked: Asked, lock: LockSide, store: Store): 
     update: source.update,
     decision: (await store.decisions.read()).get(source.id) ?? UNDECIDED,
     disabled,
+    pending,
+    upstream: upstreamOf(asked, store),
     lock: lockedAs(skill, lock),
     signers: proof.signers,
-    since: standing === 'withheld' || disabled ? undefined : await sinceWhen(asked, store),
+    rebuiltFrom: snapshot.rebuiltFrom,
+    since: standing === 'withheld' || disabled || pending ? undefined : await sinceWhen(asked, store),
     findings,
   }
+}
+
+function upstreamOf({ source, skill }: Asked, { decisions }: Store): Provenance['upstream'] {
+  if (skill.upstream === undefined) return undefined
+  const { uri } = skill.upstream
+  const approval = decisions.approvals.get(source.id)?.get(skill.path)
+  const isNeeded = source.kind === 'mcp' && source.approval === 'required'
+  if (!isNeeded || approval === undefined || approval.declaration !== declarationOf(skill))
+    return { uri, approved: undefined }
+  return { uri, approved: { at: approval.at, by: approval.by } }
 }
 
 function placeOf({ asked, ref, commit, tag }: Revision): Pick<Provenance, 'asked' | 'ref' | 'commit' | 'tag'> {

@@ -1,38 +1,54 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { outdatedIn } from '../sync/model/approvals.ts'
 import { isAbout, settled, unapproved } from '../sync/model/decisions.ts'
 import type { Cause, Trigger } from '../sync/model/generation.ts'
 import type { Outcome, Updated, Waiting } from '../sync/model/outcome.ts'
 import type { Revision } from '../sync/model/revision.ts'
-import type { Source } from '../sync/model/source.ts'
+import type { Snapshot } from '../sync/model/snapshot.ts'
+import type { McpSource, Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { NotSigned, SyncError, type SyncErrorCode } from '../sync/model/sync-error.ts'
 import type { Changed, Publisher } from '../sync/publisher.ts'
 import { pull } from '../sync/pull.ts'
 import type { Registry } from '../serve/registry.ts'
+import type { Fallback } from '../sync/fallback.ts'
 import type { Current, Orders, Pulling } from '../sync/take.ts'
 import { FolderHashes } from '../sync/upstream/folder-hashes.ts'
 import { refsOf } from '../sync/upstream/open.ts'
+import type { ServerListing } from '../sync/upstream/mcp/server.ts'
 import { SharedListings, type RequestedListing } from '../sync/upstream/shared-listing.ts'
 import { refusalOf } from './admission.ts'
-import { Approach } from './approach.ts'
+import { approached } from './approach.ts'
 import { Attempts } from './attempts.ts'
-import { foldersIn } from './config.ts'
+import { configuredIn, foldersIn } from './config.ts'
+import type { FetchedBytes } from './fetched-bytes.ts'
 import type { Config, ConfiguredSource } from './config.ts'
-import type { Parts } from './parts.ts'
-import { Hosts, hostOf, leftAlone } from './hosts.ts'
+import { hostOf, leftAlone } from './hosts.ts'
+import type { Hosts } from './hosts.ts'
 import { keptByLock } from './kept.ts'
 import type { Keyring } from './keyring.ts'
 import { Lanes } from './lanes.ts'
 import { lockedEntry, NotLocked } from './lock-rules.ts'
 import { cleaned, openerOf, pullingOf } from './reaching.ts'
+import type { ReachingParts } from './reaching.ts'
 import type { Report } from './report.ts'
 
 /** What pulls are made with, besides what the daemon is given. */
-export interface PullerParts extends Parts {
+export interface PullerParts extends ReachingParts {
+  /** Brings the files of an MCP server that the operator wants here before anybody reads them. */
+  readonly fetchAll: (source: McpSource, signal: AbortSignal) => Promise<void>
   readonly config: Config
   readonly registry: Registry
   readonly publisher: Publisher
   readonly report: Report
   readonly keyring: Keyring
+  readonly hosts: Hosts
+  /** Is told of the bytes of files that come. */
+  readonly fetched: FetchedBytes
+  /** The server that this one has the locked skills of a source from, should their commit vanish. */
+  readonly fallbackTo: (id: SourceId) => Fallback
+  /** Resolves when agents' folders lead to what is served, and to nothing that may be collected. */
+  readonly linked: () => Promise<void>
 }
 
 /** Brings what sources have into service: each pull in its lane, from the request until its outcome is served and told. */
@@ -65,7 +81,7 @@ export class Puller implements AsyncDisposable {
     this.#publisher = parts.publisher
     this.#report = parts.report
     this.#keyring = parts.keyring
-    this.hosts = new Hosts(parts.clock)
+    this.hosts = parts.hosts
     this.attempts = new Attempts(foldersIn(parts.config), parts.clock)
     const { fetches, fetch } = parts.config.limits
     // To look where a ref points is one short answer, to fetch can take minutes: hosts that drip keep nobody from looking.
@@ -77,7 +93,8 @@ export class Puller implements AsyncDisposable {
 
   /** How long ago the last pull of a source ended, whatever came of it. Infinite where there was none. */
   sinceAttemptMs(source: SourceId): number {
-    return this.attempts.sinceMs(source, this.#report.recordOf(source).lastAttempt)
+    const configured = configuredIn(this.#config, source)
+    return this.attempts.sinceMs(source, this.#report.recordOf(configured.source).lastAttempt)
   }
 
   currentOf(source: SourceId): Current | undefined {
@@ -149,6 +166,8 @@ export class Puller implements AsyncDisposable {
     this.attempts.seen(source.id)
     const outcome = cleaned(await this.#pull(configured, turn, this.#opener(listing, turn)), redactor)
     await this.#report.outcome(source, outcome, clock.monotonicMs() - startMs)
+    const isTaken = outcome.kind === 'updated' || outcome.kind === 'unchanged'
+    if (source.kind === 'mcp' && isTaken) await this.#parts.fetchAll(source, turn.signal)
     // Above the budget no fetch starts: what can be let go is looked for again at each try.
     if (outcome.kind === 'updated' || store.bytes > this.#config.limits.disk.bytes) await this.#collect(turn.signal)
     return outcome
@@ -160,8 +179,10 @@ export class Puller implements AsyncDisposable {
     return (source, reach) => {
       const { clock } = this.#parts
       const learnt = source.kind === 'directory' ? { hashes: this.#hashesOf(source.id), clock } : {}
-      const manners = { source: source.id, host: hostOf(source), hosts: this.hosts, fetching }
-      return new Approach(open(source, { ...reach, ...learnt, ...(listing && { listing }) }), manners)
+      const onBytes = (bytes: number): void => this.#parts.fetched.add(source.id, bytes)
+      const manners = { source: source.id, host: hostOf(source), hosts: this.hosts, fetching, onBytes }
+      const onListing = ({ ttlMs }: ServerListing): void => this.attempts.lists(source.id, ttlMs)
+      return approached(open(source, { ...reach, ...learnt, onListing, ...(listing && { listing }) }), manners)
     }
   }
 
@@ -177,7 +198,13 @@ export class Puller implements AsyncDisposable {
     const orders = await this.#ordersOf(configured, current)
     if ('kind' in orders) return this.#ended(source, orders, trigger, signal)
     const onResolved = (revision: Revision): void => this.#report.resolved(source, revision)
-    const pulling = { ...pullingOf(configured, this.#config, this.#parts, this.#keyring), open, onResolved }
+    const { fallback } = configured
+    const pulling = {
+      ...pullingOf(configured, this.#config, this.#parts, this.#keyring),
+      open,
+      onResolved,
+      ...(fallback !== undefined && { fallback: this.#parts.fallbackTo(fallback) }),
+    }
     const pulled = await pull(source, current, orders, pulling, signal)
     await this.#keyring.heard(configured, pulled, signal)
     signal.throwIfAborted()
@@ -194,7 +221,7 @@ export class Puller implements AsyncDisposable {
       const { offline } = this.#config.mode
       const isDamaged = this.#damaged.has(source.id)
       const waiting = this.#waiting.get(source.id)
-      const { followed } = this.#report.recordOf(source.id)
+      const { followed } = this.#report.recordOf(source)
       return { decision, offline, waiting, followed, isDamaged, ...(locked !== undefined && { locked }) }
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
@@ -228,12 +255,22 @@ export class Puller implements AsyncDisposable {
     // A gate can take long, and lock and signers are those of this moment.
     const refusal = await refusalOf(this.#config, snapshot)
     if (refusal !== undefined) throw refusal
+    await this.#revokeOutdated(snapshot)
     const cause: Cause = { action: 'update', trigger, source: id, ...(rewritten && { rewritten }) }
     await this.publish(new Map([[id, { held, snapshot }]]), cause, signal)
     this.#damaged.delete(id)
     // What was said of a candidate is done with once the source has moved on. One that was brought back has not moved.
     if (from === undefined) await this.#parts.store.decisions.change(id, unapproved)
     else if (!isAbout(from, snapshot.revision)) await this.#parts.store.decisions.change(id, settled)
+  }
+
+  /** First on the disk: a kill in between leaves a skill waiting, and never one served that nobody looked at. */
+  async #revokeOutdated(snapshot: Snapshot): Promise<void> {
+    const { decisions } = this.#parts.store
+    for (const path of outdatedIn(snapshot, decisions.approvals)) {
+      await decisions.approve(snapshot.source, path, undefined)
+      this.#parts.log.warn('approval-revoked', { source: snapshot.source, skill: path })
+    }
   }
 
   async #withdraw({ id }: Source, trigger: Trigger, signal: AbortSignal): Promise<void> {
@@ -244,6 +281,10 @@ export class Puller implements AsyncDisposable {
   /** Makes a generation of what changed, and serves it. Without a signal it is not stopped half way. */
   async publish(changed: Changed, cause: Cause, signal: AbortSignal = NEVER): Promise<void> {
     await this.#publisher.publish(changed, cause, this.#parts.clock.now(), signal)
+    // To build a catalog of thousands of skills takes long, and so does telling what moved: whoever asked meanwhile is answered
+    // first. The first turn is of the same round of the loop, in which nothing more is heard.
+    await turn()
+    await turn()
     this.serve()
   }
 
@@ -257,6 +298,7 @@ export class Puller implements AsyncDisposable {
   async #collect(signal: AbortSignal): Promise<void> {
     const { store, clock, log } = this.#parts
     try {
+      await this.#parts.linked()
       await store.collect(clock.now(), this.#config.retention, await keptByLock(store, this.#config), signal)
       log.recovery('collection-failed', '')
     } catch (error) {

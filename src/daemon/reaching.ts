@@ -5,6 +5,7 @@ import { openUpstream } from '../sync/upstream/open.ts'
 import { sshAccessOf } from './config/access.ts'
 import type { Environment } from './config/environment.ts'
 import type { GateConfig } from './config/gate.ts'
+import { configuredIn } from './config.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import type { Parts } from './parts.ts'
 import { askGate } from './gate.ts'
@@ -12,9 +13,20 @@ import { candidateOf } from './gate-candidate.ts'
 import type { Keyring } from './keyring.ts'
 import { proverOf } from './proving.ts'
 import type { Redactor } from './redactor.ts'
+import type { Servers } from './servers.ts'
+
+/** What sources are reached with. */
+export interface ReachingParts extends Parts {
+  readonly servers: Servers
+}
 
 /** What a pull of this source works with. */
-export function pullingOf(configured: ConfiguredSource, config: Config, parts: Parts, keyring: Keyring): Pulling {
+export function pullingOf(
+  configured: ConfiguredSource,
+  config: Config,
+  parts: ReachingParts,
+  keyring: Keyring,
+): Pulling {
   const { store, environment, redactor } = parts
   const open = openerOf(config, parts)
   const way = keyring.wayTo(configured)
@@ -27,9 +39,15 @@ export function pullingOf(configured: ConfiguredSource, config: Config, parts: P
 }
 
 /** How any source is reached, except that no folder has what this program keeps for itself in it. */
-export function openerOf(config: Config, { environment, open = openUpstream }: Parts): Pulling['open'] {
+export function openerOf(
+  config: Config,
+  { environment, servers, open = openUpstream }: ReachingParts,
+): Pulling['open'] {
   const apart = ownFolders(config, environment)
-  return (source, reach) => open(source, { ...reach, apart })
+  return (source, reach) => {
+    const server = source.kind === 'mcp' ? servers.at(configuredIn(config, source.id), source) : undefined
+    return open(source, { ...reach, apart, ...(server !== undefined && { server }) })
+  }
 }
 
 /** Where this program keeps copies of skills: its state folder, and where those of others of this user lie. */

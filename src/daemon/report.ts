@@ -1,37 +1,46 @@
 import { followedIn } from '../sync/brakes.ts'
+import type { Moved } from '../sync/model/moved.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
 import { isObjectId, type Revision } from '../sync/model/revision.ts'
 import { tallyOf } from '../sync/model/snapshot.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError, isByChoice } from '../sync/model/sync-error.ts'
+import { recordAt } from '../sync/store/source-records.ts'
 import type { SourceRecord, SourceRecords } from '../sync/store/source-records.ts'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
+import type { PullCounts } from './pull-counts.ts'
 
-/** What became of a pull is logged and remembered here, and nowhere else. */
+/** What became of a pull is logged, counted and remembered here, and nowhere else. */
 export class Report {
   readonly #records: SourceRecords
   readonly #clock: Clock
   readonly #log: Log
+  readonly #counts: PullCounts
   readonly #last = new Map<SourceId, SourceRecord>()
   /** When each record was written last by this process, on the monotonic clock. */
   readonly #writtenMs = new Map<SourceId, number>()
 
-  private constructor(records: SourceRecords, clock: Clock, log: Log) {
+  private constructor(records: SourceRecords, { clock, log, counts }: ReportParts) {
+    this.#counts = counts
     this.#records = records
     this.#clock = clock
     this.#log = log
   }
 
-  static async open(records: SourceRecords, sources: readonly SourceId[], clock: Clock, log: Log): Promise<Report> {
-    const report = new Report(records, clock, log)
-    for (const id of sources) report.#last.set(id, (await records.read(id)) ?? NEVER)
+  static async open(records: SourceRecords, sources: readonly SourceId[], parts: ReportParts): Promise<Report> {
+    const report = new Report(records, parts)
+    for (const id of sources) {
+      const record = await records.read(id)
+      if (record !== undefined) report.#last.set(id, record)
+    }
     return report
   }
 
-  recordOf(id: SourceId): SourceRecord {
-    return this.#last.get(id) ?? NEVER
+  /** How it went where the source is now. */
+  recordOf(source: Pick<Source, 'id' | 'url'>): SourceRecord {
+    return recordAt(this.#last.get(source.id), source)
   }
 
   /** A new revision is about to be fetched; its outcome may be long in coming. */
@@ -42,9 +51,10 @@ export class Report {
   /** Tells of one outcome. It took so long, from its own start. */
   async outcome(source: Source, outcome: Outcome, tookMs: number): Promise<void> {
     this.#write(source, outcome, tookMs)
+    this.#counts.add(source.id, outcome, tookMs)
     const now = this.#clock.now().toISOString()
-    const previous = this.recordOf(source.id)
-    const record = recordAfter(outcome, previous, now)
+    const previous = this.recordOf(source)
+    const record = { ...recordAfter(outcome, previous, now), url: source.url }
     this.#last.set(source.id, record)
     // Only history: an unchanged poll mostly writes nothing, and a disk that is full must not stop the next poll.
     const isWell = previous.condition === undefined && record.condition === undefined
@@ -104,6 +114,7 @@ export class Report {
           noted,
           tools,
           withheld,
+          moved: movedText(outcome.moved),
         })
         return
       }
@@ -119,6 +130,13 @@ export class Report {
     else
       this.#log.failure(isByChoice(drift.code) ? 'info' : 'warn', 'upstream-drifted', { source: id, ...toldOf(drift) })
   }
+}
+
+/** What tells of outcomes. */
+export interface ReportParts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly counts: PullCounts
 }
 
 /** What is remembered of a source after this outcome. */
@@ -152,15 +170,12 @@ function conditionOf(error: SyncError | undefined): SourceRecord['condition'] {
   return error && { code: error.code, message: error.message }
 }
 
+function movedText({ added, removed, changed }: Moved): string {
+  return `+${added} -${removed} ~${changed}`
+}
+
 function toldOf({ code, message, cause }: SyncError) {
   return { code, message, cause: cause instanceof Error ? cause : undefined }
 }
 
 const REMEMBERED_FOR_MS = 3_600_000
-
-const NEVER: SourceRecord = {
-  lastAttempt: undefined,
-  lastSuccess: undefined,
-  condition: undefined,
-  revision: undefined,
-}

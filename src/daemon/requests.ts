@@ -4,26 +4,33 @@ import { isObjectId } from '../sync/model/revision.ts'
 import { isSourceId } from '../sync/model/source-id.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { idsOf } from './config.ts'
+import { configText } from './config-text.ts'
 import type { Config, Mode } from './config.ts'
+import { additionHandlers } from './addition-requests.ts'
 import { askDaemon, ControlError } from './control-client.ts'
 import type { ControlHandlers } from './control.ts'
 import { holderOf } from './daemon-lock.ts'
+import { linkHandlers } from './link-requests.ts'
 import type { Daemon } from './daemon.ts'
 import { VERBS } from './decide.ts'
+import { parsed } from './request-params.ts'
 import type { RollbackTarget } from './rollback.ts'
 import { withoutFindings } from './status.ts'
 import { syncEndOf } from './sync-end.ts'
 import { TOKEN } from './tokens.ts'
+import { whileWanted } from '../sync/model/while-wanted.ts'
 
 /** What a running daemon can be asked over its socket. Each request names the configuration of the one who asks. */
 export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers {
+  // Who reads the state folder for a client is shown what is here now, whatever it was configured with when it started.
+  const ofReader = (params: unknown): Request => {
+    const asked = requestIn(params)
+    expectMode(asked.mode, config)
+    return asked
+  }
   const checked = (params: unknown): Request => {
-    const { data, success } = REQUEST.safeParse(params)
-    // Whoever is not of this version may ask anything: that is no reason to end.
-    if (!success) throw new ControlError('bad-request', 'The request does not name its configuration, or its sources')
-    if (data.config !== configDigest(config)) throw otherConfig(config)
-    expectMode(data.mode, config)
-    return data
+    if (requestIn(params).config !== configDigest(config)) throw otherConfig(config)
+    return ofReader(params)
   }
   return {
     async hello(params) {
@@ -38,14 +45,26 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       const ids = sourcesOf(checked(params).sources, config)
       const ends = ids.map(async (id) => {
         const [end] = await daemon.sync([id])
-        if (end !== undefined) send(syncEndOf(...end))
+        if (end !== undefined) send(syncEndOf(...end, daemon.pendingOf(id)))
       })
       await Promise.all(ends)
       return null
     },
     async look(params) {
-      const [source] = checked(params).sources ?? []
+      const [source] = ofReader(params).sources ?? []
       await daemon.look(source === undefined ? undefined : idOf(source, config))
+      return null
+    },
+    async bring(params, _, signal) {
+      ofReader(params)
+      const { source, path, file } = parsed(BRING, params)
+      await whileWanted(daemon.upstreams.bring(idOf(source, config), path, file), signal)
+      return null
+    },
+    async recheck(params) {
+      checked(params)
+      const { source, path } = parsed(RECHECK, params)
+      await daemon.upstreams.recheck(idOf(source, config), path)
       return null
     },
     async decide(params) {
@@ -59,6 +78,16 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       const { source, path, disabled } = parsed(DISABLE, params)
       return { isNew: await daemon.disable(idOf(source, config), path, disabled) }
     },
+    async 'approve-skill'(params) {
+      checked(params)
+      const { source, path, declaration } = parsed(APPROVE_SKILL, params)
+      return { isNew: await daemon.upstreams.approve(idOf(source, config), path, declaration) }
+    },
+    ...linkHandlers(daemon.linking, checked),
+    ...additionHandlers(daemon.upstreams.additions, (params) => {
+      checked(params)
+      return idOf(parsed(OF_SOURCE, params).source, config)
+    }),
     async revision(params, _, signal) {
       checked(params)
       return daemon.revision(idOf(parsed(CANDIDATE, params).source, config), signal)
@@ -92,6 +121,13 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
   }
 }
 
+function requestIn(params: unknown): Request {
+  const { data, success } = REQUEST.safeParse(params)
+  // Whoever is not of this version may ask anything: that is no reason to end.
+  if (!success) throw new ControlError('bad-request', 'The request does not name its configuration, or its sources')
+  return data
+}
+
 function targetOf(
   generation: number | undefined,
   source: string | undefined,
@@ -102,12 +138,6 @@ function targetOf(
     return { kind: 'commit', source: idOf(source, config), commit }
   if (generation !== undefined) return { kind: 'generation', number: generation }
   throw new ControlError('bad-request', 'The request names neither a generation, nor a source and a commit')
-}
-
-function parsed<Value>(schema: z.ZodType<Value>, params: unknown): Value {
-  const { data, success } = schema.safeParse(params)
-  if (!success) throw new ControlError('bad-request', 'The request lacks something, or has it in another form')
-  return data
 }
 
 function idOf(source: string, config: Config): SourceId {
@@ -134,8 +164,12 @@ const MODE = z.object({ locked: z.boolean(), offline: z.boolean() })
 const REQUEST = z.object({ config: z.string(), mode: MODE.optional(), sources: z.array(z.string()).optional() })
 type Request = z.infer<typeof REQUEST>
 
+const OF_SOURCE = z.object({ source: z.string() })
 const DECIDE = z.object({ source: z.string(), verb: z.enum(VERBS), commit: z.string().optional() })
 const DISABLE = z.object({ source: z.string(), path: z.string(), disabled: z.boolean() })
+const RECHECK = z.object({ source: z.string(), path: z.string() })
+const BRING = z.object({ source: z.string(), path: z.string(), file: z.string() })
+const APPROVE_SKILL = z.object({ source: z.string(), path: z.string(), declaration: z.string() })
 const ADD_TOKEN = z.object({ token: TOKEN })
 const REVOKE_TOKEN = z.object({ name: z.string() })
 const CANDIDATE = z.object({ source: z.string(), commit: z.string().optional() })
@@ -196,13 +230,13 @@ const SAYS_NOTHING: ReadonlySet<string> = new Set(['timed-out', 'connection-lost
 /** Equal for two processes that were given the same configuration, however they name the places of it. */
 export function configDigest(config: Config): string {
   const { file: _file, state: _state, lock: _lock, mode: _mode, ...meant } = config
-  return createHash('sha256').update(JSON.stringify(meant)).digest('hex')
+  return createHash('sha256').update(configText(meant)).digest('hex')
 }
 
 function otherConfig(config: Config): ControlError {
   const running = config.file === undefined ? 'sources named on its command line' : `"${config.file}"`
   return new ControlError(
     'other-config',
-    `The daemon that runs for "${config.state}" has another configuration (${running}); name that one, or restart the daemon`,
+    `The daemon that runs for "${config.state}" has another configuration (${running}); name that one, or have the daemon apply yours: skillsyncd reload`,
   )
 }

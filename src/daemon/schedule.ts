@@ -95,6 +95,8 @@ export interface Polled {
 export interface PollEnd {
   /** Undefined where all went well. */
   readonly failed: SyncErrorCode | undefined
+  /** For how long nothing new is to be expected; the next poll comes no sooner. */
+  readonly freshMs?: number
 }
 
 export interface PollerOptions {
@@ -132,6 +134,17 @@ export class Poller implements AsyncDisposable {
     return new Map([...this.#plans.values()].map((plan) => [plan.source.id, new Date(this.#dueOf(plan).wallMs)]))
   }
 
+  /** Another pull of the source failed: it is tried again as after a poll that did, unless a poll comes sooner. */
+  retry(id: SourceId, failed: SyncErrorCode): void {
+    const plan = this.#plans.get(id)
+    if (plan === undefined || plan.isPolled || !isPassing(failed)) return
+    plan.failures += 1
+    const retry = this.#retry(plan)
+    if (this.#leftMs(retry) >= this.#leftMs(plan.due)) return
+    plan.due = retry
+    this.#wait.abort()
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopped = true
     this.#wait.abort()
@@ -167,9 +180,9 @@ export class Poller implements AsyncDisposable {
 
   async #poll(plan: Plan): Promise<void> {
     plan.isPolled = true
-    const { failed } = await this.#options.poll(plan.source.id).catch(stoppedPoll)
+    const { failed, freshMs } = await this.#options.poll(plan.source.id).catch(stoppedPoll)
     plan.failures = failed !== undefined && isPassing(failed) ? plan.failures + 1 : 0
-    plan.due = plan.failures === 0 ? this.#regular(plan) : this.#retry(plan)
+    plan.due = plan.failures === 0 ? this.#regular(plan, freshMs) : this.#retry(plan)
     plan.isPolled = false
     this.#wait.abort()
   }
@@ -184,9 +197,10 @@ export class Poller implements AsyncDisposable {
     })
   }
 
-  #regular({ source, group }: Plan): Moment {
+  #regular({ source, group }: Plan, freshMs = 0): Moment {
     const now = this.#options.clock.now()
-    return this.#joined(group, 'regular', nextAt(source.schedule, group.key, now).getTime() - now.getTime())
+    const regularMs = nextAt(source.schedule, group.key, now).getTime() - now.getTime()
+    return this.#joined(group, 'regular', Math.max(regularMs, freshMs))
   }
 
   /**
@@ -274,7 +288,7 @@ function jitterMs({ id, machine }: PollKey, periodMs: number): number {
 }
 
 /** From one time to the next; infinite where cron looks no further. */
-function periodMs(schedule: Schedule, after: Date): number {
+export function periodMs(schedule: Schedule, after: Date): number {
   if (schedule.kind === 'every') return schedule.periodMs
   const cron = new CronTime(schedule.expression)
   try {

@@ -24,7 +24,7 @@ export function servingOf(config: Config, registry: Registry, read: ReadFile, ho
     registry,
     read,
     pages: config.limits.listing,
-    cache: { ttlMs, ...CACHE },
+    cache: { ttlMs, cacheScope: cacheScopeOf(config) },
     forms,
     surfaces: [
       templateCompletion(registry, forms),
@@ -64,5 +64,10 @@ function contractAskedOf({ sources }: Config): ContractAsked | undefined {
   return ofSkills || docs !== undefined ? { ofSkills, docs } : undefined
 }
 
-/** Whoever can ask at all is answered alike. */
-const CACHE = { cacheScope: 'public' } as const
+/**
+ * Whoever can ask at all is answered alike. But what another server gave us by our credential it may have given for us alone,
+ * and may say so only when a file is read: then nobody between us and a client may hand it on.
+ */
+function cacheScopeOf({ sources }: Config): Serving['cache']['cacheScope'] {
+  return sources.some(({ source }) => source.kind === 'mcp') ? 'private' : 'public'
+}

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { SessionRecord } from '../serve/http/session-log.ts'
-import { parseJson } from '../sync/store/json.ts'
+import { parseJson } from '../sync/model/json-value.ts'
 
 /** The record as one line of JSON. How long ago something was becomes when it was. */
 export function lineOf(record: SessionRecord, now: Date): string {

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { SharedDisk } from '../serve/mcp/tool-document.ts'
+import { isOfUpstream } from '../sync/model/skill.ts'
 import type { DirectorySource, Source } from '../sync/model/source.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { authoredDocument } from '../sync/upstream/authored-document.ts'
@@ -12,7 +13,7 @@ import { followsLock } from './lock-rules.ts'
 export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefined {
   if (config.serve.tools?.paths === 'omit') return undefined
   return {
-    pathOf: (skill) => join(store.skills.folderOf(storedSkill(skill)), 'SKILL.md'),
+    pathOf: (skill) => (isOfUpstream(skill) ? undefined : join(store.skills.folderOf(storedSkill(skill)), 'SKILL.md')),
     async present(id, skill) {
       const source = config.sources.find((configured) => configured.source.id === id)?.source
       if (source === undefined || !isFollowedFreely(source, config, store)) return undefined

@@ -1,14 +1,14 @@
-import type { Catalog } from '../sync/model/catalog.ts'
 import type { Contract } from '../sync/model/contract.ts'
 import type { Finding } from '../sync/model/finding.ts'
-import type { Disabled } from '../sync/model/disabled.ts'
 import { uriOf } from '../sync/model/skill-uri.ts'
 import type { Skill, Standing } from '../sync/model/skill.ts'
+import type { Snapshot } from '../sync/model/snapshot.ts'
 import { currentCatalog } from '../sync/publisher.ts'
 import { Store } from '../sync/store/store.ts'
 import { admissionOf } from './admission.ts'
-import { idsOf } from './config.ts'
+import { configuredIn, idsOf } from './config.ts'
 import type { Config } from './config.ts'
+import { pendingPaths } from './status.ts'
 
 /** One skill for people and for `--json`: what became of it, and from where it is. */
 export interface SkillRow {
@@ -17,8 +17,12 @@ export interface SkillRow {
   readonly path: string
   /** Of its SKILL.md; only where it is served, or would be if nobody had disabled it. */
   readonly uri: string | undefined
+  /** What another MCP server calls it, where it is of one. */
+  readonly upstream?: string
   /** A person took it out of service. */
   readonly disabled: boolean
+  /** It is of another MCP server, and waits for a person to approve it. */
+  readonly pending: boolean
   readonly name: string | undefined
   readonly description: string | undefined
   readonly standing: Standing
@@ -43,24 +47,38 @@ export interface SkillRow {
  * daemon runs or not; one that is not there yet has none.
  */
 export async function readRows(config: Config): Promise<SkillRow[]> {
+  return (await readSkillRows(config)).map(({ row }) => row)
+}
+
+/** The same rows, each with all that is known of its skill. */
+export async function readSkillRows(config: Config): Promise<{ readonly row: SkillRow; readonly skill: Skill }[]> {
   const store = await Store.openExisting(config.state)
   if (store === undefined) return []
   await store.decisions.read()
-  return rowsOf(await currentCatalog(store, idsOf(config), admissionOf(config)), store.decisions.disabled)
+  const { snapshots } = await currentCatalog(store, idsOf(config), admissionOf(config))
+  return snapshots.flatMap((snapshot) => rowsOf(snapshot, store, config))
 }
 
-/** In the order of sources and paths. */
-function rowsOf(catalog: Catalog, disabled: Disabled): SkillRow[] {
-  return catalog.snapshots.flatMap(({ source, revision, skills }) =>
-    skills.map((skill) => rowOf(skill, source, revision, disabled.get(source)?.has(skill.path) === true)),
-  )
+/** In the order of paths. */
+function rowsOf(
+  snapshot: Snapshot,
+  { decisions }: Store,
+  config: Config,
+): { readonly row: SkillRow; readonly skill: Skill }[] {
+  const { source, revision, skills } = snapshot
+  const disabled = decisions.disabled.get(source)
+  const pending = new Set(pendingPaths(configuredIn(config, source), snapshot, decisions.approvals))
+  return skills.map((skill) => {
+    const isDisabled = disabled?.has(skill.path) === true
+    return { row: rowOf(skill, source, revision, { disabled: isDisabled, pending: pending.has(skill.path) }), skill }
+  })
 }
 
 function rowOf(
   skill: Skill,
   source: string,
   revision: { readonly commit: string; readonly ref: string },
-  disabled: boolean,
+  decided: Pick<SkillRow, 'disabled' | 'pending'>,
 ): SkillRow {
   const { path, name, description, standing, digest, size, contract, findings, servedPath } = skill
   const isServed = (standing === 'served' || standing === 'unlisted') && servedPath !== undefined
@@ -68,7 +86,7 @@ function rowOf(
     source,
     path,
     uri: isServed ? uriOf(source, `${servedPath}/SKILL.md`) : undefined,
-    disabled,
+    ...decided,
     name,
     description,
     standing,
@@ -82,6 +100,7 @@ function rowOf(
       digest: `sha256:${file.sha256}`,
       executable: file.executable,
     })),
+    ...(skill.upstream !== undefined && { upstream: skill.upstream.uri }),
     ...(contract !== undefined && { contract }),
     findings,
   }

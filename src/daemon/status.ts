@@ -1,9 +1,12 @@
+import { pendingIn } from '../sync/model/approvals.ts'
+import type { Approvals } from '../sync/model/approvals.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
 import { contractProblems } from '../sync/model/contract-problems.ts'
 import type { ContractProblem } from '../sync/model/contract-problems.ts'
 import type { Finding } from '../sync/model/finding.ts'
 import { UNDECIDED, type Decision, type Decisions } from '../sync/model/decisions.ts'
 import type { Disabled } from '../sync/model/disabled.ts'
+import type { ListingForm } from '../sync/model/listing-form.ts'
 import { askedText } from '../sync/model/revision.ts'
 import { tallyOf } from '../sync/model/snapshot.ts'
 import type { Snapshot, Tally } from '../sync/model/snapshot.ts'
@@ -14,8 +17,11 @@ import { mendOf } from '../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../sync/model/sync-error.ts'
 import type { SourceRecord } from '../sync/store/source-records.ts'
 import { archiveFindings } from './archive-findings.ts'
+import { collisionsIn } from './collisions.ts'
+import type { Collision } from './collisions.ts'
 import { credentialOf } from './config/access.ts'
 import type { Config, ConfiguredSource } from './config.ts'
+import type { Unready } from '../serve/http/health.ts'
 import { VERSION } from '../serve/version.ts'
 
 /** How it stands, as plain data: what `skillsyncd status --json` prints. Times are ISO 8601, UTC. */
@@ -26,6 +32,8 @@ export interface Status {
   readonly generation: number
   readonly skills: number
   readonly sources: readonly SourceStatus[]
+  /** Names that skills of different sources share: how many, and the first of them. All of the skills are served. */
+  readonly collisions: { readonly count: number; readonly names: readonly Collision[] }
   /** What is wrong between skills that keep the contract, whichever sources they are of. */
   readonly problems: readonly ContractProblem[]
   /** Of the process that answers; absent where none runs and the state folder was read. */
@@ -42,6 +50,8 @@ export interface HttpStatus {
   readonly subscribedUris: number
   /** Of the second listener, where there is one: webhooks are taken there. */
   readonly operations?: { readonly url: string }
+  /** Why `/readyz` sends requests elsewhere; empty where it does not. */
+  readonly unready: readonly Unready[]
   /** Whether one is needed, and how many there are; no number where they cannot be read. */
   readonly tokens: { readonly required: boolean; readonly count?: number }
 }
@@ -56,8 +66,16 @@ export interface SourceStatus {
   readonly decision: Decision
   /** The skills that a person disabled, there or not: how many, and the folders of the first of them. */
   readonly disabled: { readonly count: number; readonly paths: readonly string[] }
+  /** The skills of another MCP server that wait for a person: how many, and the first of them. */
+  readonly pending: { readonly count: number; readonly paths: readonly string[] }
+  /** Of an MCP server: how it told of the skills that are served. */
+  readonly form?: ListingForm
+  /** The same: it says that what it lists is for the holder of the credential alone. */
+  readonly isPrivate?: true
+  /** The same, of the process that answers: the bytes of its files that came in the last hour, and `budgets.hourly_bytes`. */
+  readonly fetched?: { readonly bytes: number; readonly most: number }
   /** What is served, and from which commit. */
-  readonly served: { readonly commit: string; readonly ref: string; readonly signers?: Signers } | undefined
+  readonly served: ServedCommit | undefined
   /** The commit that the upstream's ref pointed to when it last answered. Equal to the served one: up to date. */
   readonly upstream: { readonly commit: string; readonly at: string } | undefined
   readonly lastAttempt: string | undefined
@@ -70,6 +88,16 @@ export interface SourceStatus {
   readonly tally: Tally
   /** Every finding of the source, those of withheld skills first. */
   readonly findings: readonly SourceFinding[]
+}
+
+export interface ServedCommit {
+  readonly commit: string
+  readonly ref: string
+  readonly signers?: Signers
+  /** Where it is from, if the source is elsewhere by now. */
+  readonly url?: string
+  /** The commit was gone: its skills were had from this source, by their locked digests. */
+  readonly rebuiltFrom?: SourceId
 }
 
 export interface Condition {
@@ -89,11 +117,15 @@ export interface SourceFinding extends Finding {
 export interface StatusInput {
   readonly config: Config
   readonly catalog: Catalog
-  readonly recordOf: (id: SourceId) => SourceRecord | undefined
+  /** How it went where the source is now. */
+  readonly recordOf: (source: Source) => SourceRecord
   readonly decisions: Decisions
   readonly disabled: Disabled
+  readonly approvals: Approvals
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   readonly lookingSince: ReadonlyMap<SourceId, Date>
+  /** Bytes of files that came from an MCP server in the last hour. Undefined where no daemon runs. */
+  readonly fetchedFrom: ((id: SourceId) => number) | undefined
   /** Undefined where no daemon runs. */
   readonly startedAt: Date | undefined
   readonly http: HttpStatus | undefined
@@ -107,6 +139,7 @@ export function statusOf(input: StatusInput): Status {
     generation: catalog.generation,
     skills: catalog.listed.length,
     sources: config.sources.map((configured) => sourceStatus(configured, input)),
+    collisions: collisionsIn(catalog),
     // Whoever prints it asks: that takes time in which this process serves nobody.
     problems: [],
     ...(startedAt !== undefined && { daemon: { pid: process.pid, startedAt: startedAt.toISOString() } }),
@@ -117,9 +150,10 @@ export function statusOf(input: StatusInput): Status {
 function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceStatus {
   const { source } = configured
   const snapshot = input.catalog.snapshots.find((candidate) => candidate.source === source.id)
-  const record = input.recordOf(source.id)
-  const { revision, lastSuccess } = record ?? {}
+  const { revision, lastAttempt, lastSuccess, condition } = input.recordOf(source)
   const disabled = input.disabled.get(source.id) ?? new Set<string>()
+  const pending = pendingPaths(configured, snapshot, input.approvals)
+  const isMoved = snapshot !== undefined && snapshot.url !== source.url
   return {
     id: source.id,
     kind: source.kind,
@@ -128,24 +162,41 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     update: source.update,
     decision: input.decisions.get(source.id) ?? UNDECIDED,
     disabled: { count: disabled.size, paths: [...disabled].slice(0, MOST_DISABLED) },
-    served: snapshot && servedOf(snapshot),
+    pending: { count: pending.length, paths: pending.slice(0, MOST_DISABLED) },
+    ...(snapshot?.form !== undefined && { form: snapshot.form }),
+    ...(snapshot?.isPrivate === true && { isPrivate: true as const }),
+    ...(source.kind === 'mcp' &&
+      input.fetchedFrom !== undefined && {
+        fetched: { bytes: input.fetchedFrom(source.id), most: source.budgets.hourlyBytes },
+      }),
+    served: snapshot && { ...servedOf(snapshot), ...(isMoved && { url: snapshot.url }) },
     upstream: revision && lastSuccess !== undefined ? { commit: revision.commit, at: lastSuccess } : undefined,
-    lastAttempt: record?.lastAttempt,
+    lastAttempt,
     lastSuccess,
     nextPoll: input.nextPolls.get(source.id)?.toISOString(),
     lookingSince: input.lookingSince.get(source.id)?.toISOString(),
-    condition: record?.condition && conditionOf(record.condition, configured),
-    tally: tallyOf(snapshot?.skills ?? [], disabled),
+    condition: condition && conditionOf(condition, configured),
+    tally: tallyOf(snapshot?.skills ?? [], disabled, new Set(pending)),
     findings: snapshot === undefined ? [] : findingsOf(snapshot, input.catalog, configured),
   }
+}
+
+/** Of a source whose skills each wait for a person. */
+export function pendingPaths(
+  { source }: ConfiguredSource,
+  snapshot: Snapshot | undefined,
+  approvals: Approvals,
+): readonly string[] {
+  if (source.kind !== 'mcp' || source.approval !== 'required' || snapshot === undefined) return []
+  return pendingIn(snapshot, approvals).map(({ path }) => path)
 }
 
 /** A status fits into a line of the socket, however many there are: skillsyncd list shows all. */
 const MOST_DISABLED = 20
 
-function servedOf({ revision, proof }: Snapshot): NonNullable<SourceStatus['served']> {
+function servedOf({ revision, proof: { signers }, rebuiltFrom }: Snapshot): ServedCommit {
   const { commit, ref } = revision
-  return { commit, ref, ...(proof.signers !== undefined && { signers: proof.signers }) }
+  return { commit, ref, ...(signers !== undefined && { signers }), ...(rebuiltFrom !== undefined && { rebuiltFrom }) }
 }
 
 function conditionOf(condition: NonNullable<SourceRecord['condition']>, configured: ConfiguredSource): Condition {

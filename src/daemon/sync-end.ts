@@ -10,6 +10,7 @@ const TALLY = z.object({
   noted: z.number(),
   tools: z.number(),
   withheld: z.number(),
+  pending: z.number(),
 })
 
 /** How the pull of one source ended, as plain data: a line of `skillsyncd sync`. */
@@ -26,7 +27,8 @@ export const SYNC_END = z.object({
 
 export type SyncEnd = z.infer<typeof SYNC_END>
 
-export function syncEndOf(source: string, outcome: Outcome): SyncEnd {
+/** `pending`: the paths of its skills that wait for a person. */
+export function syncEndOf(source: string, outcome: Outcome, pending: readonly string[]): SyncEnd {
   switch (outcome.kind) {
     case 'failed':
       return { source, outcome: 'failed', ...toldOf(outcome.error) }
@@ -36,7 +38,7 @@ export function syncEndOf(source: string, outcome: Outcome): SyncEnd {
       return { source, outcome: 'unchanged', ...placeOf(outcome.revision), ...toldOf(outcome.drift?.error) }
     case 'updated': {
       // What a pull found; what people disabled of it is the status's to tell.
-      const { disabled: _none, ...skills } = tallyOf(outcome.snapshot.skills)
+      const { disabled: _none, ...skills } = tallyOf(outcome.snapshot.skills, new Set(), new Set(pending))
       return { source, outcome: 'updated', ...placeOf(outcome.revision), skills, ...toldOf(outcome.drift?.error) }
     }
     default:

@@ -8,7 +8,8 @@ import type { Principal } from '../serve/principal.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { writeWhole } from '../sync/store/atomic.ts'
 import { cannot, unlessAbsent } from '../sync/store/disk-error.ts'
-import { indentedJson, isTime, parseJson } from '../sync/store/json.ts'
+import { parseJson } from '../sync/model/json-value.ts'
+import { indentedJson, isTime } from '../sync/store/json.ts'
 import { ControlError } from './control-client.ts'
 
 /** A token at rest. Of the token itself there is a hash alone: it has 256 bits of chance, so that nobody finds it by trying. */
@@ -39,6 +40,11 @@ const PREFIX = 'sks_'
 export function newToken(): { readonly secret: string; readonly sha256: string } {
   const secret = PREFIX + randomBytes(32).toString('base64url')
   return { secret, sha256: hashOf(secret).toString('hex') }
+}
+
+/** What is kept of a token that was made elsewhere; undefined for what has not the form of one. */
+export function madeElsewhere(secret: string): { readonly sha256: string } | undefined {
+  return SECRET.test(secret) ? { sha256: hashOf(secret).toString('hex') } : undefined
 }
 
 function hashOf(secret: string): Buffer {
@@ -116,6 +122,10 @@ export class Tokens {
           'token-exists',
           `There is a token "${token.name}" already; revoke it first, or use another name`,
         )
+      const twin = before.find(({ token: { sha256 } }) => sha256 === token.sha256)
+      // Revoking one of the two names would end nothing.
+      if (twin !== undefined)
+        throw new ControlError('token-exists', `That token is there already, as "${twin.token.name}"; revoke it first`)
       if (before.length >= MOST_TOKENS)
         throw new ControlError('limit-exceeded', `There are ${MOST_TOKENS} tokens already; revoke some first`)
       return [...before, known(token)]

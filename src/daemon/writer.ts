@@ -1,15 +1,17 @@
 import { Store } from '../sync/store/store.ts'
+import { Changeover } from './changeover.ts'
 import { systemClock } from './clock.ts'
 import type { Environment } from './config/environment.ts'
 import type { Config } from './config.ts'
 import { askDaemon, ControlError } from './control-client.ts'
 import { redacted } from './control-redaction.ts'
 import { serveControl, socketPathOf } from './control.ts'
-import type { ControlHandlers, ControlServer } from './control.ts'
+import type { ControlHandler, ControlHandlers, ControlServer } from './control.ts'
 import { acquireLock } from './daemon-lock.ts'
 import type { DaemonLock, Holder } from './daemon-lock.ts'
 import { Daemon } from './daemon.ts'
 import type { Log } from './log.ts'
+import type { Parts } from './parts.ts'
 import type { Redactor } from './redactor.ts'
 import { requestHandlers } from './requests.ts'
 
@@ -27,14 +29,21 @@ export interface Candidate {
 
 /** The daemon of this process, with the lock that makes it the only one and the socket it is asked over. */
 export class Writer implements AsyncDisposable {
-  readonly daemon: Daemon
-  readonly #control: ControlServer
+  readonly #parts: Parts
   readonly #lock: DaemonLock
+  readonly #changeover = new Changeover()
+  #daemon: Daemon
+  #control: ControlServer | undefined
 
-  private constructor(daemon: Daemon, control: ControlServer, lock: DaemonLock) {
-    this.daemon = daemon
-    this.#control = control
+  private constructor(daemon: Daemon, parts: Parts, lock: DaemonLock) {
+    this.#daemon = daemon
+    this.#parts = parts
     this.#lock = lock
+  }
+
+  /** Another one after a reload. */
+  get daemon(): Daemon {
+    return this.#daemon
   }
 
   /** Takes the lock and loads the last generation, or says who has the lock. */
@@ -46,12 +55,10 @@ export class Writer implements AsyncDisposable {
     if ('heldBy' in lock) return lock
     try {
       await store.sweep()
-      const daemon = await Daemon.start(config, { store, clock: systemClock, log, environment, redactor })
-      const control = await serveControl(
-        socket,
-        redacted({ ...requestHandlers(daemon, config), ...handlers }, redactor),
-      )
-      return new Writer(daemon, control, lock)
+      const parts = { store, clock: systemClock, log, environment, redactor }
+      const writer = new Writer(await Daemon.start(config, parts), parts, lock)
+      writer.#control = await serveControl(socket, redacted({ ...writer.#handlers(), ...handlers }, redactor))
+      return writer
     } catch (error) {
       await lock.release()
       throw error
@@ -63,10 +70,61 @@ export class Writer implements AsyncDisposable {
    * heed its signal in time publishes nothing any more.
    */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.daemon[Symbol.asyncDispose]()
-    await this.#control[Symbol.asyncDispose]()
+    await this.#changeover.end(async () => this.#daemon[Symbol.asyncDispose]())
+    await this.#control?.[Symbol.asyncDispose]()
     await this.#lock.release()
   }
+
+  /**
+   * Has a daemon of this configuration go on where the one before stopped, of the same state folder. `serve` is called with it
+   * before what clients were served with is let go. Where it cannot start, the one before goes on, and the error is thrown.
+   */
+  async reload(config: Config, serve: (daemon: Daemon) => void): Promise<void> {
+    await this.#changeover.change(
+      async () => this.#daemon.stop(),
+      async () => {
+        await using before = this.#daemon
+        this.#daemon = await this.#after(before, config, serve)
+      },
+    )
+  }
+
+  async #after(before: Daemon, config: Config, serve: (daemon: Daemon) => void): Promise<Daemon> {
+    try {
+      return goOn(await Daemon.start(config, this.#parts, before), serve)
+    } catch (error) {
+      this.#daemon = goOn(await this.#again(before), serve)
+      throw error
+    }
+  }
+
+  async #again(before: Daemon): Promise<Daemon> {
+    return Daemon.start(before.config, this.#parts, before).catch((cause: unknown) => {
+      // No daemon at all is worse than a process that ends: that is started again.
+      throw new Error('Cannot go on with the configuration from before the reload', { cause })
+    })
+  }
+
+  /** Each asks the daemon that there is when its turn comes. */
+  #handlers(): ControlHandlers {
+    const methods = Object.keys(requestHandlers(this.#daemon, this.#daemon.config))
+    return Object.fromEntries(methods.map((method) => [method, this.#handler(method)]))
+  }
+
+  #handler(method: string): ControlHandler {
+    return async (params, send, signal) =>
+      this.#changeover.ask(signal, async (until) => {
+        const handler = requestHandlers(this.#daemon, this.#daemon.config)[method]
+        if (handler === undefined) throw new TypeError(`A daemon is asked for no "${method}"`)
+        return handler(params, send, until)
+      })
+  }
+}
+
+function goOn(daemon: Daemon, serve: (daemon: Daemon) => void): Daemon {
+  serve(daemon)
+  daemon.poll()
+  return daemon
 }
 
 /** `Writer.open`, after asking an `mcp` that writes meanwhile to hand over. Throws where another daemon stays. */

@@ -1,7 +1,8 @@
+import type { TraceIds } from '../sync/model/trace-context.ts'
 import { HIDDEN, withoutSecrets } from '../sync/model/secrets-in-text.ts'
 
 /** One thing that somebody asked for, as it is remembered. No content, and no secret; each text is bounded. */
-export interface AuditEvent {
+export interface AuditEvent extends TraceIds {
   /** The method of MCP, or the method and path of a request by HTTP. */
   readonly asked: string
   /** What it was about: URIs, or the name of a tool or prompt, with the id that a tool was given. */

@@ -3,15 +3,16 @@ import type { CatalogFile } from '../sync/model/catalog.ts'
 import { utf8 } from '../sync/model/frontmatter.ts'
 import type { Docs } from '../sync/model/docs.ts'
 import type { Skill, SkillFile } from '../sync/model/skill.ts'
+import type { TraceContext } from '../sync/model/trace-context.ts'
 
 /** What files are stored with. */
 export type Stored = Skill | Docs
 
 /**
  * Reads a stored file; undefined where it is damaged or gone. The daemon hands it over, and sees to the mending: this side
- * knows no store.
+ * knows no store. `trace`: of the request for which it is read, where that has one.
  */
-export type ReadFile = (stored: Stored, file: SkillFile) => Promise<Uint8Array | undefined>
+export type ReadFile = (stored: Stored, file: SkillFile, trace?: TraceContext) => Promise<Uint8Array | undefined>
 
 /** The content of one resource: text where the bytes are UTF-8 to the last one, else base64. Neither loses a byte. */
 export type Content = { readonly text: string } | { readonly blob: string }

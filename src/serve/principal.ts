@@ -1,5 +1,5 @@
 /** What a token may open, each by itself. `skills` is what every MCP client needs. */
-export const SCOPES = ['skills', 'tools', 'prompts', 'contract', 'page', 'well-known'] as const
+export const SCOPES = ['skills', 'tools', 'prompts', 'contract', 'page', 'well-known', 'metrics'] as const
 export type Scope = (typeof SCOPES)[number]
 
 /** Who is behind a request, as its token proves. */

@@ -1,4 +1,5 @@
 import { isWanted } from './model/decisions.ts'
+import { UNMOVED, movedBetween } from './model/moved.ts'
 import type { Outcome, Updated, Waiting } from './model/outcome.ts'
 import type { Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
@@ -17,8 +18,9 @@ export async function offered(
   const veto = await io.gate?.(snapshot, current?.snapshot, signal)
   if (veto?.code === 'awaiting-approval' && !isApproved(one, revision)) return { kind: 'held', revision, reason: veto }
   if (veto !== undefined && veto.code !== 'awaiting-approval') throw veto
-  const held = { source: source.id, snapshot: await io.store.snapshots.keep(snapshot) }
-  return { kind: 'updated', revision, snapshot, held, from: current?.snapshot.revision, rewritten }
+  const held = { source: source.id, snapshot: await io.store.snapshots.keep(snapshot, signal) }
+  const moved = movedBetween(current?.snapshot, snapshot)
+  return { kind: 'updated', revision, snapshot, held, from: current?.snapshot.revision, moved, rewritten }
 }
 
 /** Whether a person said yes to exactly this. */
@@ -30,15 +32,15 @@ export function isApproved({ orders }: Pull, revision: Revision): boolean {
  * What is held is proved again, by the keys that are trusted now: a key that was taken from the list takes what it signed
  * out of service. Another signer is another snapshot, of the same files.
  */
-export async function resigned({ current, io, source }: Pull): Promise<Outcome | undefined> {
+export async function resigned({ current, io, source, signal }: Pull): Promise<Outcome | undefined> {
   if (current === undefined) return undefined
   const { snapshot } = current
   const signers = await io.prove?.(proofOf(snapshot), snapshot.revision)
   if (isSameSigners(signers, snapshot.proof.signers)) return undefined
   const next = withSigners(snapshot, signers)
-  const held = { source: source.id, snapshot: await io.store.snapshots.keep(next) }
+  const held = { source: source.id, snapshot: await io.store.snapshots.keep(next, signal) }
   const { revision } = snapshot
-  return { kind: 'updated', revision, snapshot: next, held, from: revision, rewritten: false }
+  return { kind: 'updated', revision, snapshot: next, held, from: revision, moved: UNMOVED, rewritten: false }
 }
 
 /** The same snapshot, with those who signed it as it is judged now. */

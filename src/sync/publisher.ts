@@ -1,14 +1,22 @@
+import { pendingIn } from './model/approvals.ts'
+import type { Approvals } from './model/approvals.ts'
 import { EMPTY_CATALOG, buildCatalog } from './model/catalog.ts'
 import type { Catalog } from './model/catalog.ts'
 import type { Disabled } from './model/disabled.ts'
 import type { Cause, Generation } from './model/generation.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { SourceId } from './model/source-id.ts'
+import type { DecisionStore } from './store/decisions.ts'
 import type { Store } from './store/store.ts'
 import type { Current } from './take.ts'
 
-/** Whether a stored snapshot may be served: what a lock and the signatures have to say before anybody is given it. */
-export type Admission = (snapshot: Snapshot) => Promise<boolean>
+/** What has to be asked before anybody is given what is stored. */
+export interface Admission {
+  /** Whether a snapshot may be served: what a lock and the signatures have to say. */
+  readonly admits: (snapshot: Snapshot) => Promise<boolean>
+  /** Sources whose skills each wait for a person. */
+  readonly reviewed: ReadonlySet<SourceId>
+}
 
 /** For each source what it is to have from now on; undefined: nothing. */
 export type Changed = ReadonlyMap<SourceId, Current | undefined>
@@ -17,14 +25,16 @@ export type Changed = ReadonlyMap<SourceId, Current | undefined>
 export class Publisher {
   readonly #store: Store
   readonly #order: readonly SourceId[]
+  readonly #reviewed: ReadonlySet<SourceId>
   #current: ReadonlyMap<SourceId, Current>
   #generation: Generation | undefined
-  #built: { readonly disabled: Disabled; readonly catalog: Catalog } | undefined
+  #built: { readonly disabled: Disabled; readonly approvals: Approvals; readonly catalog: Catalog } | undefined
   #last: Promise<unknown> = Promise.resolve()
 
-  private constructor(store: Store, order: readonly SourceId[], loaded: Loaded | undefined) {
+  private constructor(store: Store, order: readonly SourceId[], reviewed: ReadonlySet<SourceId>, loaded?: Loaded) {
     this.#store = store
     this.#order = order
+    this.#reviewed = reviewed
     this.#current = new Map(loaded?.held.map((entry) => [entry.held.source, entry]))
     this.#generation = loaded?.generation
   }
@@ -36,19 +46,19 @@ export class Publisher {
   static async open(
     store: Store,
     order: readonly SourceId[],
-    admits: Admission,
+    admission: Admission,
   ): Promise<{ publisher: Publisher; catalog: Catalog; refused: readonly SourceId[] }> {
-    const loaded = await load(store, order, admits)
-    const publisher = new Publisher(store, order, loaded)
+    const loaded = await load(store, order, admission)
+    const publisher = new Publisher(store, order, admission.reviewed, loaded)
     return { publisher, catalog: publisher.catalog, refused: loaded?.refused ?? [] }
   }
 
-  /** What is to be served: the newest generation, without what is disabled at this moment. */
+  /** What is to be served: the newest generation, without what is disabled or not approved at this moment. */
   get catalog(): Catalog {
-    const { disabled } = this.#store.decisions
-    if (this.#built?.disabled === disabled) return this.#built.catalog
-    const catalog = catalogOf(this.#generation, this.#inOrder(this.#current), disabled)
-    this.#built = { disabled, catalog }
+    const { disabled, approvals } = this.#store.decisions
+    if (this.#built?.disabled === disabled && this.#built.approvals === approvals) return this.#built.catalog
+    const catalog = catalogOf(this.#generation, this.#inOrder(this.#current), this.#store.decisions, this.#reviewed)
+    this.#built = { disabled, approvals, catalog }
     return catalog
   }
 
@@ -99,9 +109,13 @@ export class Publisher {
  * The catalog of what the store has of these sources now: what a process that only reads it serves. What is disabled is what
  * this process last read of it.
  */
-export async function currentCatalog(store: Store, sources: readonly SourceId[], admits: Admission): Promise<Catalog> {
-  const loaded = await load(store, sources, admits)
-  return catalogOf(loaded?.generation, loaded?.held ?? [], store.decisions.disabled)
+export async function currentCatalog(
+  store: Store,
+  sources: readonly SourceId[],
+  admission: Admission,
+): Promise<Catalog> {
+  const loaded = await load(store, sources, admission)
+  return catalogOf(loaded?.generation, loaded?.held ?? [], store.decisions, admission.reviewed)
 }
 
 /**
@@ -131,13 +145,30 @@ export async function pastCatalog(
   return buildCatalog({ ...generation, sources: held ?? generation.sources }, snapshots, disabled)
 }
 
-function catalogOf(generation: Generation | undefined, held: readonly Current[], disabled: Disabled): Catalog {
+function catalogOf(
+  generation: Generation | undefined,
+  held: readonly Current[],
+  decided: Pick<DecisionStore, 'disabled' | 'approvals'>,
+  reviewed: ReadonlySet<SourceId>,
+): Catalog {
   if (generation === undefined) return EMPTY_CATALOG
-  return buildCatalog(
-    generation,
-    held.map(({ snapshot }) => snapshot),
-    disabled,
-  )
+  const snapshots = held.map(({ snapshot }) => snapshot)
+  return buildCatalog(generation, snapshots, hiddenIn(snapshots, decided, reviewed))
+}
+
+/** What is not served although it is there: disabled, or waiting for a person. */
+function hiddenIn(
+  snapshots: readonly Snapshot[],
+  { disabled, approvals }: Pick<DecisionStore, 'disabled' | 'approvals'>,
+  reviewed: ReadonlySet<SourceId>,
+): Disabled {
+  const hidden = new Map(disabled)
+  for (const snapshot of snapshots.filter(({ source }) => reviewed.has(source))) {
+    const paths = pendingIn(snapshot, approvals).map(({ path }) => path)
+    if (paths.length > 0)
+      hidden.set(snapshot.source, new Set([...(disabled.get(snapshot.source) ?? []), ...paths].toSorted()))
+  }
+  return hidden
 }
 
 interface Loaded {
@@ -148,7 +179,7 @@ interface Loaded {
 }
 
 /** What the store has of the sources, in their order: what it holds of others is left out. */
-async function load(store: Store, order: readonly SourceId[], admits: Admission): Promise<Loaded | undefined> {
+async function load(store: Store, order: readonly SourceId[], { admits }: Admission): Promise<Loaded | undefined> {
   const generation = await store.generations.current()
   if (generation === undefined) return undefined
   const sources = order.filter((id) => generation.sources.some(({ source }) => source === id))

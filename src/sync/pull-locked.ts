@@ -7,6 +7,7 @@ import type { Snapshot } from './model/snapshot.ts'
 import { isAway, type Source } from './model/source.ts'
 import { SyncError } from './model/sync-error.ts'
 import { offered, resigned, withSigners } from './offer.ts'
+import { rebuilt } from './rebuild.ts'
 import { isByEarlierVersion, isByRules } from './survey-rules.ts'
 import { openUpstream, proofOf, rulesFor, taken } from './take.ts'
 import type { Current, Pull } from './take.ts'
@@ -31,7 +32,7 @@ export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> 
   await using scratch = await io.store.scratch()
   const upstream = openUpstream(one, scratch.path)
   io.onResolved?.(entry.revision)
-  const snapshot = await takeLocked(one, entry, upstream)
+  const snapshot = await takeLocked(one, entry, { upstream, scratch: scratch.path })
   expectLocked(one.source, entry, snapshot)
   const outcome = await offered(one, snapshot, false)
   if (outcome.kind !== 'updated') return outcome
@@ -56,7 +57,12 @@ async function fromStore(one: Pull, { snapshot }: Current): Promise<Outcome> {
 
 /** What is locked, as the rules that are configured now have it served: which skills are listed is not in their digests. */
 function isMeant(one: Pull, entry: LockEntry, snapshot: Snapshot): boolean {
-  return isByRules(rulesFor(one), snapshot) && isLocked(entry, snapshot)
+  return isByRules(rulesFor(one), snapshot) && isLocked(entry, snapshot) && canBeProved(one, snapshot)
+}
+
+/** What was rebuilt has no objects that somebody could have signed. */
+function canBeProved({ io }: Pull, { rebuiltFrom }: Snapshot): boolean {
+  return io.prove === undefined || rebuiltFrom === undefined
 }
 
 /**
@@ -78,7 +84,7 @@ async function fromEarlierVersion(one: Pull, entry: LockEntry): Promise<Outcome>
 const CUT_OFF = ', and --offline lets nobody be asked; pull once without --offline'
 
 function isOfEarlierVersion(one: Pull, entry: LockEntry, snapshot: Snapshot): boolean {
-  return isByEarlierVersion(rulesFor(one), snapshot) && isLocked(entry, snapshot)
+  return isByEarlierVersion(rulesFor(one), snapshot) && isLocked(entry, snapshot) && canBeProved(one, snapshot)
 }
 
 function isOfCommit(_: Pull, { url, revision }: LockEntry, snapshot: Snapshot): boolean {
@@ -100,18 +106,37 @@ async function findLocked(one: Pull, entry: LockEntry, isIt: typeof isMeant): Pr
   return found
 }
 
-async function takeLocked(one: Pull, entry: LockEntry, upstream: Upstream): Promise<Snapshot> {
+/** Where something is taken from, and an existing folder for it. */
+interface Place {
+  readonly upstream: Upstream
+  readonly scratch: string
+}
+
+async function takeLocked(one: Pull, entry: LockEntry, place: Place): Promise<Snapshot> {
   const { revision } = entry
   try {
-    return await taken(one, revision, upstream)
+    return await taken(one, revision, place.upstream)
   } catch (error) {
-    if (!(error instanceof SyncError) || error.code !== 'ref-not-found') throw error
+    if (!(error instanceof SyncError)) throw error
+    if (error.code === 'repository-not-found' && one.io.fallback !== undefined)
+      return fromFallback(one, entry, place, error)
+    if (error.code !== 'ref-not-found') throw error
     // The tag may have been made anew and the old one collected, while the commit is still there.
     const { tag, ...bare } = revision
-    if (tag === undefined || one.io.prove !== undefined)
-      throw notHere(one.source, entry, 'upstream does not have it any more')
-    return { ...(await takeLocked(one, { ...entry, revision: bare }, upstream)), revision }
+    if (tag === undefined || one.io.prove !== undefined) return fromFallback(one, entry, place)
+    return { ...(await takeLocked(one, { ...entry, revision: bare }, place)), revision }
   }
+}
+
+/** `missing`: the whole repository is, and not its commit alone. */
+async function fromFallback(one: Pull, entry: LockEntry, { scratch }: Place, missing?: SyncError): Promise<Snapshot> {
+  const gone = 'upstream does not have it any more'
+  const { fallback } = one.io
+  if (fallback === undefined) throw notHere(one.source, entry, gone)
+  const found = await rebuilt(one, { entry, fallback, scratch })
+  if (!('why' in found)) return found
+  if (missing === undefined) throw notHere(one.source, entry, `${gone}, and ${found.why}`)
+  throw new SyncError(missing.code, `${missing.message}, and ${found.why}`, { cause: missing })
 }
 
 function notHere({ id }: Source, { revision }: LockEntry, why: string): SyncError {

@@ -1,4 +1,5 @@
 import { followedIn, holdOnMove, massDeletion } from './brakes.ts'
+import { declarationOf } from './model/approvals.ts'
 import type { Followed } from './model/followed.ts'
 import { isLocked } from './model/lock.ts'
 import type { Drift, Outcome, Updated, Waiting } from './model/outcome.ts'
@@ -69,7 +70,7 @@ async function follow(one: Pull): Promise<Outcome> {
   await using scratch = await io.store.scratch()
   const upstream = openUpstream(one, scratch.path)
   const revision = await wanted(one, upstream)
-  if (isHeld(one, revision)) return (await resigned(one)) ?? { kind: 'unchanged', revision }
+  if (isHeld(one, revision) && !(await isBelied(one))) return (await resigned(one)) ?? { kind: 'unchanged', revision }
   const relationOf = (from: Revision, to: Revision): Promise<Relation> =>
     upstream.relation(from.commit, to.commit, signal)
   const before = { served: one.current?.snapshot.revision, followed: followedBefore(one)?.revision }
@@ -179,10 +180,21 @@ async function isRewritten(
   return relation === 'unknown' ? undefined : relation === 'rewritten'
 }
 
+/** Whether other bytes came of something that is served: who found that may have ended before it was taken out of service. */
+async function isBelied({ current, io }: Pull): Promise<boolean> {
+  if (current === undefined) return false
+  const { source, skills } = current.snapshot
+  const mismatches = await io.store.upstreams.mismatches(source)
+  if (mismatches.size === 0) return false
+  return skills.some((skill) => skill.standing !== 'withheld' && mismatches.has(declarationOf(skill) ?? ''))
+}
+
 /** A source whose rules were edited is looked at anew, although its ref did not move. */
 function isHeld(one: Pull, revision: Revision): boolean {
   const { source, current, orders } = one
   if (orders.isDamaged === true) return false
   if (current === undefined || !isByRules(rulesFor(one), current.snapshot)) return false
+  // The commit itself has more to say than what was rebuilt of it.
+  if (current.snapshot.rebuiltFrom !== undefined) return false
   return current.snapshot.url === source.url && isSameRevision(current.snapshot.revision, revision)
 }

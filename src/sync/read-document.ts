@@ -28,13 +28,18 @@ export function readDocument(path: string, document: Uint8Array, limits: Frontma
     const standing = read.rule === 'frontmatter-invalid' ? 'tools' : 'withheld'
     return { standing, fields: UNSAID, findings: [finding(read.rule, path, read.message), ...unrendered] }
   }
-  const { frontmatter } = read
+  const judged = judgedFields(path, read.frontmatter)
+  return { ...judged, findings: [...judged.findings, ...unrendered] }
+}
+
+/** Judges what a frontmatter says, whatever follows it. */
+export function judgedFields(path: string, frontmatter: JsonObject): ReadDocument {
   const name = nameOf(path, frontmatter)
   const description = descriptionOf(path, frontmatter)
   return {
     standing: worstStanding([name.standing, description.standing]),
     fields: { name: name.value, description: description.value, frontmatter },
-    findings: [...name.findings, ...description.findings, ...metadataFindings(path, frontmatter), ...unrendered],
+    findings: [...name.findings, ...description.findings, ...metadataFindings(path, frontmatter)],
   }
 }
 

@@ -1,4 +1,5 @@
 import { sheetOf } from './authoring/rule-sheets.ts'
+import type { Fallback } from './fallback.ts'
 import type { Decision } from './model/decisions.ts'
 import type { Docs } from './model/docs.ts'
 import type { Followed } from './model/followed.ts'
@@ -20,11 +21,12 @@ import type { StoredSkill } from './store/stored-path.ts'
 import type { Origin } from './store/skills.ts'
 import type { Store } from './store/store.ts'
 import { knownTrees } from './survey-rules.ts'
+import { takeListing } from './take-listing.ts'
 import type { Rules } from './survey-rules.ts'
 import { survey } from './survey.ts'
 import type { Earlier, Survey } from './survey.ts'
 import { NOTHING_KNOWN } from './upstream/upstream.ts'
-import type { Reach, Upstream } from './upstream/upstream.ts'
+import type { Reach, TreeUpstream, Upstream } from './upstream/upstream.ts'
 
 /** What a pull works with. */
 export interface Pulling {
@@ -36,6 +38,8 @@ export interface Pulling {
   readonly programs: Reach['programs']
   /** Who signed, or throws `revision-unverified`. Absent where nobody has to have signed. */
   readonly prove?: (proof: Proof, revision: Revision) => Promise<Signers>
+  /** Has the skills of a locked commit that upstream does not have any more. */
+  readonly fallback?: Fallback
   /** Asked before a candidate may be served; why not, where it may not. It lies in the store, whole. */
   readonly gate?: (next: Snapshot, earlier: Snapshot | undefined, signal: AbortSignal) => Promise<SyncError | undefined>
   /** Told of a revision that is not the one held, before anything of it is fetched. */
@@ -76,6 +80,7 @@ export interface Pull {
 export async function taken(one: Pull, revision: Revision, upstream: Upstream): Promise<Snapshot> {
   const { source, current, orders, io, signal } = one
   expectRoom(io)
+  if (upstream.kind === 'listing') return takeListing(await upstream.list(revision, signal), one)
   return take(revision, upstream, {
     source,
     rules: rulesFor(one),
@@ -103,7 +108,7 @@ interface Taking {
 }
 
 /** Fetches what is not known, judges it and keeps the skills. */
-async function take(revision: Revision, upstream: Upstream, taking: Taking): Promise<Snapshot> {
+async function take(revision: Revision, upstream: TreeUpstream, taking: Taking): Promise<Snapshot> {
   try {
     return await takeUnknown(revision, upstream, taking)
   } catch (error) {
@@ -113,7 +118,7 @@ async function take(revision: Revision, upstream: Upstream, taking: Taking): Pro
   }
 }
 
-async function takeUnknown(revision: Revision, upstream: Upstream, taking: Taking): Promise<Snapshot> {
+async function takeUnknown(revision: Revision, upstream: TreeUpstream, taking: Taking): Promise<Snapshot> {
   const { rules, earlier, signal } = taking
   try {
     await using tree = await upstream.fetch(revision, knownTrees(rules, earlier), signal)
@@ -168,7 +173,7 @@ function earlierIn(store: Store, snapshot: Snapshot | undefined): Earlier | unde
   }
 }
 
-/** How the store knows a skill. Only for one that has files. */
+/** How the store knows a skill. Only for one that has files, and is of no other MCP server. */
 export function storedSkill(skill: Skill): StoredSkill {
   if (skill.digest === undefined)
     throw new SyncError('store-failed', `Cannot find the skill in "${skill.path}": it was withheld and not stored`)
@@ -222,9 +227,11 @@ async function keepSkills(
   await store.skills.keepAll(fresh, (_, file) => originOf(file, found, uses, stored), signal)
 }
 
-/** All that the store has of a snapshot. */
+/** All that the store has of a snapshot as folders: not what is of another MCP server. */
 export function storedIn({ skills, docs }: Pick<Snapshot, 'skills' | 'docs'>): StoredSkill[] {
-  const stored = skills.filter(({ digest, standing }) => digest !== undefined && standing !== 'withheld')
+  const stored = skills.filter(
+    ({ digest, standing, upstream }) => digest !== undefined && standing !== 'withheld' && upstream === undefined,
+  )
   return [...stored, ...(docs === undefined ? [] : [docs])].map(storedOf)
 }
 

@@ -84,7 +84,23 @@ test('a connection on which nothing was ever sent does not hold up the end', asy
   const tookMs = performance.now() - startedAt
   await gone
 
-  expect(tookMs).toBeLessThan(GRACE_MS / 2)
+  expect(tookMs).toBeLessThan(GRACE_MS * 0.75)
+})
+
+test('a request on a connection that was open when the server began to stop is answered', async () => {
+  await using daemon = await serveTidy()
+  const { served } = daemon
+  const { headers, body } = modern('resources/read', { uri: URI })
+  const socket = await connected(served)
+  const received = text(socket)
+  await exchange(served.url, modern('skills/list'))
+
+  const stopped = served.http[Symbol.asyncDispose]()
+  await turn()
+  socket.write(wire(served, 'POST', headers, body))
+  await stopped
+
+  expect(await received).toMatch(/^HTTP\/1\.1 200 .*# tidy/s)
 })
 
 test('a request that comes to its end while the server stops is answered, and then holds up nothing', async () => {

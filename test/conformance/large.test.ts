@@ -20,7 +20,7 @@ beforeAll(async () => {
   await repository.commit({ 'text/SKILL.md': header('text'), 'binary/SKILL.md': header('binary'), ...FILES })
   served = await serve(repository)
   peers = await everyPeer(served)
-}, 60_000)
+})
 
 afterAll(async () => {
   await peers[Symbol.asyncDispose]()
@@ -30,7 +30,6 @@ afterAll(async () => {
 
 test.each(KINDS.flatMap((kind) => Object.keys(FILES).map((path) => ({ kind, path }))))(
   'C068, C072: a file that leaves its skill no byte of the 16 MiB is read to the last one: $path ($kind)',
-  { timeout: 60_000 },
   async ({ kind, path }) => {
     const peer = peers.of(kind)
     const uri = `skill://fx/${path}`

@@ -319,7 +319,7 @@ test('of thirty pushes in one sync every client hears of each changed URI once, 
     }
   })
   await fc.assert(law, { numRuns: 5, endOnFailure: true })
-}, 120_000)
+})
 
 const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId'
 const ALPHA = 'skill://fx/alpha/SKILL.md'

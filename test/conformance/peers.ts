@@ -61,6 +61,12 @@ export interface Entry {
   readonly uri: string
   readonly frontmatter: unknown
   readonly resources: readonly { readonly uri: string; readonly digest: string; readonly size: number }[]
+  readonly _meta?: object
+}
+
+/** What an entry says besides: one skill of the fixture has an executable file. */
+export function metaOf(skill: string): Pick<Entry, '_meta'> {
+  return skill === 'pdf-processing' ? { _meta: { 'dev.skillsyncd/executables': ['scripts/extract.py'] } } : {}
 }
 
 export async function openScene(options: ServedOptions = {}): Promise<Scene> {
@@ -83,6 +89,7 @@ export async function openScene(options: ServedOptions = {}): Promise<Scene> {
       resources: inOrder([...fixture.filesOf(skill)], ([path]) => (path === 'SKILL.md' ? '' : uri(skill, path))).map(
         ([path, bytes]) => ({ uri: uri(skill, path), digest: digestOf(bytes), size: bytes.length }),
       ),
+      ...metaOf(skill),
     }),
     async [Symbol.asyncDispose]() {
       await peers[Symbol.asyncDispose]()

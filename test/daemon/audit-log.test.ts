@@ -69,7 +69,7 @@ test('a dozen processes at once lose no line to each other and mix none, over ma
   // Some more than the limit goes in while another process turns the file over, and no more than twice and a line of each.
   for (const text of kept) expect(text.length).toBeLessThanOrEqual(40_000 + processes * 300)
   expect((await readdir(folder.path)).every((name) => name.endsWith('.jsonl'))).toBe(true)
-}, 60_000)
+})
 
 test('no line is lost either where the lock is taken away from processes again and again', async () => {
   await using folder = await temporaryFolder()
@@ -85,7 +85,7 @@ test('no line is lost either where the lock is taken away from processes again a
   const names = lines.map(({ who, number }) => `${who} ${number}`)
   expect(new Set(names).size).toBe(processes * count)
   expect(names).toHaveLength(processes * count)
-}, 60_000)
+})
 
 test('however many write at one moment, a file has twice its size and a line of each of them at most', async () => {
   await using folder = await temporaryFolder()
@@ -121,7 +121,7 @@ test('many processes that come and go keep within the bounds', async () => {
 
   const names = await readdir(folder.path)
   expect(names.filter((name) => name.endsWith('.jsonl')).length).toBeLessThanOrEqual(3)
-}, 60_000)
+})
 
 test('a process goes on with the file that another left, also after half a line', async () => {
   await using folder = await temporaryFolder()

@@ -52,6 +52,12 @@ test('every row of the table of later keys names a key of the schema', () => {
 })
 
 const HONOURED = [
+  ...['', '.command', '.args', '.env'].map((key) => `sources[].mcp${key}`),
+  ...['', '.file_bytes', '.listing_bytes', '.listing_pages', '.listing_entries', '.listing_timeout'].map(
+    (key) => `sources[].budgets${key}`,
+  ),
+  ...['.stored_bytes', '.hourly_bytes'].map((key) => `sources[].budgets${key}`),
+  ...['approval', 'fallback', 'fetch', 'packed', 'unverifiable', 'uris'].map((key) => `sources[].${key}`),
   ...['', '.command', '.args', '.env', '.url', '.timeout', '.on_failure', '.auth'].map((key) => `gate${key}`),
   ...['token', 'token.env', 'token.file', 'token.credential', 'username'].map((key) => `gate.auth.${key}`),
   ...['basic', 'basic.username', 'header', 'header.name'].map((key) => `gate.auth.${key}`),
@@ -64,9 +70,17 @@ const HONOURED = [
   ...['schedule', 'every', 'enabled', 'auth', 'policy', 'policy.hidden-unicode'].map((key) => `sources[].${key}`),
   ...['signed', 'signed.require', 'signed.allowed_signers', 'signed.keyring'].map((key) => `sources[].${key}`),
   // With some of their values alone: the table of later keys has the others.
-  ...['ref.range', 'ref.prefix', 'ref.prereleases', 'update', 'nested', 'contract', 'backend', 'required'].map(
-    (key) => `sources[].${key}`,
-  ),
+  ...[
+    'ref.range',
+    'ref.prefix',
+    'ref.prereleases',
+    'update',
+    'nested',
+    'contract',
+    'backend',
+    'required',
+    'max_age',
+  ].map((key) => `sources[].${key}`),
   ...['token', 'token.env', 'token.file', 'token.credential', 'username'].map((key) => `sources[].auth.${key}`),
   ...['basic', 'basic.username'].map((key) => `sources[].auth.${key}`),
   ...['', '.env', '.file', '.credential'].map((key) => `sources[].auth.basic.password${key}`),
@@ -95,6 +109,7 @@ const HONOURED = [
   ...['', '.host', '.port'].map((key) => `serve.operations${key}`),
   ...['oauth', 'oauth.issuer', 'oauth.audience', 'oauth.scopes'].map((key) => `serve.${key}`),
   ...['page', 'page.enabled', 'page.title', 'public', 'well_known', 'well_known.enabled'].map((key) => `serve.${key}`),
+  ...['metrics', 'metrics.enabled'].map((key) => `serve.${key}`),
   ...['index', 'index.enabled', 'index.templates', 'templates', 'templates[].uri'].map((key) => `serve.${key}`),
   ...['', '.list', '.synthetic'].map((key) => `serve.resources${key}`),
   ...['contract', 'contract.enabled', 'prompts', 'prompts.enabled', 'prompts.skills'].map((key) => `serve.${key}`),

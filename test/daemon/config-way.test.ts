@@ -149,9 +149,9 @@ describe('defaults', () => {
   })
 
   test('a key that this version cannot honour is refused in `defaults` too', () => {
-    const found = problems(`${sourceWith('strict: false')}defaults: [{ match: 'https://a.example', max_age: 1d }]`)
+    const found = problems(`${sourceWith('strict: false')}defaults: [{ match: 'https://a.example', backend: system }]`)
 
-    expect(found).toEqual(['defaults[0].max_age: is not in this version yet'])
+    expect(found).toEqual(['defaults[0].backend: is not in this version yet'])
   })
 
   test.each([

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { configOfSources } from '../../src/daemon/config/adhoc.ts'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
@@ -53,6 +53,8 @@ test('a source needs an id and an address; all else has the defaults of the desi
       },
       access: { kind: 'none' },
       signed: undefined,
+      required: false,
+      maxAgeMs: undefined,
       archives: [],
       ca: undefined,
       proxy: { kind: 'variables' },
@@ -113,7 +115,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.serve.templates).toEqual(['skill://team/{product}/SKILL.md'])
   expect(config.serve.index).toEqual(parse(text).serve.index)
   expect(config.serve.resources).toEqual(parse(text).serve.resources)
-  expect(config.serve.web.open).toEqual(new Set(['page', 'well-known']))
+  expect(config.serve.web.open).toEqual(new Set(['page', 'well-known', 'metrics']))
   expect(config.serve.oauth).toEqual({
     issuer: 'https://login.example.com/realms/team',
     audience: 'api://skills',
@@ -293,7 +295,7 @@ limit: {}
 `)
 
   expect(found).toEqual([
-    '2:5 sources[0]: needs `url`, the address of a git repository, or `path`, a folder',
+    '2:5 sources[0]: needs `url`, the address of a git repository, `path`, a folder, or `mcp`, a server',
     '2:9 sources[0].id: must be 1 to 64 of a-z, 0-9 and single inner hyphens',
     '3:5 sources[0].ulr: is not a key that is known here; did you mean `url`?',
     '4:12 sources[0].every: must be a duration such as 30s, 5m or 1h (ms, s, m, h or d)',
@@ -303,7 +305,6 @@ limit: {}
     '10:13 sources[1].enabled: is empty; give it a value, or remove the key',
     '11:5 sources[2]: has `path` and `mcp`; keep one of them',
     '11:9 sources[2].id: is the id of sources[1] too; ids must differ',
-    '13:5 sources[2].mcp: is not in this version yet',
     '14:5 sources[2].branch: is not a key that is known here; did you mean `ref`?',
     '16:34 serve.http.port: must be 65535 at most',
     '17:1 limit: is not a key that is known here; did you mean `limits`?',
@@ -365,7 +366,6 @@ test.each([
   ['root: "a\\u0007"', 'holds a control character'],
   ['ref: "a\\u0085"', 'holds a control character'],
   ['update: never', 'must be auto or locked or review'],
-  ['required: true', 'is not in this version yet'],
   ['signed: { require: commit }', 'needs `allowed_signers`, `keyring` or both'],
   ['signed: { require: all, keyring: keys }', 'must be commit or tag or both'],
   ['auth: { ssh: { key: { env: KEY } } }', 'goes with ssh://'],
@@ -854,5 +854,138 @@ test.each([
 ])('beside a folder, %s is refused', (line) => {
   const found = problems(`sources: [{ id: a, path: /srv/skills, ${line} }]`)
 
-  expect(found).toEqual([expect.stringContaining(`sources[0].${line.split(':')[0]}: goes with \`url\` alone`)])
+  expect(found).toEqual([expect.stringMatching(`sources\\[0\\]\\.${line.split(':')[0]}: goes with \`url\``)])
+})
+
+test.each(['ref: main', 'root: skills', 'lfs: pointers', 'docs: docs', 'signed: { require: commit, keyring: k }'])(
+  'beside another MCP server, %s is refused',
+  (line) => {
+    const found = problems(`sources: [{ id: a, mcp: 'https://skills.example.com/mcp', ${line} }]`)
+
+    expect(found).toEqual([expect.stringContaining(`sources[0].${line.split(':')[0]}: goes with`)])
+  },
+)
+
+test.each(['approval: none', 'budgets: { hourly_bytes: 1MiB }'])('beside a repository, %s is refused', (line) => {
+  const found = problems(`sources: [{ id: a, url: 'https://git.example.com/a.git', ${line} }]`)
+
+  expect(found).toEqual([expect.stringContaining(`sources[0].${line.split(':')[0]}: goes with \`mcp\` alone`)])
+})
+
+test.each(['', ', approval: required'])(
+  'dynamic skills are not served where skills wait for approval%s',
+  (approval) => {
+    const found = problems(`sources: [{ id: a, mcp: 'https://a.example.com/mcp', unverifiable: serve${approval} }]`)
+
+    expect(found).toEqual([expect.stringContaining('sources[0].unverifiable: is "serve", which goes with')])
+  },
+)
+
+describe('a fallback', () => {
+  const HUB = "{ id: hub, mcp: 'https://skills.example.com/mcp' }"
+  const withTeam = (lines: string, hub = HUB): string =>
+    `sources: [${hub}, { id: team, url: 'https://git.example.com/a.git', ${lines} }]`
+
+  test('is the id of an MCP server, of a source that follows the lock', () => {
+    const { sources } = parse(withTeam('update: locked, fallback: hub'))
+
+    expect(sources.map(({ fallback }) => fallback)).toEqual([undefined, 'hub'])
+  })
+
+  test.each([
+    ['fallback: hub', 'sources[1].fallback: goes with `update: locked` alone'],
+    ['update: review, fallback: hub', 'sources[1].fallback: goes with `update: locked` alone'],
+    ['update: locked, fallback: nobody', 'sources[1].fallback: must be the id of a source with `mcp`'],
+    ['update: locked, fallback: team', 'sources[1].fallback: must be the id of a source with `mcp`'],
+  ])('is refused with %s', (lines, said) => {
+    expect(problems(withTeam(lines))).toEqual([expect.stringContaining(said)])
+  })
+
+  test('is refused where its server is disabled', () => {
+    const hub = HUB.replace('}', ', enabled: false }')
+
+    expect(problems(withTeam('update: locked, fallback: hub', hub))).toHaveLength(1)
+  })
+
+  test('is refused beside a server or a folder', () => {
+    const found = ["mcp: 'https://a.example.com/mcp'", 'path: skills'].flatMap((place) =>
+      problems(`sources: [${HUB}, { id: a, ${place}, update: locked, fallback: hub }]`),
+    )
+
+    expect(found).toEqual(Array(2).fill(expect.stringContaining('sources[1].fallback: goes with `url` alone')))
+  })
+})
+
+test('an MCP server is an address or a program, its token a bearer token, and each of its skills waits if nothing is said', () => {
+  const yaml = `
+sources:
+  - id: hub
+    mcp: https://skills.example.com/mcp
+    auth: { token: { env: HUB } }
+  - id: local
+    mcp: { command: ./serve, args: [--stdio, a b], env: { KEY: { env: KEY }, MODE: { value: quiet } } }
+    approval: none
+    budgets: { stored_bytes: 1MiB, listing_pages: 3 }
+`
+  const [hub, local] = parse(yaml).sources
+
+  expect(hub).toMatchObject({
+    source: {
+      kind: 'mcp',
+      url: 'https://skills.example.com/mcp',
+      place: { kind: 'http', url: 'https://skills.example.com/mcp' },
+      approval: 'required',
+      fetching: 'lazy',
+      budgets: { fileBytes: 2 ** 24, hourlyBytes: 200 * 2 ** 20 },
+      schedule: { kind: 'every', periodMs: 300_000 },
+    },
+    access: { kind: 'bearer', token: { kind: 'env', name: 'HUB' } },
+  })
+  expect(local).toMatchObject({
+    source: {
+      url: 'program:/etc/skillsyncd/serve --stdio a%20b',
+      place: { kind: 'program', command: '/etc/skillsyncd/serve', args: ['--stdio', 'a b'] },
+      approval: 'none',
+      budgets: { storedBytes: 2 ** 20, listing: { pages: 3, entries: 50_000 } },
+    },
+    access: { kind: 'none' },
+    programEnv: { KEY: { kind: 'env', name: 'KEY' }, MODE: { kind: 'value', value: 'quiet' } },
+  })
+})
+
+test.each(['auth: { token: { env: T } }', 'ca: ca.pem', 'proxy: none'])(
+  'beside a program that speaks MCP, %s is refused',
+  (line) => {
+    const found = problems(`sources: [{ id: a, mcp: { command: serve }, ${line} }]`)
+
+    expect(found).toEqual([
+      expect.stringContaining(`sources[0].${line.split(':')[0]}: goes with the address of a server alone`),
+    ])
+  },
+)
+
+test.each(['?key=abc', '#top'])('the address of an MCP server with %s is refused: the lock shows addresses', (rest) => {
+  const found = problems(`sources: [{ id: a, mcp: 'https://skills.example.com/mcp${rest}' }]`)
+
+  expect(found).toEqual([
+    expect.stringContaining('sources[0].mcp: must not hold a query or a fragment; a credential goes into `auth`'),
+  ])
+})
+
+test.each([
+  ['file:///etc/passwd', 'its scheme "file" leads out of the server'],
+  ['refunds', 'it has no scheme'],
+  ['skill://a/../SKILL.md', 'a segment of it cannot name a file'],
+  ['skill://refunds', 'it does not name the SKILL.md in the folder of a skill'],
+  ['skill://SKILL.md', 'it does not name the SKILL.md in the folder of a skill'],
+])('%s is refused as the URI of a skill that nobody lists: %s', (uri, why) => {
+  const found = problems(`sources: [{ id: a, mcp: 'https://skills.example.com/mcp', uris: ['${uri}'] }]`)
+
+  expect(found).toEqual([expect.stringContaining(`sources[0].uris[0]: cannot be added: ${why}`)])
+})
+
+test('a token for an MCP server is refused over http to another machine', () => {
+  const found = problems(`sources: [{ id: a, mcp: 'http://skills.example.com/mcp', auth: { token: { env: T } } }]`)
+
+  expect(found).toEqual([expect.stringContaining('would cross the network in clear')])
 })

@@ -159,7 +159,7 @@ test('40: contenders that are killed at any moment leave nothing that keeps the 
 
     expect(lock.holder.pid).toBe(process.pid)
   }
-}, 120_000)
+})
 
 test('40: a claim on a stale lock whose holder was killed is taken over too, and its litter is swept', async () => {
   await using state = await temporaryFolder()

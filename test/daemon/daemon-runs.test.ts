@@ -10,7 +10,7 @@ import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
 import type { Pulling } from '../../src/sync/take.ts'
 import { Store } from '../../src/sync/store/store.ts'
-import type { Upstream } from '../../src/sync/upstream/upstream.ts'
+import type { TreeUpstream } from '../../src/sync/upstream/upstream.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { ScriptedUpstream, skillText } from '../support/scripted-upstream.ts'
 import { temporaryFolder } from '../support/temporary.ts'
@@ -242,7 +242,7 @@ class Desk implements AsyncDisposable {
     await this.#folder[Symbol.asyncDispose]()
   }
 
-  #open(id: SourceId, reach: Parameters<Pulling['open']>[1]): Upstream {
+  #open(id: SourceId, reach: Parameters<Pulling['open']>[1]): TreeUpstream {
     this.opened.push(id)
     const upstream = this.upstream.open(reach)
     return this.hung.has(id) ? { ...upstream, resolve: aborted } : upstream

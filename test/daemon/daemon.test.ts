@@ -257,7 +257,7 @@ test('2, P6: two hundred unchanged polls change no file, open no descriptor and 
   // Some are the git server's, which runs in this process too and closes its own a little later.
   expect(await openDescriptors()).toBeLessThan(descriptors + 20)
   expect(world.logged().match(/source-updated/g)).toHaveLength(1)
-}, 60_000)
+})
 
 test('23, P6: a host that is down for a week is asked about as often as ever and logged once, and the recovery is one line', async () => {
   const clock = new FakeClock()
@@ -297,7 +297,7 @@ test('23, P6: a host that is down for a week is asked about as often as ever and
     { event: 'pull-failed', code: 'source-unreachable' },
     { event: 'recovered', repeated: failed - 1 },
   ])
-}, 120_000)
+})
 
 test('a daemon that is disposed ends its pulls, and answers no more requests', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })

@@ -12,7 +12,7 @@ const EVERYTHING: Decision = {
 }
 
 function decided(verb: Verb, before: Decision, commit?: string): Decision {
-  return decisionAfter(verb, before, { source: 'team', served: A, waiting: B, commit })
+  return decisionAfter(verb, before, { source: 'team', served: A, waiting: B, pending: 0, commit })
 }
 
 test.each<[Verb, Decision, Decision]>([
@@ -62,7 +62,11 @@ test('a source is pinned at any full commit id, and at what is served by its fir
 test('an approval is of the tag object too, and of no other one for the same commit', () => {
   const tagged = { ...B, tag: B.commit }
 
-  const decision = decisionAfter('approve', {}, { source: 'team', served: A, waiting: tagged, commit: undefined })
+  const decision = decisionAfter(
+    'approve',
+    {},
+    { source: 'team', served: A, waiting: tagged, pending: 0, commit: undefined },
+  )
 
   expect(decision).toEqual({ approved: { commit: B.commit, tag: B.commit } })
 })

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Nudges } from '../../src/daemon/nudges.ts'
@@ -30,6 +31,27 @@ test('S77: thousands of nudges at once are one pull, and one more after the gap'
     { id: TEAM, at: GAP },
   ])
   expect(desk.clock.waiting).toBe(0)
+})
+
+test('the messages of one change that come a moment apart are one pull', async () => {
+  const desk = new Desk()
+
+  desk.nudges.nudge(TEAM)
+  await turn()
+  desk.nudges.nudge(TEAM)
+  await desk.clock.advance(10 * GAP)
+
+  expect(desk.pulls).toEqual([{ id: TEAM, at: 0 }])
+})
+
+test('what is told when a pull has begun is one more pull, however soon it comes', async () => {
+  const desk = new Desk()
+  desk.onPull = () => desk.nudges.nudge(TEAM)
+  desk.nudges.nudge(TEAM)
+
+  await desk.clock.advance(10 * GAP)
+
+  expect(desk.pulls.map(({ at }) => at)).toEqual([0, GAP])
 })
 
 test('what is told during a pull is one more pull after it', async () => {
@@ -123,6 +145,8 @@ class Desk {
   pullMs = 0
   closedUntilMs = 0
   failure: Error | undefined
+  /** Once, when a pull has begun. */
+  onPull: (() => void) | undefined
 
   constructor() {
     this.nudges = new Nudges({
@@ -130,6 +154,9 @@ class Desk {
       closedMs: () => Math.max(0, this.closedUntilMs - this.clock.monotonicMs()),
       pull: async (id) => {
         this.pulls.push({ id, at: this.clock.monotonicMs() })
+        const { onPull } = this
+        this.onPull = undefined
+        onPull?.()
         await this.clock.wait(this.pullMs, new AbortController().signal)
         if (this.failure !== undefined) throw this.failure
       },

@@ -8,6 +8,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { TokenIssuer } from '../support/issuer.ts'
 import type { OAuthOptions } from '../../src/serve/http/protected-resource.ts'
 import type { Principal } from '../../src/serve/principal.ts'
+import { SCOPES } from '../../src/serve/principal.ts'
 
 const HERE = 'https://skills.example.com/mcp'
 
@@ -157,8 +158,8 @@ test('with scopes in the configuration a token that has them all opens everythin
   const scopesOf = async (claims: Record<string, unknown>) =>
     (await bearerOf(oauth, await issuer.token({ aud: HERE, ...claims })))?.scopes.size
 
-  expect(await scopesOf({ scope: 'use other read' })).toBe(6)
-  expect(await scopesOf({ scope: null, scp: ['read', 'use'] })).toBe(6)
+  expect(await scopesOf({ scope: 'use other read' })).toBe(SCOPES.length)
+  expect(await scopesOf({ scope: null, scp: ['read', 'use'] })).toBe(SCOPES.length)
   expect(await scopesOf({ scope: 'use skills' })).toBe(0)
 })
 

@@ -2,6 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
+import { PullCounts } from '../../src/daemon/pull-counts.ts'
 import { Report } from '../../src/daemon/report.ts'
 import type { Outcome } from '../../src/sync/model/outcome.ts'
 import type { Source } from '../../src/sync/model/source.ts'
@@ -29,11 +30,14 @@ test('a success is remembered with its time and what it saw, also by the next pr
 
   await desk.report.outcome(TEAM, updated(), 12.4)
 
-  const record = { lastAttempt: NOON, lastSuccess: NOON, revision: updated().revision, followed: FOLLOWED }
+  const { url } = TEAM
+  const record = { url, lastAttempt: NOON, lastSuccess: NOON, revision: updated().revision, followed: FOLLOWED }
   expect(desk.record()).toEqual(record)
   expect(plain(await desk.written())).toEqual(record)
-  expect(plain((await desk.reopened()).recordOf(TEAM.id))).toEqual(record)
-  expect(desk.lines()).toMatchObject([{ event: 'source-updated', source: 'team', tookMs: 12, seen: 1, served: 1 }])
+  expect(plain((await desk.reopened()).recordOf(TEAM))).toEqual(record)
+  expect(desk.lines()).toMatchObject([
+    { event: 'source-updated', source: 'team', tookMs: 12, seen: 1, served: 1, moved: '+1 -0 ~2' },
+  ])
 })
 
 test('of what is served instead of the newest commit, the newest is remembered as what upstream has', async () => {
@@ -47,6 +51,22 @@ test('of what is served instead of the newest commit, the newest is remembered a
   expect(desk.record()).toMatchObject({ condition, revision: newest, followed: FOLLOWED })
 })
 
+test('of a source that is elsewhere by now, nothing is remembered but what it was followed to', async () => {
+  await using desk = await Desk.open()
+  await desk.report.outcome(TEAM, updated(), 1)
+  const elsewhere = { ...TEAM, url: 'https://git.example.com/elsewhere.git' }
+
+  const before = plain((await desk.reopened()).recordOf(elsewhere))
+  await desk.report.outcome(elsewhere, failed('dns-failed'), 1)
+  const after = desk.report.recordOf(elsewhere)
+
+  expect(before).toEqual({ followed: FOLLOWED })
+  expect(after).toMatchObject({ condition: { code: 'dns-failed' }, followed: FOLLOWED })
+  expect(after.revision).toBeUndefined()
+  expect(after.lastSuccess).toBeUndefined()
+  expect(desk.record()).toEqual({ followed: FOLLOWED })
+})
+
 test('a failure keeps the last success, and says what is wrong until the next one', async () => {
   await using desk = await Desk.open()
   await desk.report.outcome(TEAM, updated(), 1)
@@ -58,6 +78,7 @@ test('a failure keeps the last success, and says what is wrong until the next on
 
   expect(during).toMatchObject({ lastAttempt: LATER, lastSuccess: NOON, condition: { code: 'dns-failed' } })
   expect(desk.record()).toEqual({
+    url: TEAM.url,
     lastAttempt: LATER,
     lastSuccess: LATER,
     revision: updated().revision,
@@ -87,7 +108,7 @@ test('of unchanged polls one an hour is remembered, so that the next process kno
   await desk.clock.advance(3_599_000)
   await desk.report.outcome(TEAM, unchanged(), 1)
 
-  expect((await desk.reopened()).recordOf(TEAM.id)).toMatchObject({ lastAttempt: LATER, lastSuccess: LATER })
+  expect((await desk.reopened()).recordOf(TEAM)).toMatchObject({ lastAttempt: LATER, lastSuccess: LATER })
 })
 
 test('of failures that are alike one is logged, another kind is logged anew, and the recovery once', async () => {
@@ -166,7 +187,8 @@ function updatedTo() {
 function updated(): Extract<Outcome, { kind: 'updated' }> {
   const snapshot = snapshotOf(numbered(1))
   const held = { source: TEAM.id, snapshot: '0'.repeat(64) }
-  return { kind: 'updated', revision: snapshot.revision, snapshot, held, from: undefined, rewritten: false }
+  const moved = { added: 1, removed: 0, changed: 2 }
+  return { kind: 'updated', revision: snapshot.revision, snapshot, held, from: undefined, moved, rewritten: false }
 }
 
 function unchanged(): Outcome {
@@ -208,7 +230,7 @@ class Desk implements AsyncDisposable {
   }
 
   record(): object {
-    return plain(this.report.recordOf(TEAM.id))
+    return plain(this.report.recordOf(TEAM))
   }
 
   async written(): Promise<SourceRecord | undefined> {
@@ -235,7 +257,7 @@ interface Parts {
 async function openReport(store: Store, clock: FakeClock, write: (text: string) => unknown): Promise<Report> {
   const redactor = new Redactor()
   const log = createLog({ level: 'info', stream: { write }, format: 'json', journal: false, clock, redactor })
-  return Report.open(store.records, [TEAM.id], clock, log)
+  return Report.open(store.records, [TEAM.id], { clock, log, counts: new PullCounts() })
 }
 
 /** Without what is undefined. */

@@ -39,6 +39,19 @@ test('a daemon answers who has its configuration, and tells all others which one
   }
 })
 
+test('who reads the state folder for a client is answered whatever its configuration was when it started', async () => {
+  await using desk = await Desk.open()
+  await using writer = await desk.write()
+  const other = desk.config(['    root: elsewhere'])
+
+  await request(other, 'look', { sources: ['team'] }, { signal: STEADY })
+
+  expect(writer.daemon.registry.catalog.listed).toMatchObject([{ name: 'alpha' }])
+  await expect(
+    request({ ...other, mode: { locked: false, offline: true } }, 'look', {}, { signal: STEADY }),
+  ).rejects.toMatchObject({ code: 'other-config' })
+})
+
 test('each pull is told as it ends, in a form that its reader knows', async () => {
   await using desk = await Desk.open()
   await using _writer = await desk.write()
@@ -87,7 +100,7 @@ test('no name means all sources, in the order of the configuration', async () =>
 test('a failure is told with its code, what is the case and what to try', () => {
   const error = new SyncError('rate-limited', 'Cannot reach "team": the host asked for a pause')
 
-  expect(syncEndOf('team', { kind: 'failed', error })).toEqual({
+  expect(syncEndOf('team', { kind: 'failed', error }, [])).toEqual({
     source: 'team',
     outcome: 'failed',
     code: 'rate-limited',

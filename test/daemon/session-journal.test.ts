@@ -96,7 +96,7 @@ test('cut at any byte by a kill, the journal is what it was after some step, and
     }
   })
   await fc.assert(law, { numRuns: 20 })
-}, 60_000)
+})
 
 test('on the disk, five thousand sessions that are over leave nothing', async () => {
   await using scene = await openScene()

@@ -9,6 +9,7 @@ import type { Catalog } from '../../src/sync/model/catalog.ts'
 import type { Skill, Standing } from '../../src/sync/model/skill.ts'
 import { SyncError, isSyncErrorCode, mendOf } from '../../src/sync/model/sync-error.ts'
 import { VERSION } from '../../src/serve/version.ts'
+import { recordAt } from '../../src/sync/store/source-records.ts'
 import { numbered, snapshotOf, sourceId } from '../sync/store/samples.ts'
 
 const NOON = '2026-06-15T12:00:00.000Z'
@@ -32,10 +33,12 @@ test('before anything was pulled a source has neither a commit nor a time', () =
         update: 'auto',
         decision: {},
         disabled: { count: 0, paths: [] },
-        tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, disabled: 0 },
+        pending: { count: 0, paths: [] },
+        tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, disabled: 0, pending: 0 },
         findings: [],
       },
     ],
+    collisions: { count: 0, names: [] },
     problems: [],
   })
 })
@@ -51,6 +54,21 @@ test('a source says which commit is served, which one upstream was at, and when'
     skills: 1,
     sources: [{ served: { commit: COMMIT, ref: 'refs/heads/main' }, upstream: { commit: COMMIT, at: NOON } }],
   })
+})
+
+test('what is served of a place where the source was before is told as that', () => {
+  const [source] = statusOf(
+    input({
+      config: config('https://git.example.com/b.git'),
+      catalog: catalogOf(skill('served', [])),
+    }),
+  ).sources
+
+  expect(source).toMatchObject({
+    url: 'https://git.example.com/b.git',
+    served: { commit: COMMIT, url: 'https://git.example.com/skills.git' },
+  })
+  expect(source?.upstream).toBeUndefined()
 })
 
 test('a condition comes with what a person can try', () => {
@@ -76,7 +94,7 @@ test('the parts of a tally add up, and findings of withheld skills come first', 
 
   const [source] = statusOf(input({ catalog })).sources
 
-  expect(source?.tally).toEqual({ seen: 5, clean: 1, noted: 2, tools: 1, withheld: 1, disabled: 0 })
+  expect(source?.tally).toEqual({ seen: 5, clean: 1, noted: 2, tools: 1, withheld: 1, disabled: 0, pending: 0 })
   expect(source?.findings.map(({ standing, message }) => [standing, message])).toEqual([
     ['withheld', 'withheld'],
     ['tools', 'tools'],
@@ -91,7 +109,7 @@ test('a skill that is disabled counts as nothing else, and its folder is named, 
 
   const [source] = statusOf(input({ catalog: catalogOf(served, skill('served', [])), disabled })).sources
 
-  expect(source?.tally).toEqual({ seen: 2, clean: 1, noted: 0, tools: 0, withheld: 0, disabled: 1 })
+  expect(source?.tally).toEqual({ seen: 2, clean: 1, noted: 0, tools: 0, withheld: 0, disabled: 1, pending: 0 })
   expect(source?.disabled).toEqual({ count: 2, paths: [served.path, 'gone'] })
 })
 
@@ -128,19 +146,21 @@ test('when a source is polled next is told in UTC', () => {
 
 function input(parts: Partial<StatusInput>): StatusInput {
   const none = {
-    recordOf: () => undefined,
+    recordOf: () => recordAt(undefined, { url: '' }),
     decisions: new Map(),
     disabled: new Map(),
+    approvals: new Map(),
     nextPolls: new Map(),
     lookingSince: new Map(),
+    fetchedFrom: undefined,
     startedAt: undefined,
     http: undefined,
   }
   return { config: config(), catalog: EMPTY_CATALOG, ...none, ...parts }
 }
 
-function config(): Config {
-  const yaml = 'sources:\n  - id: team\n    url: https://git.example.com/skills.git\n    ref: main\nstate: /state\n'
+function config(url = 'https://git.example.com/skills.git'): Config {
+  const yaml = `sources:\n  - id: team\n    url: ${url}\n    ref: main\nstate: /state\n`
   const parsed = parseConfig(yaml, '/etc/skillsyncd.yaml', environmentOf({}, '/home/me'))
   if (Array.isArray(parsed)) throw new Error(JSON.stringify(parsed))
   return parsed

@@ -41,6 +41,8 @@ test('S29: canary secrets of every kind open their doors, and are met in no outp
   world.git.fault = { kind: 'status', status: 401, headers: { 'www-authenticate': world.all[0]! } }
   said['rejected'] = await world.home.run('sync')
   said['rejectedStatus'] = await world.home.run('status', '--json')
+  for (const page of ['/', '/sources', '/problems', '/changes', '/connect'])
+    said[`the page ${page}`] = await (await fetch(new URL(page, url))).text()
   said['control'] = await world.control('{"method": "status"}\n')
   said['end'] = await daemon.stop()
   said['state'] = await allFiles(world.home.state)
@@ -48,6 +50,7 @@ test('S29: canary secrets of every kind open their doors, and are met in no outp
 
   expect(JSON.stringify(said['sync'])).not.toContain('failed')
   expect(JSON.stringify(said['state'])).toContain('credentials-rejected')
+  expect(said['the page /sources']).toContain('credentials-rejected')
   for (const [place, found] of Object.entries(said)) world.expectNone(place, found)
   // Nor on the command line of what was started, which others can read.
   const calls = await readFile(join(world.home.path, 'helper-calls'), 'utf8')

@@ -25,31 +25,26 @@ beforeAll(async () => {
   site = await openSite({ 'skills/large/SKILL.md': HEADER, 'skills/large/big.bin': CONTENT }, '1h')
   await runSkillsyncd(site, 'sync')
   daemon = await startDaemon(site)
-}, 60_000)
+})
 
 afterAll(async () => {
   await daemon[Symbol.asyncDispose]()
   await site[Symbol.asyncDispose]()
 })
 
-test.each(CLIENT_NAMES)(
-  'a file of the largest size is read over HTTP, byte for byte, by %s',
-  { timeout: 60_000 },
-  async (name) => {
-    await using client = await CLIENTS[name]({ url: daemon.url })
+test.each(CLIENT_NAMES)('a file of the largest size is read over HTTP, byte for byte, by %s', async (name) => {
+  await using client = await CLIENTS[name]({ url: daemon.url })
 
-    const entry = await client.get(DOCUMENT)
+  const entry = await client.get(DOCUMENT)
 
-    expect(await client.read(entry, FILE)).toHaveLength(SIZE)
-  },
-)
+  expect(await client.read(entry, FILE)).toHaveLength(SIZE)
+})
 
 test.each([
   ['sdk 1.32.2', openLegacy],
   ['client 2.4.0', openModern],
 ] as const)(
   'it is read over stdio by %s where the limit of the client for a message is raised, which else hangs up',
-  { timeout: 120_000 },
   async (_, open) => {
     const raised = await open({ maxBufferSize: 32 * 2 ** 20 })
     const usual = await open({})
@@ -66,7 +61,6 @@ test.each([
 
 test.runIf(process.platform === 'linux')(
   'P6: twenty clients at once, twice, are each given it whole, and the process never takes more than 1.5 GiB for it',
-  { timeout: 120_000 },
   async () => {
     const whole = Buffer.from(await (await rawRead()).arrayBuffer())
     const { result } = JSON.parse(whole.toString())

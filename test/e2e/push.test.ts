@@ -43,7 +43,6 @@ test.each(CLIENT_NAMES)('a push is told over stdio by a process that is alone (%
 
 test.each(CLIENT_NAMES)(
   'a client over stdio goes on hearing after a daemon took the writing over (%s)',
-  { timeout: 120_000 },
   async (name) => {
     await using site = await openSite(FILES)
     await using client = await CLIENTS[name](mcpProgram(site))
@@ -91,7 +90,6 @@ test.each(CLIENT_NAMES)('every file of every skill is verified by its reader (%s
 
 test.each(['client 2.4.0', 'client 2.4.0, pinned'] as const)(
   'nothing of FX is refused by SkillsClient (%s)',
-  { timeout: 120_000 },
   async (name) => {
     await using fixture = await buildFixture()
     await using served = await serve(fixture.repository, { source: ['root: skills', 'names: exact'] })

@@ -44,7 +44,7 @@ test('P2: with the git server down, a restarted daemon serves the last generatio
   expect(Date.parse(source!.upstream!.at)).toBeLessThanOrEqual(after)
   expect(Date.parse(source!.lastAttempt!)).toBeGreaterThan(after)
   const { stdout } = await home.run('status')
-  expect(stdout).toContain(source!.upstream!.at)
+  expect(stdout).toMatch(/; upstream was at [0-9a-f]{12} \d+ s ago, last tried /)
   expect(stdout).toContain('! source-unreachable')
   expect(stdout).not.toContain('up to date')
 })
@@ -122,7 +122,7 @@ test('P5: killed at any moment of a sync, a daemon comes back to the old generat
 
   // Otherwise all kills came before the sync, or after it.
   expect(new Set(moves).size, moves.join(' ')).toBeGreaterThan(1)
-}, 180_000)
+})
 
 test('P5: a sync of the command line that is killed leaves nothing that keeps the next one from its work', async () => {
   await using home = await Home.create()

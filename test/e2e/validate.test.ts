@@ -194,5 +194,5 @@ describe('skillsyncd validate', () => {
 
     expect(stdout).toContain('body-tokens')
     expect(status).toBe(0)
-  }, 120_000)
+  })
 })

@@ -131,7 +131,7 @@ beforeAll(async () => {
     run(() => '2026-07-28', '--suite', 'all', '--spec-version', '2026-07-28'),
     ...FORCED.map((scenario) => run(() => '2025-11-25', '--scenario', scenario, ...forced)),
   ])
-}, 120_000)
+})
 
 async function scenariosRun(url: string, args: readonly string[]): Promise<[string, readonly Check[]][]> {
   await using results = await temporaryFolder()

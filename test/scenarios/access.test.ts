@@ -163,7 +163,10 @@ test('/healthz is answered and /readyz is not ready while nothing was ever serve
   const replies = await Promise.all(['/healthz', '/readyz'].map((path) => fetch(new URL(path, url))))
 
   expect(replies.map(({ status }) => status)).toEqual([200, 503])
-  expect(await Promise.all(replies.map((reply) => reply.text()))).toEqual(['{"status":"ok"}', '{"status":"not ready"}'])
+  expect(await Promise.all(replies.map((reply) => reply.text()))).toEqual([
+    '{"status":"ok"}',
+    '{"status":"not ready","reasons":[{"why":"nothing-served"}]}',
+  ])
 })
 
 async function listenEverywhere(world: World): Promise<void> {

@@ -45,7 +45,7 @@ test('S64: --locked refuses a lock that lacks a source, has one too many, anothe
     ['team', 'extra'],
   ])
   expect(await lockOf(world.home)).toBe(before)
-}, 120_000)
+})
 
 test('S64: without --locked only lock writes, and it adds what is missing and moves nothing', async () => {
   await using world = await World.create()
@@ -104,7 +104,7 @@ test('S67: two updates at once, with a daemon and without one, go one after the 
 
     const ends = await Promise.all([world.home.run('update', 'team'), world.home.run('update', 'more')])
 
-    for (const end of ends) expect(end).toMatchObject({ status: 0, stderr: '' })
+    for (const end of ends) expect(end).toMatchObject({ status: 0, stderr: expect.not.stringContaining('skillsyncd:') })
     const { sources } = JSON.parse(await lockOf(world.home))
     for (const id of ['team', 'more'] as const) expect(sources[id].commit).toBe(`sha1:${commits[id]}`)
     await daemon?.stop()

@@ -50,28 +50,24 @@ test('of a skill in a skill, both hear of it', async () => {
   expect(listChanged).toBe(false)
 })
 
-test(
-  'a folder is told exactly where something below it came, went or changed, whatever the repository',
-  { timeout: 120_000 },
-  async () => {
-    await holdsForCatalogs(150, (catalogs) => {
-      for (const [index, after] of catalogs.entries()) {
-        const before = catalogs.at(index - 1)!
-        const changes = diff(before, after)
-        const { updated } = eventsOf(changes)
-        const moved = [...changes.added, ...changes.removed, ...changes.changed]
-        for (const folder of new Set([...before.folders.keys(), ...after.folders.keys()])) {
-          expect(updated.has(folder)).toBe(contentsBelow(before, folder) !== contentsBelow(after, folder))
-        }
-        for (const uri of moved) expect(updated.has(uri)).toBe(true)
-        expect(updated.size > 0).toBe(moved.length > 0)
-        const isMoved = updated.size > 0 || changes.list
-        expect(isMoved && changes.contract).toBe(false)
-        expect(isEmpty(changes)).toBe(!isMoved && !changes.contract)
+test('a folder is told exactly where something below it came, went or changed, whatever the repository', async () => {
+  await holdsForCatalogs(150, (catalogs) => {
+    for (const [index, after] of catalogs.entries()) {
+      const before = catalogs.at(index - 1)!
+      const changes = diff(before, after)
+      const { updated } = eventsOf(changes)
+      const moved = [...changes.added, ...changes.removed, ...changes.changed]
+      for (const folder of new Set([...before.folders.keys(), ...after.folders.keys()])) {
+        expect(updated.has(folder)).toBe(contentsBelow(before, folder) !== contentsBelow(after, folder))
       }
-    })
-  },
-)
+      for (const uri of moved) expect(updated.has(uri)).toBe(true)
+      expect(updated.size > 0).toBe(moved.length > 0)
+      const isMoved = updated.size > 0 || changes.list
+      expect(isMoved && changes.contract).toBe(false)
+      expect(isEmpty(changes)).toBe(!isMoved && !changes.contract)
+    }
+  })
+})
 
 /** All that lies below a folder: of served files, those that no folder shows included. */
 function contentsBelow({ files }: Catalog, folder: string): string {

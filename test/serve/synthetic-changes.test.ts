@@ -9,26 +9,22 @@ import { skillText } from '../support/scripted-upstream.ts'
 import { catalogOf, holdsForCatalogs } from '../sync/catalogs.ts'
 import { surveyed } from '../sync/surveyed.ts'
 
-test(
-  'index, manifests and archives are told exactly where their bytes are others, whatever the repository',
-  { timeout: 120_000 },
-  async () => {
-    const pairs: (readonly [Catalog, Catalog])[] = []
-    await holdsForCatalogs(60, (catalogs) => {
-      for (const [index, after] of catalogs.entries()) pairs.push([catalogs.at(index - 1)!, after])
-    })
-    const forms = formsOf({ archives: { team: ['zip'] } })
+test('index, manifests and archives are told exactly where their bytes are others, whatever the repository', async () => {
+  const pairs: (readonly [Catalog, Catalog])[] = []
+  await holdsForCatalogs(60, (catalogs) => {
+    for (const [index, after] of catalogs.entries()) pairs.push([catalogs.at(index - 1)!, after])
+  })
+  const forms = formsOf({ archives: { team: ['zip'] } })
 
-    for (const [before, after] of pairs) {
-      const [was, is] = await Promise.all([before, after].map(textsOf))
-      const uris = new Set([...was!.keys(), ...is!.keys()])
-      const changed = [...uris].filter((uri) => was!.get(uri) !== is!.get(uri))
-      const step = { before, after, changes: diff(before, after) }
-      expect(syntheticChanges(step, forms).toSorted()).toEqual(changed.toSorted())
-    }
-    expect(pairs.length).toBeGreaterThan(60)
-  },
-)
+  for (const [before, after] of pairs) {
+    const [was, is] = await Promise.all([before, after].map(textsOf))
+    const uris = new Set([...was!.keys(), ...is!.keys()])
+    const changed = [...uris].filter((uri) => was!.get(uri) !== is!.get(uri))
+    const step = { before, after, changes: diff(before, after) }
+    expect(syntheticChanges(step, forms).toSorted()).toEqual(changed.toSorted())
+  }
+  expect(pairs.length).toBeGreaterThan(60)
+})
 
 test('the manifest of a skill that a rule took out of a skill is told, though no file changed', async () => {
   const files = { 'o/SKILL.md': skillText('o'), 'o/i/SKILL.md': skillText('i') }
@@ -55,6 +51,31 @@ test('an archive is told where the folder of another skill takes its URI by a ru
     expect(syntheticChanges({ before, after, changes }, forms)).toContain('skill://team/fold.zip')
   }
 })
+
+test('however deep skills lie in one another, each folder above their files is looked at a few times', async () => {
+  const folders = Array.from({ length: 20 }, (_, depth) => `${'s/'.repeat(depth)}s`)
+  const files = folders.flatMap((folder) => [
+    [`${folder}/SKILL.md`, skillText('s')] as const,
+    ...Array.from({ length: 20 }, (_, at) => [`${folder}/${at}.txt`, ''] as const),
+  ])
+  const before = catalogOf(await surveyed({}))
+  const after = catalogOf(await surveyed(Object.fromEntries(files)))
+  const skills = new CountingMap(after.skills)
+
+  const told = syntheticChanges({ before, after: { ...after, skills }, changes: diff(before, after) }, formsOf())
+
+  expect(told.length).toBe(1 + folders.length)
+  expect(skills.looks).toBeLessThanOrEqual(4 * files.length)
+})
+
+class CountingMap<Key, Value> extends Map<Key, Value> {
+  looks = 0
+
+  override has(key: Key): boolean {
+    this.looks += 1
+    return super.has(key)
+  }
+}
 
 /** What stands for the bytes of all that is made of a catalog: of an archive, what decides them. */
 async function textsOf(catalog: Catalog): Promise<ReadonlyMap<string, string>> {

@@ -76,10 +76,20 @@ export class Home implements AsyncDisposable {
    * starts and ends. Paths in it are absolute, since the folder it runs in is that of the tests.
    */
   async command(...args: string[]): Promise<Ended> {
+    return this.#command(args, [], false)
+  }
+
+  /** The same on a terminal, where these lines are typed, and then nothing more. */
+  async typing(lines: readonly string[], ...args: string[]): Promise<Ended> {
+    return this.#command(args, lines, true)
+  }
+
+  async #command(args: readonly string[], lines: readonly string[], isTTY: boolean): Promise<Ended> {
     // Most tests run child processes alone, and need not wait until the whole program is loaded here.
     const { run } = await import('../../src/daemon/cli.ts')
-    const [stdout, stderr] = [new Heard(), new Heard()]
-    const process = { stdin: Readable.from([]), stdout, stderr, on: () => undefined, exit: noExit }
+    const [stdout, stderr] = [new Heard(isTTY), new Heard(isTTY)]
+    const stdin = Object.assign(Readable.from(lines.map((line) => `${line}\n`)), { isTTY })
+    const process = { stdin, stdout, stderr, on: () => undefined, exit: noExit }
     const status = await run(args, process, environmentOf(this.env, this.path))
     return { status, signal: null, stdout: stdout.text, stderr: stderr.text }
   }
@@ -92,7 +102,13 @@ export class Home implements AsyncDisposable {
 
 /** What was written to it. */
 class Heard extends Writable {
+  readonly isTTY: boolean
   readonly #chunks: Buffer[] = []
+
+  constructor(isTTY: boolean) {
+    super()
+    this.isTTY = isTTY
+  }
 
   get text(): string {
     return Buffer.concat(this.#chunks).toString()
@@ -125,8 +141,15 @@ export class Program {
   #stderr = ''
   #isOver = false
 
-  constructor(file: string, args: readonly string[], { env, path }: Pick<Home, 'env' | 'path'>) {
-    this.process = spawn(file, args, { env, cwd: path })
+  /** `handed`: descriptors of ours that it has too, from 3 on. */
+  constructor(
+    file: string,
+    args: readonly string[],
+    { env, path }: Pick<Home, 'env' | 'path'>,
+    handed: readonly number[] = [],
+  ) {
+    const stdio = ['pipe' as const, 'pipe' as const, 'pipe' as const, ...handed]
+    this.process = spawn(file, args, { env, cwd: path, stdio }) as ChildProcessWithoutNullStreams
     this.process.stdout.setEncoding('utf8').on('data', (text: string) => this.#heard(() => (this.#stdout += text)))
     this.process.stderr.setEncoding('utf8').on('data', (text: string) => this.#heard(() => (this.#stderr += text)))
     // One that ends before it has read its input says why by its status.

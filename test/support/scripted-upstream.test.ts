@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { TreeNotTaken, type Tree } from '../../src/sync/model/tree.ts'
-import { NOTHING_KNOWN, type KnownTrees, type Upstream } from '../../src/sync/upstream/upstream.ts'
+import { NOTHING_KNOWN, type KnownTrees, type TreeUpstream } from '../../src/sync/upstream/upstream.ts'
 import { blobsOf, linesOf, reach, STEADY } from '../sync/upstream/reached.ts'
 import { Repository, type Content } from './repository.ts'
 import { ScriptedUpstream, treeId } from './scripted-upstream.ts'
@@ -64,7 +64,7 @@ async function openBoth() {
   const folder = await temporaryFolder()
   const scripted = new ScriptedUpstream(FILES).open({ scratch: folder.path })
   const opened: Tree[] = []
-  const treeOf = async (upstream: Upstream, known: KnownTrees): Promise<Tree> => {
+  const treeOf = async (upstream: TreeUpstream, known: KnownTrees): Promise<Tree> => {
     const tree = await upstream.fetch(await upstream.resolve(STEADY), known, STEADY)
     opened.push(tree)
     return tree

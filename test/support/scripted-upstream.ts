@@ -11,7 +11,7 @@ import {
   type KnownTrees,
   type Reach,
   type Relation,
-  type Upstream,
+  type TreeUpstream,
 } from '../../src/sync/upstream/upstream.ts'
 import type { Content } from './repository.ts'
 
@@ -50,8 +50,9 @@ export class ScriptedUpstream {
   }
 
   /** The way to it, for one pull. */
-  open(reach: Pick<Reach, 'scratch'> & Partial<Pick<Reach, 'limits'>>): Upstream {
+  open(reach: Pick<Reach, 'scratch'> & Partial<Pick<Reach, 'limits'>>): TreeUpstream {
     return {
+      kind: 'tree',
       resolve: async () => {
         this.counts.resolve += 1
         if (this.failure !== undefined) throw this.failure

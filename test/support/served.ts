@@ -33,6 +33,8 @@ export interface Served extends AsyncDisposable {
   /** Everything the daemon logged. */
   readonly logged: () => string
   sync(): Promise<void>
+  /** Answers as after a reload: on the same listener, and anew. */
+  renew(): void
 }
 
 export interface ServedOptions {
@@ -101,6 +103,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     listen: { host: config.serve.http.host, port: 0 },
     tokens: daemon.tokens,
     oauth: daemon.oauth,
+    news: daemon.news,
     clock: { monotonicMs: options.now ?? (() => systemClock.monotonicMs()) },
     onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
   })
@@ -110,11 +113,12 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     surfaces: [...(daemon.serving.surfaces ?? []), ...(options.surfaces ?? [])],
     ...(options.audit !== undefined && { audit: options.audit }),
   }
-  const http = await serveHttp(serving, {
+  const httpOptions = {
     ...edge,
     limits: { ...edge.limits, ...options.limits },
     ...(options.access !== undefined && { access: options.access }),
-  })
+  }
+  const http = await serveHttp(serving, httpOptions)
   daemon.tokens.listen(() => http.endWhatIsOver())
   const served: Served = {
     daemon,
@@ -127,6 +131,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     async sync() {
       for (const outcome of (await daemon.sync()).values()) if (outcome.kind === 'failed') throw outcome.error
     },
+    renew: () => http.serve(serving, httpOptions),
     async [Symbol.asyncDispose]() {
       await http[Symbol.asyncDispose]()
       await audit?.[Symbol.asyncDispose]()

@@ -5,7 +5,7 @@ import { Registry } from '../../src/serve/registry.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
 import type { Cause, Held } from '../../src/sync/model/generation.ts'
 import type { SourceId } from '../../src/sync/model/source-id.ts'
-import { Publisher, currentCatalog, type Changed } from '../../src/sync/publisher.ts'
+import { Publisher, type Admission, currentCatalog, type Changed } from '../../src/sync/publisher.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { keepSamples, numbered, snapshotOf, sourceId, type Sample } from './store/samples.ts'
@@ -40,7 +40,7 @@ function heldIn([changed]: [Changed, Cause]): Held | undefined {
   return [...changed.values()][0]?.held
 }
 
-const all = async (): Promise<boolean> => true
+const all: Admission = { admits: async () => true, reviewed: new Set() }
 
 function urisOf(catalog: Catalog): string[] {
   return [...catalog.skills.keys()].toSorted()

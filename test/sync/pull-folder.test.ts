@@ -5,7 +5,7 @@ import type { Snapshot } from '../../src/sync/model/snapshot.ts'
 import type { Outcome } from '../../src/sync/model/outcome.ts'
 import type { DirectorySource } from '../../src/sync/model/source.ts'
 import { DirectoryUpstream } from '../../src/sync/upstream/directory.ts'
-import type { Reach, Upstream } from '../../src/sync/upstream/upstream.ts'
+import type { Reach, TreeUpstream } from '../../src/sync/upstream/upstream.ts'
 import { asNobody, fillFolder } from '../support/folder.ts'
 import { skillText, type Files } from '../support/scripted-upstream.ts'
 import { temporaryFolder } from '../support/temporary.ts'
@@ -177,7 +177,7 @@ class Hub implements AsyncDisposable {
     const { brakes, schedule, id, ...selection } = sourceWith({})
     const of = { kind: 'directory', path: this.#folder, url: `file://${this.#folder}`, ref: undefined } as const
     const source: DirectorySource = { ...selection, brakes, schedule, id, ...of, ...edit }
-    const open = (_: unknown, reach: Reach): Upstream => new Watched(new DirectoryUpstream(source, reach), looking)
+    const open = (_: unknown, reach: Reach): TreeUpstream => new Watched(new DirectoryUpstream(source, reach), looking)
     const { kind: _kind, path: _path, ref: _ref, ...rest } = source
     return this.scene.updated({ ...rest, ...(limits && { limits }) }, { open })
   }
@@ -191,16 +191,17 @@ class Hub implements AsyncDisposable {
 type Looking = <Seen>(look: () => Promise<Seen>) => Promise<Seen>
 
 /** Looks at a folder in a way of the test's: what is stored is not looked at in that way. */
-class Watched implements Upstream {
-  readonly #upstream: Upstream
+class Watched implements TreeUpstream {
+  readonly kind = 'tree'
+  readonly #upstream: TreeUpstream
   readonly #looking: Looking
 
-  constructor(upstream: Upstream, looking: Looking) {
+  constructor(upstream: TreeUpstream, looking: Looking) {
     this.#upstream = upstream
     this.#looking = looking
   }
 
-  resolve: Upstream['resolve'] = (signal) => this.#looking(() => this.#upstream.resolve(signal))
-  fetch: Upstream['fetch'] = (revision, known, signal) => this.#upstream.fetch(revision, known, signal)
-  relation: Upstream['relation'] = (from, to, signal) => this.#upstream.relation(from, to, signal)
+  resolve: TreeUpstream['resolve'] = (signal) => this.#looking(() => this.#upstream.resolve(signal))
+  fetch: TreeUpstream['fetch'] = (revision, known, signal) => this.#upstream.fetch(revision, known, signal)
+  relation: TreeUpstream['relation'] = (from, to, signal) => this.#upstream.relation(from, to, signal)
 }

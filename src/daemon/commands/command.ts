@@ -1,6 +1,5 @@
 import { stat } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
-import type { ParseArgsOptionsConfig } from 'node:util'
 import type { Readable, Writable } from 'node:stream'
 import { configOfSources } from '../config/adhoc.ts'
 import type { Environment } from '../config/environment.ts'
@@ -8,8 +7,11 @@ import { readConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { systemClock } from '../clock.ts'
 import { codeOf } from '../error-code.ts'
+import { isJournalStream } from '../journal-stream.ts'
 import { createLog } from '../log.ts'
 import type { Log, LogLevel } from '../log.ts'
+import { createProgress } from '../progress.ts'
+import type { Progress } from '../progress.ts'
 import type { Redactor } from '../redactor.ts'
 import { UsageError } from '../usage-error.ts'
 
@@ -18,23 +20,48 @@ export interface Command {
   readonly name: string
   /** One line for the list of commands. */
   readonly summary: string
-  readonly operands?: { readonly text: string; readonly most: number }
-  readonly options?: ParseArgsOptionsConfig
+  readonly operands?: Operands
+  readonly options?: Options
   /** False for one that reads no configuration: its help is silent of the options that name one, and they mean nothing to it. */
   readonly needsConfiguration?: false
-  /** The lines of its help about its own options. */
+  /** The lines of its help about all but its options: paragraphs, of lines that are set in by two. */
   readonly details?: string
   run(context: Context): Promise<ExitStatus>
 }
+
+export interface Operands {
+  readonly text: string
+  readonly most: number
+  /** What a shell offers for each; the last of these holds for all that follow. */
+  readonly offers?: readonly Offer[]
+}
+
+/** Options by their long names: what the parser, the help, the manual and the shells know of each. */
+export type Options = Readonly<Record<string, Option>>
+
+export interface Option {
+  readonly type: 'string' | 'boolean'
+  readonly short?: string
+  readonly multiple?: boolean
+  /** What stands for its value in the help, of one that has a value. */
+  readonly value?: string
+  /** What it does, for the help. */
+  readonly help: string
+  /** What a shell offers for its value. */
+  readonly offers?: Offer
+}
+
+/** What is to be typed somewhere: these words, what is configured or served, or something on the disk. */
+export type Offer = readonly string[] | 'sources' | 'skills' | 'files' | 'folders'
 
 /** What a command ended with: done, failed, wrong usage or configuration, or a check that found something. */
 export type ExitStatus = 0 | 1 | 2 | 3
 
 /** The streams of a process. */
 export interface Streams {
-  readonly stdin: Readable
+  readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number }
-  readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number }
+  readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly fd?: number }
 }
 
 /** What a command is run with. */
@@ -49,20 +76,24 @@ export interface Context {
   readonly logLevel: LogLevel
   /** Raised when the process is asked to stop. */
   readonly signal: AbortSignal
+  /** Has this called whenever the process gets SIGHUP, which ends whoever does not ask for it. */
+  readonly onHangUp: (listener: () => void) => void
+  /** Every command, by its name. */
+  readonly commands: Commands
 }
+
+/** Commands in the order of the help, each loaded when it is asked for. */
+export type Commands = ReadonlyMap<string, () => Promise<Command>>
 
 /** The switches that decide how much may be asked of others, of those commands that have them. */
-export const MODE_OPTIONS: ParseArgsOptionsConfig = {
-  locked: { type: 'boolean' },
-  offline: { type: 'boolean' },
-  frozen: { type: 'boolean' },
-}
-
-export const MODE_DETAILS = `
-      --locked         serve what the lock says and nothing else; fail where it does not fit the configuration
-      --offline        ask no host for anything
-      --frozen         both
-`
+export const MODE_OPTIONS = {
+  locked: {
+    type: 'boolean',
+    help: 'serve what the lock says and nothing else; fail where it does not fit the configuration',
+  },
+  offline: { type: 'boolean', help: 'ask no host for anything' },
+  frozen: { type: 'boolean', help: 'both' },
+} as const satisfies Options
 
 /** The configuration that the options name. */
 export async function configOf(context: Context): Promise<Config> {
@@ -94,10 +125,15 @@ export function logOf({ streams, environment, logLevel, redactor }: Context): Lo
     level: logLevel,
     stream: streams.stderr,
     format,
-    journal: environment.journal,
+    journal: isJournalStream(environment.journalStream, streams.stderr.fd),
     clock: systemClock,
     redactor,
   })
+}
+
+/** Where this command has got to. Programs that read its result are not told. */
+export function progressOf({ streams, quiet, json }: Context): Progress {
+  return createProgress({ stream: streams.stderr, quiet: quiet || json, clock: systemClock })
 }
 
 /** Writes a result as JSON. */

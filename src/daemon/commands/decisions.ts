@@ -12,6 +12,7 @@ import { withWriter } from './asking.ts'
 import type { AskWriter } from './asking.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
+import { approveSkills } from './approving.ts'
 import { commitNamed } from './commit-operand.ts'
 import { exitOfPulls, linesOfPull, pulled } from './pulled.ts'
 
@@ -31,9 +32,9 @@ interface Deciding {
 }
 
 const OPERANDS = {
-  all: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY },
-  named: { text: 'SOURCE…', most: Number.POSITIVE_INFINITY },
-  commit: { text: 'SOURCE [COMMIT]', most: 2 },
+  all: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  named: { text: 'SOURCE…', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  commit: { text: 'SOURCE [COMMIT]', most: 2, offers: ['sources', []] },
 } as const
 
 const ALWAYS = (): boolean => true
@@ -87,7 +88,7 @@ export const release = deciding({
   moves: ALWAYS,
 })
 
-export const approve = deciding({
+const approveRevision = deciding({
   verb: 'approve',
   summary: 'Take the revision that waits for a decision',
   details: 'COMMIT, in full or its first digits, makes sure that it is the one you looked at.',
@@ -95,6 +96,25 @@ export const approve = deciding({
   done: 'approved',
   moves: ALWAYS,
 })
+
+export const approve: Command = {
+  ...approveRevision,
+  summary: 'Take the revision, or the skills of an MCP source, that wait for a decision',
+  operands: {
+    text: 'SOURCE [COMMIT] | SKILL… | SOURCE/',
+    most: Number.POSITIVE_INFINITY,
+    offers: ['sources', 'skills'],
+  },
+  details: `
+  COMMIT, in full or its first digits, makes sure that it is the one you looked at.
+  SKILL is SOURCE/PATH or the URI of a skill of an MCP source; SOURCE/ means all of its skills that wait.
+  What is approved is exactly what the source declares now, files and frontmatter: anything else waits again.
+`,
+  async run(context) {
+    const isOfSkills = context.operands.some((operand) => operand.includes('/'))
+    return isOfSkills ? approveSkills(context) : approveRevision.run(context)
+  },
+}
 
 export const reject = deciding({
   verb: 'reject',

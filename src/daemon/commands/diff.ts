@@ -19,15 +19,21 @@ import { SkillTexts } from './skill-texts.ts'
 export const diff: Command = {
   name: 'diff',
   summary: 'What differs between two sides, skill by skill; exit status 3 where something does',
-  operands: { text: '[A] [B]', most: 2 },
+  operands: { text: '[A] [B]', most: 2, offers: [['lock', 'served', 'upstream']] },
   details: `
-      --only ID        compare this source alone; may be repeated
-      --text           with --json: the changes of each SKILL.md too
-
   A side is lock, served, upstream, the number of a generation, or the path of a lock file (./3 for one called 3).
   A is the lock, or what is served where there is no lock; B is upstream, which is fetched and not served for that.
 `,
-  options: { only: { type: 'string', multiple: true }, text: { type: 'boolean' } },
+  options: {
+    only: {
+      type: 'string',
+      value: 'ID',
+      multiple: true,
+      help: 'compare this source alone; may be repeated',
+      offers: 'sources',
+    },
+    text: { type: 'boolean', help: 'with --json: the changes of each SKILL.md too' },
+  },
   async run(context) {
     const config = await configOf(context)
     const [a = await defaultSide(config), b = 'upstream'] = context.operands

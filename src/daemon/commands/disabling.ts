@@ -11,7 +11,7 @@ import { readRows } from '../skill-rows.ts'
 import { UsageError } from '../usage-error.ts'
 import { withWriter } from './asking.ts'
 import type { AskWriter } from './asking.ts'
-import { MODE_DETAILS, MODE_OPTIONS, configOf, printJson, printLines } from './command.ts'
+import { MODE_OPTIONS, configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
 
 /** A decision about skills, as a command. */
@@ -37,11 +37,11 @@ function disabling(kind: Disabling): Command {
   return {
     name: kind.name,
     summary: kind.summary,
-    operands: { text: 'SKILL…', most: Number.POSITIVE_INFINITY },
+    operands: { text: 'SKILL…', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
     details: `
   SKILL is its URI, SOURCE/PATH, SOURCE/NAME, its path or its name, whatever the case of letters.
   ${kind.details}
-${MODE_DETAILS}`,
+`,
     options: MODE_OPTIONS,
     async run(context) {
       if (context.operands.length === 0)

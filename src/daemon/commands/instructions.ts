@@ -9,10 +9,10 @@ export const instructions: Command = {
   needsConfiguration: false,
   details: `
   Needs no configuration and no daemon: skillsyncd instructions >> AGENTS.md
-
-      --no-xml         without the line <skills-mcp-instructions> before it and the one after it
 `,
-  options: { 'no-xml': { type: 'boolean' } },
+  options: {
+    'no-xml': { type: 'boolean', help: 'without the line <skills-mcp-instructions> before it and the one after it' },
+  },
   async run(context) {
     const text = context.values['no-xml'] === true ? INSTRUCTIONS : `<${TAG}>\n${INSTRUCTIONS}</${TAG}>\n`
     if (context.json) printJson(context, { instructions: text })

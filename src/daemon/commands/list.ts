@@ -8,18 +8,17 @@ import type { Command } from './command.ts'
 export const list: Command = {
   name: 'list',
   summary: 'Every skill that was seen, and what became of it',
-  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY },
-  details: `
-      --served         only those that are served
-`,
-  options: { served: { type: 'boolean' } },
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  options: { served: { type: 'boolean', help: 'only those that are served' } },
   async run(context) {
     const config = await configOf(context)
     const sources: readonly string[] = sourcesOf(context.operands, config)
     await agreeWithDaemon(config, context.signal)
     const onlyServed = context.values['served'] === true
     const wanted = (await readRows(config)).filter(({ source }) => sources.includes(source))
-    const shown = onlyServed ? wanted.filter(({ uri, disabled }) => uri !== undefined && !disabled) : wanted
+    const shown = onlyServed
+      ? wanted.filter(({ uri, disabled, pending }) => uri !== undefined && !disabled && !pending)
+      : wanted
     if (context.json) printJson(context, { skills: shown })
     else
       printLines(
@@ -32,7 +31,7 @@ export const list: Command = {
 
 function lineOf(row: SkillRow, columns: number): string {
   const { name, description } = row
-  const what = `${placeOf(row)}${row.disabled ? ' (disabled)' : ''}`
+  const what = `${placeOf(row)}${row.disabled ? ' (disabled)' : ''}${row.pending ? ' (waits for approval)' : ''}`
   const line = printable(`${what.padEnd(48)} ${description?.replaceAll(/\s+/g, ' ') ?? name ?? ''}`)
   return line.length > columns ? `${line.slice(0, columns - 1)}…` : line
 }

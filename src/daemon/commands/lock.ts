@@ -15,19 +15,17 @@ import { SYNC_END } from '../sync-end.ts'
 import type { SyncEnd } from '../sync-end.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
-import { candidateOf, expectLockable, failureIn, withLooking } from './looking.ts'
+import { candidateOf, eachCounted, expectLockable, failureIn, withLooking } from './looking.ts'
 import type { Looking } from './looking.ts'
 
 export const lock: Command = {
   name: 'lock',
   summary: 'Write what is missing into the lock; what is there stays',
-  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY },
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-      --prune          take out sources that are not configured any more
-
   The lock is written beside the configuration, for your repository. skillsyncd update moves what is in it.
 `,
-  options: { prune: { type: 'boolean' } },
+  options: { prune: { type: 'boolean', help: 'take out sources that are not configured any more' } },
   async run(context) {
     const config = await configOf(context)
     const file = lockFileOf(config)
@@ -54,8 +52,9 @@ interface End {
 
 /** What is served is locked, once it was looked at: what waits for a decision is not agreed on by locking. */
 async function entriesFor(ids: readonly SourceId[], context: Context, config: Config): Promise<End[]> {
+  const sources = ids.map((id) => configuredIn(config, id))
   return withLooking(context, config, (looking) =>
-    Promise.all(ids.map((id) => entryFor(configuredIn(config, id).source, looking))),
+    eachCounted(context, sources, 'looked at', ({ source }) => entryFor(source, looking)),
   )
 }
 

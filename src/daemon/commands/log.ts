@@ -14,10 +14,9 @@ export const SHOWN_MOMENTS = 20
 export const log: Command = {
   name: 'log',
   summary: 'The generations that are kept, newest first: what moved, when and why',
-  details: `
-  -n N                 the newest N of them; default: ${SHOWN_MOMENTS}
-`,
-  options: { number: { type: 'string', short: 'n' } },
+  options: {
+    number: { type: 'string', short: 'n', value: 'N', help: `the newest N of them; default: ${SHOWN_MOMENTS}` },
+  },
   async run(context) {
     const most = mostOf(context)
     const config = await configOf(context)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { countOf } from '../../serve/count-text.ts'
 import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { Source } from '../../sync/model/source.ts'
@@ -10,6 +11,7 @@ import type { Config } from '../config.ts'
 import { ControlError } from '../control-client.ts'
 import { withWriter } from './asking.ts'
 import type { AskWriter } from './asking.ts'
+import { progressOf } from './command.ts'
 import type { Context } from './command.ts'
 
 /** The writer looks at sources for a command; what it saw is read from the store that it writes. */
@@ -30,6 +32,26 @@ export async function withLooking<Result>(
       throw new ControlError('other-state', `The daemon writes another state folder than "${config.state}"`)
     return work({ ask, store })
   })
+}
+
+/** Does something with all sources at once, and counts those that are done. */
+export async function eachCounted<Item extends { readonly source: Source }, Result>(
+  context: Context,
+  items: readonly Item[],
+  what: string,
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  using progress = progressOf(context)
+  let done = 0
+  const sources = countOf(items.length, 'source')
+  progress.count(0, items.length, `0 of ${sources} ${what}`)
+  const results = items.map(async (item) => {
+    const result = await work(item)
+    done += 1
+    progress.count(done, items.length, `${done} of ${sources} ${what}: ${item.source.id}`)
+    return result
+  })
+  return await Promise.all(results)
 }
 
 /** What upstream has of a source, or had at one commit. It is in the store then, and not served for that. */

@@ -9,7 +9,7 @@ import { expectLock } from '../lock-rules.ts'
 import type { Log } from '../log.ts'
 import { agreeWithDaemon } from '../requests.ts'
 import { Writer } from '../writer.ts'
-import { MODE_DETAILS, MODE_OPTIONS, configOf, logOf } from './command.ts'
+import { MODE_OPTIONS, configOf, logOf } from './command.ts'
 import type { Command, Context } from './command.ts'
 
 /** The first answer of a state folder that holds nothing yet waits so long for the first pull. */
@@ -25,7 +25,6 @@ const MOST_ASKED = 5
 export const mcp: Command = {
   name: 'mcp',
   summary: 'Serve one MCP client over stdio',
-  details: MODE_DETAILS,
   options: MODE_OPTIONS,
   async run(context) {
     const config = await configOf(context)

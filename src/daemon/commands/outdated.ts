@@ -17,7 +17,7 @@ import type { Failure } from './looking.ts'
 export const outdated: Command = {
   name: 'outdated',
   summary: 'What update would move, without fetching it; exit status 3 where there is something',
-  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY },
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
   Told too is where lock and configuration differ: an entry that is missing, one too many, or one of another url or ref.
 `,

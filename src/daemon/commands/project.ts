@@ -1,11 +1,11 @@
-import { realpath } from 'node:fs/promises'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import type { Profile } from '../../sync/model/projection.ts'
 import { utf8 } from '../../sync/model/frontmatter.ts'
-import { isDiskError, unlessAbsent } from '../../sync/store/disk-error.ts'
+import { isDiskError } from '../../sync/store/disk-error.ts'
 import { systemClock } from '../clock.ts'
 import { printable } from '../log-line.ts'
 import { whyNotUsed } from '../disk-words.ts'
+import { futurePath } from '../future-path.ts'
 import { OutputFolder } from '../project/output-folder.ts'
 import { copyTo, documentOf } from '../project/project-skill.ts'
 import type { Copy, Document, Failed, Made, Making } from '../project/project-skill.ts'
@@ -18,17 +18,25 @@ import type { Command, Context, ExitStatus } from './command.ts'
 export const project: Command = {
   name: 'project',
   summary: 'A skill with standard frontmatter alone, for uploads and validators that refuse the rest',
-  operands: { text: 'PATH', most: 1 },
+  operands: { text: 'PATH', most: 1, offers: ['files'] },
   needsConfiguration: false,
   details: `
   PATH is a SKILL.md, the folder of a skill, or a folder of skills. One SKILL.md goes to stdout; with --out each skill
   is copied whole to DIR/NAME, and replaced there only while it is as it was written. Needs no configuration.
-
-      --out DIR        where copies go; not inside of PATH
-      --profile P      strict: the six standard fields (the default); claude-code: those of that client too
-      --reverse        the other way: what a projection was made from, but for the fields that it left out
 `,
-  options: { out: { type: 'string' }, profile: { type: 'string' }, reverse: { type: 'boolean' } },
+  options: {
+    out: { type: 'string', value: 'DIR', help: 'where copies go; not inside of PATH', offers: 'folders' },
+    profile: {
+      type: 'string',
+      value: 'P',
+      help: 'strict: the six standard fields (the default); claude-code: those of that client too',
+      offers: ['strict', 'claude-code'],
+    },
+    reverse: {
+      type: 'boolean',
+      help: 'the other way: what a projection was made from, but for the fields that it left out',
+    },
+  },
   async run(context) {
     const [path] = context.operands
     if (path === undefined)
@@ -86,13 +94,6 @@ async function outputAt(out: string, root: string): Promise<OutputFolder> {
       })
     throw error
   }
-}
-
-/** Without links, as far as it is there. */
-async function futurePath(path: string): Promise<string> {
-  const real = await unlessAbsent(realpath(path))
-  if (real !== undefined || path === dirname(path)) return real ?? path
-  return join(await futurePath(dirname(path)), basename(path))
 }
 
 async function copies(

@@ -2,22 +2,23 @@ import { countOf } from '../../serve/count-text.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
 import { printable } from '../log-line.ts'
-import { createProgress } from '../progress.ts'
 import { SYNC_END } from '../sync-end.ts'
 import type { SyncEnd } from '../sync-end.ts'
 import type { AskWriter } from './asking.ts'
+import { progressOf } from './command.ts'
 import type { Context, ExitStatus } from './command.ts'
 
 /** How pulling these sources now ended for each, in their order. Where it has got to is shown meanwhile. */
 export async function pulled(context: Context, ids: readonly SourceId[], ask: AskWriter): Promise<SyncEnd[]> {
   if (ids.length === 0) return []
-  using progress = createProgress({ stream: context.streams.stderr, quiet: context.quiet })
+  using progress = progressOf(context)
   const ends: SyncEnd[] = []
-  progress.show(`pulling ${countOf(ids.length, 'source')}`)
+  progress.count(0, ids.length, `pulling ${ids.length === 1 ? ids[0] : countOf(ids.length, 'source')}`)
   await ask('sync', { sources: ids }, (event) => {
     const end = SYNC_END.parse(event)
     ends.push(end)
-    progress.show(`${ends.length} of ${countOf(ids.length, 'source')}: ${end.source} ${end.outcome}`)
+    const text = `${ends.length} of ${countOf(ids.length, 'source')}: ${end.source} ${end.outcome}`
+    progress.count(ends.length, ids.length, text)
   })
   return ids.flatMap((id) => ends.filter(({ source }) => source === id))
 }
@@ -37,7 +38,8 @@ export function linesOfPull(end: SyncEnd): string[] {
   if (commit === undefined) return [`${source}: unchanged, and nobody was asked`]
   const at = `${printable(ref ?? '')} at ${commit?.slice(0, 12)}`
   if (skills === undefined) return code === undefined ? [`${source}: unchanged, ${at}`] : why
-  const { seen, clean, noted, tools, withheld } = skills
+  const { seen, clean, noted, tools, withheld, pending } = skills
   const served = `${clean + noted} of ${countOf(seen, 'skill')} served (${noted} with a note), ${tools} for tools only, ${withheld} withheld`
-  return [`${source}: updated, ${at}: ${served}`, ...why]
+  const waiting = pending === 0 ? [] : [`  ${pending} waiting for skillsyncd approve ${source}/`]
+  return [`${source}: updated, ${at}: ${served}`, ...waiting, ...why]
 }

@@ -11,14 +11,16 @@ import { SHOWN_MOMENTS, linesOfMoment, momentsOf } from './log.ts'
 export const rollback: Command = {
   name: 'rollback',
   summary: 'Serve again what was served before: a generation, or one source at a commit',
-  operands: { text: 'GENERATION | SOURCE COMMIT', most: 2 },
+  operands: { text: 'GENERATION | SOURCE COMMIT', most: 2, offers: ['sources', []] },
   details: `
-      --hold           stay there until skillsyncd release; without it what was left is passed over, and the
-                       commit after it is taken by itself
-
   GENERATION is a number of skillsyncd log. COMMIT is the id of a commit, or its first digits where it is kept.
 `,
-  options: { hold: { type: 'boolean' } },
+  options: {
+    hold: {
+      type: 'boolean',
+      help: 'stay there until skillsyncd release; without it what was left is passed over, and the commit after it is taken by itself',
+    },
+  },
   async run(context) {
     const { operands, values } = context
     const config = await configOf(context)

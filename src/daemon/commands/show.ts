@@ -1,6 +1,6 @@
 import { countOf } from '../../serve/count-text.ts'
 import type { Contract } from '../../sync/model/contract.ts'
-import { disabledText } from '../decision-text.ts'
+import { disabledText, pendingText, stateText } from '../decision-text.ts'
 import { printable } from '../log-line.ts'
 import { agreeWithDaemon } from '../requests.ts'
 import { theOnly } from '../named-skill.ts'
@@ -13,7 +13,7 @@ import type { Command } from './command.ts'
 export const show: Command = {
   name: 'show',
   summary: 'One skill: from which commit, with which files and digests, with which findings',
-  operands: { text: 'SKILL', most: 1 },
+  operands: { text: 'SKILL', most: 1, offers: ['skills'] },
   details: `
   SKILL is its URI, SOURCE/PATH, SOURCE/NAME, its path or its name.
 `,
@@ -36,9 +36,10 @@ function linesOf(row: SkillRow): string[] {
     path,
     source,
     uri,
+    upstream,
     disabled,
+    pending,
     description,
-    standing,
     commit,
     ref,
     digest,
@@ -48,13 +49,15 @@ function linesOf(row: SkillRow): string[] {
     findings,
   } = row
   return [
-    `${printable(name ?? path)} (${disabled ? `${standing}, disabled` : standing})`,
+    `${printable(name ?? path)} (${stateText(row)})`,
     ...(description === undefined ? [] : [`  ${printable(description.replaceAll(/\s+/g, ' '))}`]),
     ...(uri === undefined ? [] : [`  uri     ${uri}`]),
     `  from    ${source}, ${path === '' ? 'the root' : printable(path)}, ${printable(ref)} at ${commit}`,
+    ...(upstream === undefined ? [] : [`  there   ${printable(upstream)}`]),
     ...(digest === undefined ? [] : [`  digest  ${digest}, ${countOf(files.length, 'file')}, ${size} bytes`]),
     ...contractLines(contract),
     ...(disabled ? [`  ! ${printable(disabledText(source, path))}`] : []),
+    ...(pending ? [`  ! ${printable(pendingText(source, path))}`] : []),
     ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),
     ...files.map(
       (file) =>

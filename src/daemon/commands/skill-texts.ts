@@ -1,14 +1,13 @@
-import type { Skill, SkillFile } from '../../sync/model/skill.ts'
+import { isOfUpstream } from '../../sync/model/skill.ts'
+import type { Skill, SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
 import { Damaged } from '../../sync/model/sync-error.ts'
 import type { Store } from '../../sync/store/store.ts'
 import { storedSkill } from '../../sync/take.ts'
-import { printable } from '../log-line.ts'
+import { printableText } from '../log-line.ts'
+import { hunksOf } from '../text-diff.ts'
 
 /** Above that a SKILL.md is told of, and not compared line by line. */
 const MOST_BYTES = 2 ** 20
-
-/** How far apart two texts may be, in lines: finding out takes the square of it. */
-const MOST_EDITS = 2_000
 
 /** The texts of skill versions, as far as the store has them. */
 export class SkillTexts {
@@ -37,12 +36,19 @@ export class SkillTexts {
   }
 
   async #read(skill: Skill, file: SkillFile): Promise<string | { readonly why: string }> {
+    if (isOfUpstream(skill)) return this.#readUpstream(skill, file)
     try {
       return (await this.#store?.skills.read(storedSkill(skill), file))?.toString('utf8') ?? ''
     } catch (error) {
       if (error instanceof Damaged) return { why: error.message }
       throw error
     }
+  }
+
+  async #readUpstream({ upstream }: UpstreamSkill, file: SkillFile): Promise<string | { readonly why: string }> {
+    const kept = await this.#store?.upstreams.read(upstream.source, file)
+    if (kept?.kind === 'whole') return Buffer.from(kept.bytes).toString('utf8')
+    return { why: `the store does not have SKILL.md of a skill of "${upstream.source}": nobody has read it` }
   }
 
   /** A lock names a version by its digest alone; its files are known to a snapshot that holds it. */
@@ -57,16 +63,10 @@ export class SkillTexts {
 }
 
 async function diffLines(before: string, after: string): Promise<string[]> {
-  const { structuredPatch } = await import('diff')
-  const patch = structuredPatch('', '', before, after, '', '', { context: 3, maxEditLength: MOST_EDITS })
-  if (patch === undefined) return ['(the two SKILL.md have too little in common to be compared by line)']
-  if (patch.hunks.length === 0) return ['(SKILL.md is the same; other files differ)']
-  return patch.hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) =>
-    [`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`].concat(lines.map(harmless)),
+  const hunks = await hunksOf(before, after)
+  if (hunks === undefined) return ['(the two SKILL.md have too little in common to be compared by line)']
+  if (hunks.length === 0) return ['(SKILL.md is the same; other files differ)']
+  return hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) =>
+    [`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`].concat(lines.map(printableText)),
   )
-}
-
-/** Tabs are common in texts and steer nothing. */
-function harmless(line: string): string {
-  return line.split('\t').map(printable).join('\t')
 }

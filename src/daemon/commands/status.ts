@@ -1,41 +1,121 @@
-import { fileURLToPath } from 'node:url'
 import { countOf } from '../../serve/count-text.ts'
+import { NONE_APPROVED } from '../../sync/model/approvals.ts'
 import { EMPTY_CATALOG } from '../../sync/model/catalog.ts'
 import type { Decision } from '../../sync/model/decisions.ts'
 import { NONE_DISABLED } from '../../sync/model/disabled.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import type { Signers } from '../../sync/model/trust.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
 import { currentCatalog } from '../../sync/publisher.ts'
+import { recordAt } from '../../sync/store/source-records.ts'
 import { Store } from '../../sync/store/store.ts'
 import { admissionOf } from '../admission.ts'
 import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
 import { VERSION } from '../../serve/version.ts'
 import { ControlError } from '../control-client.ts'
+import { foldersNow, isAsServed, linkCommandOf } from '../link/folders-now.ts'
+import type { FolderNow } from '../link/folders-now.ts'
+import { linkedState } from '../link/linked-state.ts'
 import { printable } from '../log-line.ts'
-import { request } from '../requests.ts'
-import { decisionTexts, skillOperand } from '../decision-text.ts'
-import { signersTexts } from '../signer-text.ts'
+import { request, sourcesOf } from '../requests.ts'
 import { statusOf, withFindings } from '../status.ts'
-import type { Condition, HttpStatus, SourceStatus, Status } from '../status.ts'
+import type { HttpStatus, SourceStatus, Status } from '../status.ts'
+import type { Unready } from '../../serve/http/health.ts'
+import { agoText, spanText } from '../age-text.ts'
+import { systemClock } from '../clock.ts'
+import { URGENCIES, isUpToDate, urgencyOf } from '../urgency.ts'
+import type { Urgency } from '../urgency.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
+import { paintFor } from './paint.ts'
+import type { Paint } from './paint.ts'
+import { blockOf } from './status-block.ts'
+import { tableOf } from './status-table.ts'
+import type { TableLook } from './status-table.ts'
 
 export const status: Command = {
   name: 'status',
   summary: 'What is served, from which commit, how old, and what is wrong',
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-      --findings       every finding, not only how many there are
+  With sources, or where there are few: all of each. Else a line for each, the most urgent first (! needs a person,
+  ~ is tried again, - is so by choice). Times are exact with --json.
 `,
-  options: { findings: { type: 'boolean' } },
+  options: {
+    check: { type: 'boolean', help: 'exit with 3 where something needs a person' },
+    findings: { type: 'boolean', help: 'every finding, not only how many there are' },
+  },
   async run(context) {
     const config = await configOf(context)
-    const now = await statusNow(context, config)
-    if (context.json) printJson(context, now)
-    else printLines(context, linesOf(now, context.values['findings'] === true))
-    return 0
+    const ids = new Set(sourcesOf(context.operands, config))
+    const whole = await statusNow(context, config)
+    const now = systemClock.now()
+    const sources = whole.sources.filter(({ id }) => ids.has(id))
+    const attention = attentionOf(sources, now)
+    const linked = await linkedNow(config)
+    if (context.json) printJson(context, { ...whole, sources, attention, ...linked })
+    else {
+      const sorted = { ...whole, sources: byUrgency(sources, now) }
+      printLines(context, linesOf(sorted, { attention, ...linked }, lookOf(context, now)))
+    }
+    return context.values['check'] === true && attention.person > 0 ? 3 : 0
   },
 }
+
+/** What the daemon does not know: it writes in no folder of an agent's. */
+interface Linked {
+  readonly folders: readonly FolderNow[]
+  /** Why they cannot be told. */
+  readonly foldersError?: string
+}
+
+/** What was linked is no reason to say nothing of the rest. */
+async function linkedNow(config: Config): Promise<Linked> {
+  try {
+    const state = await linkedState(config)
+    return { folders: state === undefined ? [] : await foldersNow(state) }
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    return { folders: [], foldersError: error.message }
+  }
+}
+
+interface Beside extends Linked {
+  readonly attention: Attention
+}
+
+/** How many sources want what. */
+type Attention = Readonly<Record<Urgency, number>> & { readonly upToDate: number }
+
+function attentionOf(sources: readonly SourceStatus[], now: Date): Attention {
+  const count = (wanted: Urgency) => sources.filter((source) => urgencyOf(source, now) === wanted).length
+  const upToDate = sources.filter((source) => urgencyOf(source, now) === 'well' && isUpToDate(source)).length
+  return { person: count('person'), retried: count('retried'), chosen: count('chosen'), well: count('well'), upToDate }
+}
+
+function byUrgency(sources: readonly SourceStatus[], now: Date): SourceStatus[] {
+  const rank = (source: SourceStatus) => URGENCIES.indexOf(urgencyOf(source, now))
+  return sources.toSorted((a, b) => rank(a) - rank(b))
+}
+
+interface Look extends TableLook {
+  /** Every finding too. */
+  readonly all: boolean
+  /** All of each source, however many there are. */
+  readonly inFull: boolean
+}
+
+function lookOf(context: Context, now: Date): Look {
+  const { streams, operands, values } = context
+  const { isTTY, columns } = streams.stdout
+  const all = values['findings'] === true
+  const width = isTTY === true ? (columns ?? TERMINAL_COLUMNS) : FILE_COLUMNS
+  return { now, columns: width, paint: paintFor(context), all, inFull: all || operands.length > 0 }
+}
+
+const TERMINAL_COLUMNS = 80
+/** What is no terminal has no width. */
+const FILE_COLUMNS = 120
 
 async function statusNow({ signal }: Context, config: Config): Promise<Status> {
   const answer = await request(config, 'status', {}, { signal })
@@ -49,11 +129,13 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
   const now = statusOf({
     config,
     catalog,
-    recordOf: (id) => records.get(id),
+    recordOf: (source) => recordAt(records.get(source.id), source),
     decisions: decisions ?? new Map<SourceId, Decision>(),
     disabled: store?.decisions.disabled ?? NONE_DISABLED,
+    approvals: store?.decisions.approvals ?? NONE_APPROVED,
     nextPolls: new Map<SourceId, Date>(),
     lookingSince: new Map<SourceId, Date>(),
+    fetchedFrom: undefined,
     startedAt: undefined,
     http: undefined,
   })
@@ -70,9 +152,11 @@ function isStatus(result: unknown): result is Status {
   return typeof result === 'object' && result !== null && 'version' in result && result.version === VERSION
 }
 
-function linesOf(now: Status, all: boolean): string[] {
+function linesOf(now: Status, { attention, folders, foldersError }: Beside, look: Look): string[] {
   const daemon =
-    now.daemon === undefined ? 'no daemon runs' : `daemon ${now.daemon.pid}, up since ${now.daemon.startedAt}`
+    now.daemon === undefined
+      ? 'no daemon runs'
+      : `daemon ${now.daemon.pid}, started ${agoText(now.daemon.startedAt, look.now)}`
   const head = `skillsyncd ${now.version}: ${daemon}; generation ${now.generation}, ${countOf(now.skills, 'skill')} served`
   const clients =
     now.http && `${now.http.url}/mcp: ${countOf(now.http.sessions, 'session')}, ${countOf(now.http.streams, 'stream')}`
@@ -82,9 +166,56 @@ function linesOf(now: Status, all: boolean): string[] {
     head,
     `state ${now.state}`,
     ...[clients, access, hooks].filter((line) => line !== undefined),
-    ...now.sources.flatMap((source) => ['', ...sourceLines(source, all)]),
-    ...problemLines(now, all),
+    ...(now.http?.unready ?? []).map((unready) => look.paint('red', unreadyText(unready))),
+    ...folders.filter((folder) => !isAsServed(folder)).map(folderText),
+    ...(foldersError === undefined ? [] : [printable(foldersError)]),
+    attentionLine(now.sources, attention, look.paint),
+    ...sourceLines(now, look),
+    ...collisionLines(now),
+    ...problemLines(now, look.all),
   ]
+}
+
+function sourceLines({ sources, http }: Status, look: Look): string[] {
+  if (look.inFull || sources.length <= MOST_IN_FULL)
+    return sources.flatMap((source) => ['', ...blockOf(source, { http, now: look.now, all: look.all })])
+  return ['', ...tableOf(sources, look), '', look.paint('dim', 'skillsyncd status SOURCE tells all of one')]
+}
+
+/** More of them are no screen any more. */
+const MOST_IN_FULL = 2
+
+function attentionLine(
+  sources: readonly SourceStatus[],
+  { person, retried, chosen, upToDate }: Attention,
+  paint: Paint,
+): string {
+  const withheld = sources.reduce((sum, { tally }) => sum + tally.withheld, 0)
+  const parts = [
+    person === 0 ? '' : paint('red', `${person} need${person === 1 ? 's' : ''} a person`),
+    retried === 0 ? '' : paint('yellow', `${retried} tried again`),
+    chosen === 0 ? '' : `${chosen} kept by choice`,
+    upToDate === 0 ? '' : paint('green', `${upToDate} up to date`),
+  ].filter((part) => part !== '')
+  const text = `${countOf(sources.length, 'source')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}`
+  return withheld === 0 ? text : `${text}; ${countOf(withheld, 'skill')} withheld`
+}
+
+function unreadyText({ source, why, age, limit }: Unready): string {
+  const what = source === undefined ? 'nothing is served' : UNREADY_TEXTS[why]
+  const ages = age === undefined || limit === undefined ? '' : `: ${spanText(age * 1000)}, of ${spanText(limit * 1000)}`
+  return `not ready: ${source === undefined ? '' : `${source} `}${what}${ages}`
+}
+
+const UNREADY_TEXTS: Readonly<Record<Unready['why'], string>> = {
+  'nothing-served': 'is required, and nothing of it is served',
+  'never-answered': 'is required, and has never answered',
+  'too-old': 'is required, and its last answer is older than it may be',
+}
+
+function folderText(now: FolderNow): string {
+  const amiss = now.behind.length + now.gone.length + now.blocked.length
+  return printable(`${now.folder}: ${countOf(amiss, 'skill')} not as served; ${linkCommandOf(now)}`)
 }
 
 function accessText({ required, count }: HttpStatus['tokens']): string {
@@ -94,57 +225,13 @@ function accessText({ required, count }: HttpStatus['tokens']): string {
   return `${need}; there are ${count}`
 }
 
-function sourceLines(source: SourceStatus, all: boolean): string[] {
-  const { id, ref, update, decision, served, condition, tally, nextPoll, lookingSince } = source
-  const { seen, clean, noted, tools, withheld, disabled } = tally
-  const lines = [
-    `${id}  ${placeOf(source)}${ref === undefined ? '' : `  ${ref}`}${update === 'auto' ? '' : `  update: ${update}`}`,
-    `  ${freshness(source)}`,
-    ...signerLines(served?.signers),
-    `  ${seen} SKILL.md: ${clean} served, ${noted} served with a note, ${tools} for tools only, ${withheld} withheld${disabled === 0 ? '' : `, ${disabled} disabled`}`,
-    ...disabledLines(source),
-  ]
-  for (const text of decisionTexts(decision, id)) lines.push(`  ${text}`)
-  if (lookingSince !== undefined) lines.push(`  looking since ${lookingSince}`)
-  else if (nextPoll !== undefined) lines.push(`  next poll ${nextPoll}`)
-  if (condition !== undefined)
-    lines.push(`  ! ${condition.code}: ${printable(condition.message)}`, `    ${mendLine(condition)}`)
-  return [...lines, ...findingLines(source, all)]
-}
-
-function placeOf({ kind, url }: SourceStatus): string {
-  return kind === 'directory' ? `the folder ${printable(fileURLToPath(url))}` : url
-}
-
-function disabledLines({ id, disabled: { count, paths } }: SourceStatus): string[] {
-  const lines = paths
-    .slice(0, SHOWN_DISABLED)
-    .map((path) => `  disabled until skillsyncd enable ${printable(skillOperand(id, path))}`)
+function collisionLines({ collisions: { count, names } }: Status): string[] {
+  if (count === 0) return []
+  const lines = names.slice(0, SHOWN_FINDINGS).map(({ name, count: skills, uris }) => {
+    return `  - ${printable(name)}: ${printable(uris.join(', '))}${skills > uris.length ? `, ${skills - uris.length} more` : ''}`
+  })
   const left = count - lines.length
-  return left > 0 ? [...lines, `  ${left} more are disabled; skillsyncd list shows them`] : lines
-}
-
-const SHOWN_DISABLED = 5
-
-function mendLine({ mend, credential }: Condition): string {
-  return credential === undefined ? mend : `${mend}: ${printable(credential)}`
-}
-
-function signerLines(signers: Signers | undefined): string[] {
-  return [...signersTexts(signers)].map((text) => `  signed: ${printable(text)}`)
-}
-
-/** "Up to date" is never said without the two commits that prove it, nor of what a person keeps from moving. */
-function freshness({ kind, served, upstream, lastAttempt, condition, decision }: SourceStatus): string {
-  if (served === undefined)
-    return lastAttempt === undefined ? 'never pulled' : `nothing is served; last tried ${lastAttempt}`
-  const at = `serves ${served.ref} at ${served.commit.slice(0, 12)}`
-  const where = kind === 'directory' ? 'the folder' : 'upstream'
-  if (upstream === undefined) return `${at}; ${where} was not seen yet`
-  const seen = `${where} was at ${upstream.commit.slice(0, 12)} on ${upstream.at}`
-  if (served.commit !== upstream.commit) return `${at}; behind: ${seen}`
-  const isKept = decision.paused === true || decision.frozen !== undefined
-  return condition === undefined && !isKept ? `${at}; up to date: ${seen}` : `${at}; ${seen}, last tried ${lastAttempt}`
+  return ['', 'Names that skills of different sources share:', ...lines, ...(left > 0 ? [`  ${left} more`] : [])]
 }
 
 function problemLines({ problems }: Status, all: boolean): string[] {
@@ -158,12 +245,3 @@ function problemLines({ problems }: Status, all: boolean): string[] {
 
 /** As many as fit on a screen with the rest. */
 const SHOWN_FINDINGS = 5
-
-function findingLines({ findings }: SourceStatus, all: boolean): string[] {
-  const shown = all ? findings : findings.filter(({ standing }) => standing !== 'served').slice(0, SHOWN_FINDINGS)
-  const lines = shown.map(
-    ({ standing, rule, path, message }) => `  - ${standing} ${rule} ${printable(path)}: ${printable(message)}`,
-  )
-  const left = findings.length - shown.length
-  return left > 0 ? [...lines, `  ${left} more findings; --findings shows them`] : lines
-}

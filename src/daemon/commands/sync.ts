@@ -1,14 +1,13 @@
 import { sourcesOf } from '../requests.ts'
 import { withWriter } from './asking.ts'
-import { MODE_DETAILS, MODE_OPTIONS, configOf, printJson, printLines } from './command.ts'
+import { MODE_OPTIONS, configOf, printJson, printLines } from './command.ts'
 import type { Command } from './command.ts'
 import { exitOfPulls, linesOfPull, pulled } from './pulled.ts'
 
 export const sync: Command = {
   name: 'sync',
   summary: 'Pull now: by the running daemon, or without one',
-  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY },
-  details: MODE_DETAILS,
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   options: MODE_OPTIONS,
   async run(context) {
     const config = await configOf(context)

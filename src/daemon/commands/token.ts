@@ -1,10 +1,14 @@
 import { SCOPES } from '../../serve/principal.ts'
 import type { Scope } from '../../serve/principal.ts'
 import { systemClock } from '../clock.ts'
+import type { Config } from '../config.ts'
 import { durationOf } from '../config/values.ts'
+import { ControlError } from '../control-client.ts'
+import { whyNotOpened } from '../disk-words.ts'
 import { printable } from '../log-line.ts'
+import { readBounded } from '../plain-file.ts'
 import { agreeWithDaemon } from '../requests.ts'
-import { Tokens, isExpired, isTokenName, newToken } from '../tokens.ts'
+import { Tokens, isExpired, isTokenName, madeElsewhere, newToken } from '../tokens.ts'
 import type { Token } from '../tokens.ts'
 import { UsageError } from '../usage-error.ts'
 import { withWriter } from './asking.ts'
@@ -12,20 +16,32 @@ import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context, ExitStatus } from './command.ts'
 
 /** What clients of MCP ask for. */
-const OF_CLIENTS: readonly Scope[] = SCOPES.filter((scope) => scope !== 'page' && scope !== 'well-known')
+const OF_CLIENTS: readonly Scope[] = SCOPES.filter((scope) => !['page', 'well-known', 'metrics'].includes(scope))
 
 export const token: Command = {
   name: 'token',
   summary: 'Who may ask over HTTP: add, list and revoke tokens',
-  operands: { text: 'add NAME | list | revoke NAME', most: 2 },
+  operands: { text: 'add NAME | list | revoke NAME', most: 2, offers: [['add', 'list', 'revoke'], []] },
   details: `
   add prints the token on stdout, once: only a hash of it is kept. A running daemon heeds each change at once.
-
-      --scope S,…      what it opens: ${SCOPES.join(', ')};
-                       default: ${OF_CLIENTS.join(', ')}
-      --expires T      for how long, such as 90d, or never; default: 90d
+  With --from it takes one that was made elsewhere, sks_ and 32 random bytes in base64url, and prints nothing of it.
 `,
-  options: { scope: { type: 'string', multiple: true }, expires: { type: 'string' } },
+  options: {
+    scope: {
+      type: 'string',
+      value: 'S,…',
+      multiple: true,
+      help: `what it opens: ${SCOPES.join(', ')}; default: ${OF_CLIENTS.join(', ')}`,
+      offers: SCOPES,
+    },
+    expires: { type: 'string', value: 'T', help: 'for how long, such as 90d, or never; default: 90d' },
+    from: {
+      type: 'string',
+      value: 'FILE',
+      help: 'the token is the one in this file; that it is there already is no error',
+      offers: 'files',
+    },
+  },
   async run(context) {
     const [verb, name] = context.operands
     if (verb !== 'add') refuseOptionsOfAdd(context, verb)
@@ -37,7 +53,7 @@ export const token: Command = {
 }
 
 function refuseOptionsOfAdd({ values }: Context, verb: string | undefined): void {
-  const given = ['scope', 'expires'].find((name) => values[name] !== undefined)
+  const given = ['scope', 'expires', 'from'].find((name) => values[name] !== undefined)
   if (given !== undefined && isVerb(verb))
     throw new UsageError(`--${given} goes with "token add", not with "token ${verb}"`)
 }
@@ -53,10 +69,14 @@ async function addToken(context: Context, name: string): Promise<ExitStatus> {
   const scopes = scopesOf(context.values['scope'])
   const created = systemClock.now()
   const expires = expiryOf(context.values['expires'] ?? '90d', created)
-  const { secret, sha256 } = newToken()
+  const { from } = context.values
+  const given = typeof from === 'string' ? await tokenIn(from) : undefined
+  const { secret, sha256 } = given === undefined ? newToken() : { secret: undefined, ...given }
   const added: Token = { name, sha256, scopes, created: created.toISOString(), ...(expires && { expires }) }
   // The daemon is told the hash alone: what it does not know it cannot let slip.
-  await withWriter(context, config, (ask) => ask('token-add', { token: added }))
+  const adding = withWriter(context, config, (ask) => ask('token-add', { token: added }))
+  if (secret === undefined) return printGiven(context, added, await isThereAlready(adding, config, added))
+  await adding
   const { streams, json, quiet } = context
   // This once it is meant to be seen, so it goes past the filter of secrets.
   streams.stdout.write(
@@ -64,6 +84,39 @@ async function addToken(context: Context, name: string): Promise<ExitStatus> {
   )
   if (!json && !quiet)
     streams.stderr.write(`${name} opens ${scopes.join(', ')}; ${expiryText(added)}. It is not shown again.\n`)
+  return 0
+}
+
+async function tokenIn(file: string): Promise<{ readonly sha256: string }> {
+  const bytes = await readBounded(file, MOST_BYTES).catch((cause: unknown) => {
+    throw new UsageError(`Cannot read the token in "${file}": ${whyNotOpened(cause)}`, { cause })
+  })
+  const made = bytes && madeElsewhere(Buffer.from(bytes).toString('latin1').trimEnd())
+  if (made === undefined)
+    throw new UsageError(
+      `Cannot use what is in "${file}": a token is sks_ and 32 random bytes in base64url, and no more`,
+    )
+  return made
+}
+
+const MOST_BYTES = 1024
+
+/** Whoever starts a machine anew adds its token again. */
+async function isThereAlready(adding: Promise<unknown>, { state }: Config, { name, sha256 }: Token): Promise<boolean> {
+  try {
+    await adding
+    return false
+  } catch (error) {
+    if (!(error instanceof ControlError) || error.code !== 'token-exists') throw error
+    const tokens = await new Tokens(state, () => systemClock.now()).read()
+    if (tokens.some((one) => one.name === name && one.sha256 === sha256)) return true
+    throw error
+  }
+}
+
+function printGiven(context: Context, added: Token, isThere: boolean): ExitStatus {
+  if (context.json) printJson(context, shown(added, systemClock.now()))
+  else printLines(context, [`${added.name} is ${isThere ? 'there already, as it was' : `added; ${expiryText(added)}`}`])
   return 0
 }
 

@@ -22,21 +22,25 @@ import { UsageError } from '../usage-error.ts'
 import type { AskWriter } from './asking.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context, ExitStatus } from './command.ts'
-import { candidateOf, expectLockable, failureIn, withLooking } from './looking.ts'
+import { candidateOf, eachCounted, expectLockable, failureIn, withLooking } from './looking.ts'
 import type { Failure, Looking } from './looking.ts'
 import { exitOfPulls, linesOfPull } from './pulled.ts'
 
 export const update: Command = {
   name: 'update',
   summary: 'Move the lock on purpose: to what upstream has now, or to one commit',
-  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY },
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-      --precise COMMIT  the full id of the commit to lock; with exactly one SOURCE
-
   What the lock lacks is added. Then the sources are pulled, so that what is served follows: an update is the yes to
   what waits of a source that follows no lock. A source that fails keeps its entry; the others are done.
 `,
-  options: { precise: { type: 'string' } },
+  options: {
+    precise: {
+      type: 'string',
+      value: 'COMMIT',
+      help: 'the full id of the commit to lock; with exactly one SOURCE',
+    },
+  },
   async run(context) {
     const config = await configOf(context)
     const file = lockFileOf(config)
@@ -77,10 +81,10 @@ async function updated(
   precise: ObjectId | undefined,
 ): Promise<Done> {
   return withLooking(context, config, async (looking) => {
-    const sources = ids.map((id) => configuredIn(config, id).source)
-    const looks = await Promise.all(sources.map((source) => lookAt(source, looking, precise)))
+    const sources = ids.map((id) => configuredIn(config, id))
+    const looks = await eachCounted(context, sources, 'looked at', ({ source }) => lookAt(source, looking, precise))
     const { isWritten, moves } = await written(file, looks, context.signal)
-    const ends = looks.map(async (look): Promise<End> => {
+    const ends = await eachCounted(context, looks, 'pulled', async (look): Promise<End> => {
       const { id } = look.source
       const move = moves.get(id)
       if ('failure' in look) return { id, failure: look.failure }
@@ -88,7 +92,7 @@ async function updated(
       const { before, after } = move
       return { id, before, after, sync: await served(look.source, after, looking.ask, config) }
     })
-    return { isWritten, ends: await Promise.all(ends) }
+    return { isWritten, ends }
   })
 }
 

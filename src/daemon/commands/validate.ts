@@ -25,22 +25,22 @@ import type { Command, Context } from './command.ts'
 export const validate: Command = {
   name: 'validate',
   summary: 'For authors and their CI: what is wrong with skills, where, and how it is mended',
-  operands: { text: '[PATH…]', most: Number.POSITIVE_INFINITY },
+  operands: { text: '[PATH…]', most: Number.POSITIVE_INFINITY, offers: ['files'] },
   needsConfiguration: false,
   details: `
   PATH is a skill's folder, a file of a skill, or a folder of skills; without one, the folder you are in.
   Needs no configuration and no network. Ends with 3 for an error. docs/validate.md explains each rule.
-
-      --level LEVEL    spec: the specification, the default; skills-ref: what its reference validator refuses too
-      --contract       ask every skill for the x-personal-mcp block
-      --strict         exit with 3 for a warning too
-      --sarif          the result as SARIF 2.1.0, for code hosts
 `,
   options: {
-    level: { type: 'string' },
-    contract: { type: 'boolean' },
-    strict: { type: 'boolean' },
-    sarif: { type: 'boolean' },
+    level: {
+      type: 'string',
+      value: 'LEVEL',
+      help: 'spec: the specification, the default; skills-ref: what its reference validator refuses too',
+      offers: ['spec', 'skills-ref'],
+    },
+    contract: { type: 'boolean', help: 'ask every skill for the x-personal-mcp block' },
+    strict: { type: 'boolean', help: 'exit with 3 for a warning too' },
+    sarif: { type: 'boolean', help: 'the result as SARIF 2.1.0, for code hosts' },
   },
   async run(context) {
     const { operands, values } = context

@@ -4,8 +4,8 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
 import { printable } from '../log-line.ts'
-import { createProgress } from '../progress.ts'
 import { agreeWithDaemon } from '../requests.ts'
+import { linksAreWhole } from '../verify/link-checks.ts'
 import { lockAgrees } from '../verify/lock-checks.ts'
 import { proofsHold } from '../verify/proof-checks.ts'
 import { finding, note } from '../verify/remark.ts'
@@ -16,10 +16,17 @@ import { upstreamRemarks } from '../verify/upstream-checks.ts'
 import { verifyingOf } from '../verify/verifying.ts'
 import type { Check, Verifying } from '../verify/verifying.ts'
 import { withWriter } from './asking.ts'
-import { MODE_DETAILS, MODE_OPTIONS, configOf, printJson, printLines } from './command.ts'
+import { MODE_OPTIONS, configOf, printJson, printLines, progressOf } from './command.ts'
 import type { Command, Context } from './command.ts'
 
-const CHECKS: readonly Check[] = [decisionsAreWhole, lockAgrees, servedIsWhole, signaturesHold, filesAreWhole]
+const CHECKS: readonly Check[] = [
+  decisionsAreWhole,
+  linksAreWhole,
+  lockAgrees,
+  servedIsWhole,
+  signaturesHold,
+  filesAreWhole,
+]
 
 /** Those that take long on a large state folder. */
 const DEEP_CHECKS: readonly Check[] = [keptAreWhole, proofsHold]
@@ -27,16 +34,17 @@ const DEEP_CHECKS: readonly Check[] = [keptAreWhole, proofsHold]
 export const verify: Command = {
   name: 'verify',
   summary: 'The store against the lock and the digests; exits with 3 where it found something',
-  details: `
-      --deep           all that is kept, the commit and tag objects, and what upstream has now${MODE_DETAILS}`,
-  options: { deep: { type: 'boolean' }, ...MODE_OPTIONS },
+  options: {
+    deep: { type: 'boolean', help: 'all that is kept, the commit and tag objects, and what upstream has now' },
+    ...MODE_OPTIONS,
+  },
   async run(context) {
     const config = await configOf(context)
     // What is there is judged as if --locked were said; nobody else has to have been started with it.
     const asking = { ...config, mode: { ...config.mode, locked: false } }
     await agreeWithDaemon(asking, context.signal)
     const deep = context.values['deep'] === true
-    using progress = createProgress({ stream: context.streams.stderr, quiet: context.quiet })
+    using progress = progressOf(context)
     const store = await Store.openExisting(config.state)
     const verifying = await verifyingOf(config, store, (text) => progress.show(text), context.signal)
     const remarks = await remarksOf(deep ? [...CHECKS, ...DEEP_CHECKS] : CHECKS, verifying)

@@ -1,4 +1,4 @@
-import { FOLDER_REF } from '../../sync/model/revision.ts'
+import { FOLDER_REF, LISTING_REF } from '../../sync/model/revision.ts'
 import { Store } from '../../sync/store/store.ts'
 import { readLock } from '../../sync/store/lock-file.ts'
 import { admissionOf } from '../admission.ts'
@@ -6,7 +6,7 @@ import { currentCatalog } from '../../sync/publisher.ts'
 import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
 import { ControlError } from '../control-client.ts'
-import { decisionTexts, disabledText } from '../decision-text.ts'
+import { decisionTexts, disabledText, pendingText, stateText } from '../decision-text.ts'
 import { followsLock } from '../lock-rules.ts'
 import { printable } from '../log-line.ts'
 import { provenanceOf } from '../provenance.ts'
@@ -23,7 +23,7 @@ import type { Command } from './command.ts'
 export const why: Command = {
   name: 'why',
   summary: 'Why one skill is served as it is, or is not: by which rule, lock and decision, since when',
-  operands: { text: 'SKILL', most: 1 },
+  operands: { text: 'SKILL', most: 1, offers: ['skills'] },
   details: `
   SKILL is its URI, SOURCE/PATH, SOURCE/NAME, its path or its name.
 `,
@@ -55,37 +55,62 @@ async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance>
     follows: followsLock(config, source),
     entry: lock?.sources.get(source.id),
   }
-  return provenanceOf({ source, snapshot, skill, uri: row.uri, disabled: row.disabled }, side, store)
+  return provenanceOf(
+    { source, snapshot, skill, uri: row.uri, disabled: row.disabled, pending: row.pending },
+    side,
+    store,
+  )
 }
 
 function linesOf(told: Provenance): string[] {
-  const { name, path, standing, source, url, asked, ref, commit, tag, digest, findings } = told
+  const { name, path, source, url, ref, digest, rebuiltFrom, findings } = told
   return [
-    `${printable(name ?? path)} (${told.disabled ? `${standing}, disabled` : standing})`,
+    `${printable(name ?? path)} (${stateText(told)})`,
     `  source  ${source}, ${url}`,
-    ref === FOLDER_REF
-      ? `  folder  as of content ${commit}`
-      : `  ref     ${printable(asked)} -> ${printable(ref)} -> ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`,
+    `  ${revisionText(told)}`,
+    ...upstreamTexts(told.upstream).map((text) => `  server  ${printable(text)}`),
     `  rule    ${printable(ruleText(told))}`,
-    `  update  ${ref === FOLDER_REF && told.update === 'auto' ? 'auto: the folder is followed' : UPDATES[told.update]}`,
+    `  update  ${told.update === 'auto' ? `auto: the ${PLACES[ref]?.followed ?? 'ref'} is followed` : UPDATES[told.update]}`,
     ...decisionTexts(told.decision, source).map((text) => `  ! ${text}`),
     ...(told.disabled ? [`  ! ${printable(disabledText(source, path))}`] : []),
+    ...(told.pending ? [`  ! ${printable(pendingText(source, path))}`] : []),
     `  lock    ${lockText(told.lock)}`,
     ...signersTexts(told.signers).map((text) => `  signed  ${printable(text)}`),
+    ...(rebuiltFrom === undefined
+      ? []
+      : [`  from    ${rebuiltFrom}, by the locked digest: the commit itself was gone`]),
     ...(digest === undefined ? [] : [`  digest  ${digest}`]),
     `  since   ${sinceText(told)}`,
     ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),
   ]
 }
 
+function revisionText({ asked, ref, commit, tag }: Provenance): string {
+  if (ref === FOLDER_REF) return `folder  as of content ${commit}`
+  if (ref === LISTING_REF) return `listing ${commit}`
+  return `ref     ${printable(asked)} -> ${printable(ref)} -> ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`
+}
+
+function upstreamTexts(upstream: Provenance['upstream']): string[] {
+  if (upstream === undefined) return []
+  const { uri, approved } = upstream
+  const by = approved === undefined ? [] : [`approved by ${approved.by} on ${approved.at}, as it is declared now`]
+  return [`calls it ${uri}`, ...by]
+}
+
+/** What is no repository, by its ref. */
+const PLACES: Readonly<Record<string, { readonly root: string; readonly followed: string }>> = {
+  [FOLDER_REF]: { root: 'folder', followed: 'folder' },
+  [LISTING_REF]: { root: 'server', followed: 'listing' },
+}
+
 const UPDATES = {
-  auto: 'auto: the ref is followed',
   locked: 'locked: only the lock moves it',
   review: 'review: a ref that moved waits for skillsyncd approve',
 } as const
 
 function ruleText({ path, name, ref, rule: { root, include, unlisted, renamed } }: Provenance): string {
-  const where = `${path === '' ? 'the root itself' : `"${path}"`} below ${root === '' ? `the root of the ${ref === FOLDER_REF ? 'folder' : 'repository'}` : `root "${root}"`}`
+  const where = `${path === '' ? 'the root itself' : `"${path}"`} below ${root === '' ? `the root of the ${PLACES[ref]?.root ?? 'repository'}` : `root "${root}"`}`
   const taken = include === undefined ? ', which no include takes any more' : `, taken by include "${include}"`
   const hidden = unlisted === undefined ? '' : `, in no list by unlisted "${unlisted}"`
   return `${where}${taken}${hidden}${renamed ? `; served by its name, "${name}"` : ''}`
@@ -109,8 +134,9 @@ function lockText(lock: LockedAs): string {
   }
 }
 
-function sinceText({ since, standing, disabled }: Provenance): string {
+function sinceText({ since, standing, disabled, pending }: Provenance): string {
   if (disabled) return 'not served; a person disabled it'
+  if (pending) return 'not served; nobody has approved what is declared now'
   if (since === undefined) return standing === 'withheld' ? 'not served; the findings say why' : 'not known'
   const { generation, createdAt, isOldestKept } = since
   return `served with this digest since generation ${generation} of ${createdAt}${isOldestKept ? ', the oldest that is kept, or longer' : ''}`

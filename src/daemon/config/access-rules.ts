@@ -102,13 +102,14 @@ const OF_PROXIES = ['proxy-authenticate', 'proxy-authorization']
 
 /** A credential beside an address where it must not stand, whoever of the two said it. */
 function misuseFaults(source: unknown, defaults: readonly (Entry & { readonly match: string })[], path: KeyPath) {
-  const url = isObject(source) && typeof source['url'] === 'string' ? source['url'] : undefined
-  if (!isObject(source) || url === undefined) return []
+  const key = isObject(source) && typeof source['mcp'] === 'string' ? 'mcp' : 'url'
+  const url = isObject(source) ? source[key] : undefined
+  if (!isObject(source) || typeof url !== 'string') return []
   const merged: Entry = withDefaults(source, url, defaults)
   const misuse = merged['auth'] === undefined ? undefined : authMisuse(url, merged['auth'], merged['proxy'])
   if (misuse === undefined) return []
   if (Object.hasOwn(source, 'auth')) return [{ path: [...path, 'auth'], at: 'key', message: misuse } satisfies Fault]
-  return [{ path: [...path, 'url'], message: `is given an \`auth\` by \`defaults\`, which ${misuse}` } satisfies Fault]
+  return [{ path: [...path, key], message: `is given an \`auth\` by \`defaults\`, which ${misuse}` } satisfies Fault]
 }
 
 /** Why a credential must not stand beside this address. */

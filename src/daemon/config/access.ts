@@ -15,6 +15,7 @@ export type FixedAccess =
   | { readonly kind: 'none' }
   | { readonly kind: 'basic'; readonly username: string; readonly password: SecretReference }
   | { readonly kind: 'header'; readonly name: string; readonly value: SecretReference }
+  | { readonly kind: 'bearer'; readonly token: SecretReference }
 
 /** A private key for ssh, and the hosts that are known. */
 export interface SshKeyAccess {
@@ -74,6 +75,8 @@ export async function headersOf(
     }
     case 'header':
       return { [access.name.toLowerCase()]: await readSecret(access.value, environment, redactor) }
+    case 'bearer':
+      return { authorization: `Bearer ${await readSecret(access.token, environment, redactor)}` }
     default:
       return access satisfies never
   }
@@ -93,6 +96,8 @@ export function credentialOf(access: Access): string | undefined {
       return undefined
     case 'basic':
       return nameOf(access.password)
+    case 'bearer':
+      return nameOf(access.token)
     case 'header':
       return `header "${access.name}" from ${nameOf(access.value)}`
     case 'github-app':

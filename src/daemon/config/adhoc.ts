@@ -21,8 +21,9 @@ export function configOfSources(
   environment: Environment = processEnvironment(),
   folders: readonly string[] = [],
 ): Config {
-  const repositories = urls.map(addressOf).map((url) => ({ wanted: idFrom(url), url }))
-  const sources = named([...repositories, ...folders.map((path) => ({ wanted: idOfFolder(path), path }))])
+  const repositories = urls.map(addressOf).map((url) => [idFrom(url), { url }] as const)
+  const wanted = [...repositories, ...folders.map((path) => [idOfFolder(path), { path }] as const)]
+  const sources = named<Place>(wanted).map(({ id, place }): NamedSource => Object.assign({ id }, place))
   const file = CONFIG.safeParse({ sources }, { error: explain })
   const [fault] = [...(file.error?.issues ?? []), ...ruleFaults({ sources })]
   if (fault !== undefined || !file.success) throw new ConfigError(messageOf(fault, urls.length))
@@ -43,21 +44,23 @@ function messageOf(
 }
 
 /** A path of this disk is the address of the git repository there. */
-function addressOf(text: string): string {
+export function addressOf(text: string): string {
   return isAbsolute(text) || /^\.\.?(?:\/|$)/.test(text) ? pathToFileURL(resolve(text)).href : text
 }
 
 type Place = { readonly url: string } | { readonly path: string }
 type NamedSource = { readonly id: string } & Place
 
-/** The second that wants the same id gets -2. */
-function named(places: readonly ({ readonly wanted: string } & Place)[]): NamedSource[] {
+/** Each place with an id: the second that wants the same one gets -2. */
+export function named<Where>(
+  wanted: readonly (readonly [id: string, place: Where])[],
+): { readonly id: string; readonly place: Where }[] {
   const taken = new Set<string>()
-  return places.map(({ wanted, ...place }) => {
-    let id = wanted
-    for (let number = 2; taken.has(id); number += 1) id = `${wanted}-${number}`
+  return wanted.map(([first, place]) => {
+    let id = first
+    for (let number = 2; taken.has(id); number += 1) id = `${first}-${number}`
     taken.add(id)
-    return { id, ...place }
+    return { id, place }
   })
 }
 
@@ -68,7 +71,7 @@ function idOfFolder(path: string): string {
 }
 
 /** From the last part of an address. */
-function idFrom(url: string): string {
+export function idFrom(url: string): string {
   const last =
     url
       .replace(/[/\\]+$/, '')

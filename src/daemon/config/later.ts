@@ -13,21 +13,10 @@ interface Later {
 
 /** To ignore such a key would be a lie: the file that uses one is refused. What a version learns to honour leaves this table. */
 export const LATER: readonly Later[] = [
-  { key: 'sources[].mcp' },
-  { key: 'sources[].max_age' },
-  { key: 'sources[].required', values: (value) => value === true },
   { key: 'sources[].backend', values: (value) => value === 'embedded' || value === 'system' },
-  { key: 'sources[].fallback' },
-  { key: 'sources[].approval' },
-  { key: 'sources[].fetch' },
-  { key: 'sources[].budgets' },
-  { key: 'sources[].unverifiable' },
-  { key: 'sources[].packed' },
-  { key: 'sources[].uris' },
   { key: 'serve.http.tls' },
   { key: 'serve.prompts.skills', values: (value) => value === 'user-invocable' },
   { key: 'serve.search' },
-  { key: 'serve.metrics' },
   { key: 'packs' },
   { key: 'log' },
   { key: 'programs.gpg' },

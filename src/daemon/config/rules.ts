@@ -1,5 +1,6 @@
 import { isObject } from '../../sync/store/json.ts'
 import { accessFaults, authMisuse, timeFaults } from './access-rules.ts'
+import { fallbackFaults } from './fallback-rules.ts'
 import { laterFaults } from './later.ts'
 import { isLoopbackUrl } from './loopback.ts'
 import { keyText, looksLikeSecret } from './problem.ts'
@@ -16,6 +17,7 @@ export function ruleFaults(value: unknown): Fault[] {
     ...duplicateIds(entriesOf(value, 'packs'), 'packs'),
     ...docsOwners(sources),
     ...sources.flatMap((source, index) => sourceFaults(source, ['sources', index])),
+    ...fallbackFaults(sources),
     ...addressFaults(value),
     ...oauthFaults(value),
     ...gateFaults(isObject(value) ? value['gate'] : undefined),
@@ -59,27 +61,87 @@ function sourceFaults(source: unknown, path: KeyPath): Fault[] {
   const faults: Fault[] = []
   const places = ['url', 'path', 'mcp'].filter((key) => Object.hasOwn(source, key))
   if (places.length === 0)
-    faults.push({ path, message: 'needs `url`, the address of a git repository, or `path`, a folder' })
+    faults.push({ path, message: 'needs `url`, the address of a git repository, `path`, a folder, or `mcp`, a server' })
   if (places.length > 1) faults.push({ path, message: `has ${inWords(places)}; keep one of them` })
-  return [...faults, ...timeFaults(source, path), ...folderFaults(source, path)]
+  const isServer = Object.hasOwn(source, 'mcp')
+  if (isServer && source['unverifiable'] === 'serve' && source['approval'] !== 'none')
+    faults.push({ path: [...path, 'unverifiable'], message: UNAPPROVABLE })
+  const strays = places.length === 1 ? strayFaults(source, path) : []
+  return [...faults, ...timeFaults(source, path), ...strays, ...programFaults(source, path)]
 }
 
-/** What is said of a repository or a host has no meaning for a folder. */
-function folderFaults(source: Readonly<Record<string, unknown>>, path: KeyPath): Fault[] {
-  if (!Object.hasOwn(source, 'path') || Object.hasOwn(source, 'url')) return []
-  return Object.entries(OF_REPOSITORIES)
-    .filter(([key]) => Object.hasOwn(source, key))
-    .map(([key, why]): Fault => ({ path: [...path, key], at: 'key', message: `goes with \`url\` alone: ${why}` }))
+const UNAPPROVABLE =
+  'is "serve", which goes with `approval: none` alone: an approval is of certain files, and these may be others at each reading'
+
+/** What is said of one kind of source and has no meaning for this one. */
+function strayFaults(source: Readonly<Record<string, unknown>>, path: KeyPath): Fault[] {
+  const strays = STRAYS.filter(({ goesWith }) => !goesWith.some((place) => Object.hasOwn(source, place)))
+  return strays.flatMap(({ goesWith, keys }) =>
+    Object.entries(keys)
+      .filter(([key]) => Object.hasOwn(source, key))
+      .map(([key, why]): Fault => ({
+        path: [...path, key],
+        at: 'key',
+        message: `goes with ${inWords(goesWith)} alone: ${why}`,
+      })),
+  )
 }
 
-const OF_REPOSITORIES = {
-  ref: 'a folder has no branches and no tags, and is served as it is',
-  auth: 'nobody is asked for a folder',
-  signed: 'a folder has no commits that somebody could sign',
-  webhook: 'a folder is watched, and has no host that could tell of it',
-  ca: 'nobody is asked for a folder',
-  proxy: 'nobody is asked for a folder',
-} as const
+interface Stray {
+  readonly goesWith: readonly string[]
+  readonly keys: Readonly<Record<string, string>>
+}
+
+const STRAYS: readonly Stray[] = [
+  {
+    goesWith: ['url'],
+    keys: {
+      ref: 'only a repository has branches and tags',
+      signed: 'only a repository has commits that somebody could sign',
+      webhook: 'a folder is watched, and a server is listened to',
+      backend: 'it says what speaks git',
+      fallback: 'only a repository has commits that could vanish from it',
+    },
+  },
+  {
+    goesWith: ['url', 'mcp'],
+    keys: {
+      auth: 'nobody is asked for a folder',
+      ca: 'nobody is asked for a folder',
+      proxy: 'nobody is asked for a folder',
+    },
+  },
+  {
+    goesWith: ['url', 'path'],
+    keys: {
+      root: 'a server has no folders',
+      lfs: 'a server has no pointers of git',
+      docs: 'a server lists skills alone',
+    },
+  },
+  {
+    goesWith: ['mcp'],
+    keys: {
+      approval: 'it is about skills of another server',
+      fetch: 'it is about skills of another server',
+      budgets: 'it is about skills of another server',
+      unverifiable: 'it is about skills of another server',
+      packed: 'it is about skills of another server',
+      uris: 'it is about skills of another server',
+    },
+  },
+]
+
+/** A program is reached over no network, and is sent no credential. */
+function programFaults(source: Readonly<Record<string, unknown>>, path: KeyPath): Fault[] {
+  if (!isObject(source['mcp'])) return []
+  return ['auth', 'ca', 'proxy']
+    .filter((key) => Object.hasOwn(source, key))
+    .map((key): Fault => {
+      const message = 'goes with the address of a server alone: a program has what it needs in its `env`'
+      return { path: [...path, key], at: 'key', message }
+    })
+}
 
 function gateFaults(gate: unknown): Fault[] {
   if (!isObject(gate)) return []

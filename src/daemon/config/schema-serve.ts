@@ -108,7 +108,17 @@ const SURFACES = {
     title: line(200).optional().describe('Its title. Default: Agent Skills.'),
   }),
   well_known: surface('/.well-known/agent-skills/, for installers.', {}),
-  metrics: surface('/metrics, in the form of Prometheus.', {}),
+  metrics: z
+    .strictObject({
+      enabled: z
+        .boolean()
+        .optional()
+        .describe(
+          'false: there is none. true: the start is refused where it has no place. Default: wherever it has one.',
+        ),
+    })
+    .optional()
+    .describe('/metrics, in the form of Prometheus: beside MCP on loopback, else at `operations`.'),
 }
 
 export const SERVE = z.strictObject({
@@ -119,9 +129,9 @@ export const SERVE = z.strictObject({
       port: port().describe('The port to listen on; 0 picks a free one.'),
     })
     .optional()
-    .describe('A second address, which has /hooks in place of the first.'),
+    .describe('A second address, which has /hooks and /metrics in place of the first.'),
   public: z
-    .array(z.enum(['page', 'well-known']))
+    .array(z.enum(['page', 'well-known', 'metrics']))
     .optional()
     .describe('What is answered without a token, on purpose.'),
   oauth: OAUTH.optional().describe('Accept the access tokens of an authorization server.'),

@@ -2,7 +2,22 @@ import { z } from 'zod'
 import { ARCHIVE_FORMATS } from '../../serve/mcp/archive.ts'
 import { isVersionRange } from '../../sync/model/tag-range.ts'
 import { AUTH, PROGRAM, PROXY_AUTH, SECRET } from './schema-access.ts'
-import { bytes, count, cron, duration, folder, gitUrl, globs, id, line, path, ref, webUrl } from './values.ts'
+import {
+  bytes,
+  count,
+  cron,
+  duration,
+  folder,
+  gitUrl,
+  globs,
+  id,
+  line,
+  path,
+  ref,
+  serverUrl,
+  skillUri,
+  webUrl,
+} from './values.ts'
 
 // One entry of `sources`, those of later versions included: a key is named once and for ever.
 
@@ -81,7 +96,9 @@ export const SHARED = {
     .describe('How often to look for a new commit, such as 30s, 5m or 1h. Default: 5m; 30s for a folder.'),
   max_age: duration()
     .optional()
-    .describe('How old the last success may be before a required source makes the daemon unready.'),
+    .describe(
+      'How old the last success may be before a required source makes the daemon unready. Default: a day, or four times what lies between two looks.',
+    ),
   auth: AUTH.optional().describe('How we prove to the other side who we are. Secrets are named, never written.'),
   signed: SIGNED.optional().describe('Serve only what one of these signers has signed.'),
   policy: POLICY.optional().describe('What becomes of a skill that breaks a content rule.'),
@@ -103,7 +120,7 @@ const WHERE = {
     .describe('A git repository: https://…, http://…, ssh://…, git@host:path, or file:///… on this disk.'),
   path: path().optional().describe('A plain folder of skills, for authors. It is watched, and served as it is.'),
   mcp: z
-    .union([webUrl(), z.strictObject(PROGRAM)], {
+    .union([serverUrl(), z.strictObject(PROGRAM)], {
       error: 'must be an http(s) address, or { command: …, args: …, env: … }',
     })
     .optional()
@@ -154,7 +171,12 @@ const SELECTION = {
 
 const FOLLOWING = {
   enabled: z.boolean().default(true).describe('Set to false, the source is neither looked at nor served.'),
-  required: z.boolean().default(false).describe('The daemon is not ready while this source has nothing to serve.'),
+  required: z
+    .boolean()
+    .default(false)
+    .describe(
+      'The daemon is not ready while this source has nothing to serve, or nothing younger than `max_age`. Default: false.',
+    ),
   update: z
     .enum(['auto', 'locked', 'review'])
     .default('auto')
@@ -178,12 +200,12 @@ const OF_MCP = {
   unverifiable: z
     .enum(['withhold', 'serve'])
     .optional()
-    .describe('mcp: skills that declare no digests. Default: withhold.'),
+    .describe('mcp: skills whose files the server calls dynamic; unlisted where they are served. Default: withhold.'),
   packed: z
     .enum(['ignore', 'read'])
     .optional()
     .describe('mcp: skills that an older server offers as archives alone. Default: ignore.'),
-  uris: z.array(line()).optional().describe('mcp: skills that the server lists nowhere, by their URIs.'),
+  uris: z.array(skillUri()).optional().describe('mcp: skills that the server lists nowhere, by their URIs.'),
 }
 
 export const SOURCE = z.strictObject({

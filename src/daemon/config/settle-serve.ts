@@ -1,4 +1,4 @@
-import type { WebOptions } from '../../serve/http/web.ts'
+import type { WebConfig } from '../../serve/http/web.ts'
 import type { FormsConfig, HttpAddress, ServeConfig } from '../config.ts'
 import type { OAuthConfig } from '../oauth.ts'
 import type { ConfigFile } from './schema.ts'
@@ -18,7 +18,7 @@ export function httpAddressOf(entry: ServeEntry['http']): HttpAddress {
 }
 
 /** What is offered besides MCP. */
-export function webOf({ public: open = [], well_known: wellKnown, page }: ServeEntry): WebOptions {
+export function webOf({ public: open = [], well_known: wellKnown, page }: ServeEntry): WebConfig {
   return {
     wellKnown: wellKnown?.enabled !== false,
     page: page?.enabled === false ? undefined : { title: page?.title ?? 'Agent Skills' },

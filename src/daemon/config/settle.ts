@@ -2,7 +2,7 @@ import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ARCHIVE_FORMATS } from '../../serve/mcp/archive.ts'
 import type { AskedRef } from '../../sync/model/revision.ts'
-import type { Brakes, Schedule, Source } from '../../sync/model/source.ts'
+import type { Brakes, Budgets, McpPlace, McpSource, Schedule, Source } from '../../sync/model/source.ts'
 import type { ProxyChoice } from '../proxy.ts'
 import { TOKEN_USERNAME } from './access.ts'
 import type { Access, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './access.ts'
@@ -31,7 +31,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
   }
   const enabled = file.sources
     .filter((source) => source.enabled)
-    .map((source) => withDefaults(source, source.url ?? '', file.defaults ?? []))
+    .map((source) => withDefaults(source, addressOf(source), file.defaults ?? []))
   return {
     file: resolve(fileName),
     sources: enabled.map((entry) => configuredOf(entry, absolute)),
@@ -41,6 +41,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       ttlMs: file.serve.ttl,
       web: webOf(file.serve),
       oauth: oauthOf(file.serve.oauth),
+      metrics: file.serve.metrics?.enabled,
       instructions: file.serve.instructions,
       ...formsOf(file.serve),
       ...modelSurfacesOf(file.serve),
@@ -61,6 +62,11 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       ssh: programOf(file.programs?.ssh ?? 'ssh', absolute),
     },
   }
+}
+
+/** What `defaults` are matched with. */
+function addressOf({ url, mcp }: SourceEntry): string {
+  return url ?? (typeof mcp === 'string' ? mcp : '')
 }
 
 /** A bare name is looked up in PATH. */
@@ -85,13 +91,18 @@ function absolutePath(path: string, folder: string, environment: Environment): s
 type Absolute = (path: string) => string
 
 function configuredOf(entry: SourceEntry, absolute: Absolute): ConfiguredSource {
+  const program = typeof entry.mcp === 'object' ? programValuesOf(entry.mcp.env, absolute) : undefined
   return {
     source: sourceOf(entry, absolute),
-    access: accessOf(entry.auth, absolute),
+    access: entry.mcp === undefined ? accessOf(entry.auth, absolute) : bearerOf(entry.auth, absolute),
+    ...(program !== undefined && { programEnv: program }),
     ca: entry.ca === undefined ? undefined : absolute(entry.ca),
     proxy: proxyOf(entry.proxy, absolute),
     webhook: webhookOf(entry.webhook, absolute),
     signed: signedOf(entry.signed, absolute),
+    ...(entry.fallback !== undefined && { fallback: entry.fallback }),
+    required: entry.required,
+    maxAgeMs: entry.max_age,
     archives: ARCHIVE_FORMATS.filter((format) => entry.archives?.includes(format)),
   }
 }
@@ -121,9 +132,50 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
     const folder = absolute(path)
     return { kind: 'directory', id, url: pathToFileURL(folder).href, path: folder, ...following, ...selection }
   }
-  // The table of later keys refuses a file with another kind of source before this is asked.
-  if (url === undefined) throw new TypeError('A source of a later version was let through')
+  if (entry.mcp !== undefined) return { ...mcpOf(entry, entry.mcp, absolute), ...following, ...selection }
+  // The rules between keys refuse a file with a source that is nowhere before this is asked.
+  if (url === undefined) throw new TypeError('A source without an address was let through')
   return { kind: 'git', id, url, ...following, ...selection }
+}
+
+type OfMcp = Pick<
+  McpSource,
+  'kind' | 'id' | 'url' | 'place' | 'approval' | 'fetching' | 'budgets' | 'packed' | 'unverifiable' | 'uris'
+>
+
+function mcpOf(entry: SourceEntry, mcp: NonNullable<SourceEntry['mcp']>, absolute: Absolute): OfMcp {
+  const place = placeOf(mcp, absolute)
+  return {
+    kind: 'mcp',
+    id: entry.id,
+    url: place.kind === 'http' ? place.url : `program:${[place.command, ...place.args].map(encodeURI).join(' ')}`,
+    place,
+    approval: entry.approval ?? 'required',
+    fetching: entry.fetch ?? 'lazy',
+    budgets: budgetsOf(entry.budgets),
+    packed: entry.packed ?? 'ignore',
+    unverifiable: entry.unverifiable ?? 'withhold',
+    uris: entry.uris ?? [],
+  }
+}
+
+function placeOf(mcp: NonNullable<SourceEntry['mcp']>, absolute: Absolute): McpPlace {
+  if (typeof mcp === 'string') return { kind: 'http', url: mcp }
+  return { kind: 'program', command: programOf(mcp.command, absolute), args: mcp.args ?? [] }
+}
+
+function budgetsOf(entry: SourceEntry['budgets']): Budgets {
+  return {
+    fileBytes: entry?.file_bytes ?? 2 ** 24,
+    listing: {
+      bytes: entry?.listing_bytes ?? 2 ** 26,
+      pages: entry?.listing_pages ?? 1000,
+      entries: entry?.listing_entries ?? 50_000,
+      timeoutMs: entry?.listing_timeout ?? 60_000,
+    },
+    storedBytes: entry?.stored_bytes ?? 2 ** 30,
+    hourlyBytes: entry?.hourly_bytes ?? 200 * 2 ** 20,
+  }
 }
 
 function askedOf({ ref }: SourceEntry): AskedRef {
@@ -186,19 +238,28 @@ function webhookOf(entry: SourceEntry['webhook'], absolute: (path: string) => st
   return entry && { provider: entry.provider, secret: referenceOf(entry.secret, absolute) }
 }
 
-function helperOf({ command, args = [], env = {}, timeout }: HelperEntry, absolute: Absolute): CredentialHelper {
-  const values = Object.entries(env).map(([name, entry]): [string, ProgramValue] => [
+/** What an MCP server is sent: a token is a bearer token there, whatever git hosts make of it. */
+function bearerOf(auth: AuthEntry | undefined, absolute: Absolute): Access {
+  if (auth?.token === undefined || auth.username !== undefined) return accessOf(auth, absolute)
+  return { kind: 'bearer', token: referenceOf(auth.token, absolute) }
+}
+
+function helperOf({ command, args = [], env, timeout }: HelperEntry, absolute: Absolute): CredentialHelper {
+  return {
+    kind: 'helper',
+    command: programOf(command, absolute),
+    args,
+    env: programValuesOf(env, absolute),
+    timeoutMs: timeout ?? HELPER_MS,
+  }
+}
+
+function programValuesOf(env: HelperEntry['env'], absolute: Absolute): Readonly<Record<string, ProgramValue>> {
+  const values = Object.entries(env ?? {}).map(([name, entry]): [string, ProgramValue] => [
     name,
     'value' in entry ? { kind: 'value', value: entry.value } : referenceOf(entry, absolute),
   ])
-  return {
-    kind: 'helper',
-    // A bare name is looked up in PATH.
-    command: command.includes('/') ? absolute(command) : command,
-    args,
-    env: Object.fromEntries(values),
-    timeoutMs: timeout ?? HELPER_MS,
-  }
+  return Object.fromEntries(values)
 }
 
 const HELPER_MS = 30_000

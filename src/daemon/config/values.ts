@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { CronTime } from 'cron'
 import { z } from 'zod'
 import { isSourceId } from '../../sync/model/source-id.ts'
+import { readSkillUri } from '../../sync/model/upstream-uri.ts'
 
 // The kinds of value that keys share. Each checks itself, so that every problem of a file is found in one pass.
 
@@ -244,4 +245,20 @@ export function webUrl() {
     const url = URL.parse(text)
     return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
   }, 'must be an http(s) address without a user name or a password')
+}
+
+/** The endpoint of an MCP server. It stands in the lock, where no secret may: none goes into it. */
+export function serverUrl() {
+  return webUrl().refine((text) => {
+    const url = URL.parse(text)
+    return url === null || (url.search === '' && url.hash === '')
+  }, 'must not hold a query or a fragment; a credential goes into `auth`')
+}
+
+/** What a server is asked for on an operator's word: the SKILL.md of a skill. */
+export function skillUri() {
+  return line().superRefine((text, context) => {
+    const read = readSkillUri(text)
+    if (!read.ok) context.addIssue({ code: 'custom', message: `cannot be added: ${read.why}` })
+  })
 }

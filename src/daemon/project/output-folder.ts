@@ -143,7 +143,8 @@ function digestOfFiles(files: readonly FolderFile[]): string {
   return digestOf(files.map(({ bytes, ...file }) => ({ ...file, size: bytes.length, sha256: hash('sha256', bytes) })))
 }
 
-async function writeAll(folder: string, files: readonly FolderFile[], signal: AbortSignal): Promise<void> {
+/** Makes the folder and writes the files into it. All of it is on the disk when this returns. */
+export async function writeAll(folder: string, files: readonly FolderFile[], signal: AbortSignal): Promise<void> {
   await mkdir(folder, { recursive: true })
   const folders = new Set([dirname(folder), folder])
   const paths: string[] = []

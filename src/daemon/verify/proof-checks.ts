@@ -17,7 +17,12 @@ export async function* proofsHold({ store, signal }: Verifying): AsyncGenerator<
 
 /** What is wrong with the proof of one snapshot. */
 export function* proofRemarks(snapshot: Snapshot): Generator<Remark> {
-  const { source, revision, tree } = snapshot
+  const { source, revision, tree, rebuiltFrom } = snapshot
+  if (rebuiltFrom !== undefined) {
+    const message = `commit ${revision.commit} was gone when its skills were had from "${rebuiltFrom}" by their locked digests`
+    yield note('proof-missing', message, { source })
+    return
+  }
   const { commit, tag } = proofOf(snapshot)
   const damaged = (message: string): Remark => finding('proof-damaged', message, { source })
   if (!isOf(revision.commit, 'commit', commit))

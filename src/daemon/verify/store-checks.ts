@@ -1,4 +1,6 @@
 import type { Generation } from '../../sync/model/generation.ts'
+import { isOfUpstream } from '../../sync/model/skill.ts'
+import type { UpstreamSkill } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Store } from '../../sync/store/store.ts'
@@ -48,6 +50,7 @@ export async function* filesAreWhole(verifying: Verifying): AsyncGenerator<Remar
 async function* inspected(snapshot: Snapshot, verifying: Verifying): AsyncGenerator<Remark> {
   const { store, looked, show, signal } = verifying
   const { source } = snapshot
+  for (const skill of snapshot.skills.filter(isOfUpstream)) yield* keptOf(skill, verifying)
   for (const [stored, of] of storedWithNames(snapshot)) {
     if (store === undefined) return
     const place = store.skills.folderOf(stored)
@@ -65,9 +68,24 @@ async function* inspected(snapshot: Snapshot, verifying: Verifying): AsyncGenera
   }
 }
 
-/** All that is stored of a snapshot, and the skill that each is of. */
+/** Of a skill of another MCP server those files that somebody wanted. */
+async function* keptOf(skill: UpstreamSkill, { store, looked, signal }: Verifying): AsyncGenerator<Remark> {
+  const { source } = skill.upstream
+  const place = `${source}/${skill.path}`
+  if (store === undefined || looked.has(place)) return
+  looked.add(place)
+  for (const file of skill.files) {
+    signal.throwIfAborted()
+    const kept = await store.upstreams.read(source, file)
+    if (kept.kind === 'damaged') yield finding('file-damaged', kept.why, { source, skill: skill.path, path: file.path })
+  }
+}
+
+/** All that is stored of a snapshot in folders, and the skill that each is of. */
 function storedWithNames({ skills, docs }: Snapshot): (readonly [StoredSkill, { readonly skill?: string }])[] {
-  const kept = skills.filter(({ digest, standing }) => digest !== undefined && standing !== 'withheld')
+  const kept = skills.filter(
+    (skill) => skill.digest !== undefined && skill.standing !== 'withheld' && !isOfUpstream(skill),
+  )
   const named = kept.map((skill) => [storedOf(skill), { skill: skill.path }] as const)
   return docs === undefined ? named : [...named, [storedOf(docs), {}]]
 }

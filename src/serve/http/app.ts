@@ -3,18 +3,21 @@ import { listenForEvents } from '../mcp/events.ts'
 import { Hub } from '../mcp/hub.ts'
 import type { Serving } from '../mcp/methods.ts'
 import { ScopedCore } from '../mcp/scoped-core.ts'
-import type { IncomingMessage } from 'node:http'
-import type { Scope } from '../principal.ts'
-import { ANYBODY, Access } from './access.ts'
+import type { Registry } from '../registry.ts'
+import { Access } from './access.ts'
 import { announcedBytes } from '../mcp/announced.ts'
-import type { AccessRules, Decision, Denied } from './access.ts'
-import { TrustedProxies, networkOf } from './client-address.ts'
+import type { AccessRules } from './access.ts'
+import { admission, rateOf } from './admission.ts'
+import { TrustedProxies } from './client-address.ts'
 import { EventStreams } from './event-stream.ts'
-import { Guard, refusalOfBrowser } from './guard.ts'
+import { Guard } from './guard.ts'
 import type { Names } from './guard.ts'
 import { healthRoutes } from './health.ts'
+import type { HealthOptions, Unready } from './health.ts'
 import { HttpAudit } from './http-audit.ts'
 import { openListener } from './listener.ts'
+import { metricsRoutes } from './metrics.ts'
+import type { Metrics } from './metrics.ts'
 import type { Listener, ListenerLimits, ListenerOptions, Routes, Site } from './listener.ts'
 import { McpEndpoint } from './mcp.ts'
 import { LegacyEdge } from './mcp-legacy.ts'
@@ -24,13 +27,14 @@ import { NO_SESSION_LOG } from './session-log.ts'
 import type { SessionLog } from './session-log.ts'
 import { metadataRoutes, rulesWith } from './protected-resource.ts'
 import type { OAuthOptions } from './protected-resource.ts'
-import { RateLimit } from './rate-limit.ts'
-import type { Rate } from './rate-limit.ts'
+import { PageSessions } from './page-sessions.ts'
+import type { Rate, RateLimit } from './rate-limit.ts'
 import { Sessions } from './sessions.ts'
 import type { SessionLimits } from './sessions.ts'
 import { Shortcut } from './shortcut.ts'
-import { webRoutes } from './web.ts'
+import { webOf } from './web.ts'
 import type { WebOptions } from './web.ts'
+import { hookRoutes } from './webhook.ts'
 import type { WebhookEndpoint } from './webhook.ts'
 
 /** Where to listen, what to bear, and whom to tell of errors. */
@@ -46,10 +50,14 @@ export interface HttpOptions extends ListenerOptions {
   readonly names?: Omit<Names, 'host'>
   /** Answered here too, where they have no address of their own. */
   readonly webhooks?: WebhookEndpoint
+  /** The same. */
+  readonly metrics?: Metrics
   /** What is offered besides MCP; nothing if nothing else is said. */
   readonly web?: WebOptions
   /** Whose tokens are accepted besides ours. */
   readonly oauth?: OAuthOptions
+  /** Why requests should go elsewhere; if nothing else is said, nothing but that there is no generation. */
+  readonly unready?: () => readonly Unready[]
 }
 
 /** What clients may cost, and how long they may take. */
@@ -66,40 +74,74 @@ export interface HttpLimits extends ListenerLimits {
 
 /** The HTTP side of the daemon, while it listens. */
 export interface HttpServer extends Listener {
-  readonly counts: () => { readonly sessions: number; readonly streams: number; readonly subscribedUris: number }
+  readonly counts: () => HttpCounts
+  readonly figures: () => HttpFigures
   /** To be called when a token was revoked: its streams and sessions end now, and not when somebody looks. */
   readonly endWhatIsOver: () => void
+  /** Answers from these from now on, on the same listener, for the same sessions and streams. Address and limits stay. */
+  readonly serve: (serving: Serving, options: HttpOptions) => void
+}
+
+export interface HttpCounts {
+  readonly sessions: number
+  readonly streams: number
+  readonly subscribedUris: number
+}
+
+/** What is counted besides. */
+export interface HttpFigures extends HttpCounts {
+  /** Notifications that were given to subscribers. */
+  readonly updates: number
+  readonly listChanges: number
+  readonly unsentBytes: number
 }
 
 /** Opens the listener. Disposing it ends every stream with its result, then closes. */
 export async function serveHttp(serving: Serving, options: HttpOptions): Promise<HttpServer> {
   const heard = listenersOf(serving, options)
-  const { hub, streams, sessions } = heard
+  const { hub, streams, sessions, past } = heard
+  let listener: Listener
+  const siteFrom = (served: Serving, asked: HttpOptions): Built => siteOf(served, asked, heard, () => listener.url)
+  let { site, offered } = siteFrom(serving, options)
   // Before there is a session: what is published while they are brought back must reach those that are.
-  const telling = tell(serving, heard)
+  let telling = listenForEvents(serving, (events) => hub.tell(events))
+  const noting = note(serving, heard)
   const end = (): void => {
-    for (const one of telling) one[Symbol.dispose]()
+    for (const one of [telling, ...noting]) one[Symbol.dispose]()
     streams[Symbol.dispose]()
   }
   try {
     await sessions.restore()
     const endSessionsOver = (): void => sessions.endThoseOf(options.access.isGone ?? (() => false))
     endSessionsOver()
-    const listener: Listener = await openListener(
-      siteOf(serving, options, heard, () => listener.url),
-      options,
-    )
+    listener = await openListener(() => site, options)
+    const counts = (): HttpCounts => ({ sessions: sessions.size, streams: streams.size, subscribedUris: hub.size })
     return {
       url: listener.url,
       unsentBytes: listener.unsentBytes,
-      counts: () => ({ sessions: sessions.size, streams: streams.size, subscribedUris: hub.size }),
+      counts,
+      figures: () => ({ ...counts(), ...hub.told, unsentBytes: listener.unsentBytes() }),
       endWhatIsOver() {
         streams.endThoseOver()
         endSessionsOver()
       },
+      serve(next, asked) {
+        const before = offered
+        ;({ site, offered } = siteFrom(next, asked))
+        // Its readers come back to the new one by themselves; who is still being answered is not waited for.
+        void before?.[Symbol.asyncDispose]()
+        telling[Symbol.dispose]()
+        telling = listenForEvents(next, (events) => hub.tell(events))
+        const mark = past.now
+        const events = past.serve(next)
+        if (events === undefined) return
+        hub.tell(events)
+        sessions.told(mark, past.now)
+      },
       async [Symbol.asyncDispose]() {
         end()
         await listener[Symbol.asyncDispose]()
+        await offered?.[Symbol.asyncDispose]()
       },
     }
   } catch (error) {
@@ -108,52 +150,75 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   }
 }
 
-/** Who is told of changes. */
+/** What goes on whichever site answers: who is told of changes, who is signed in, and how often each has asked. */
 interface Listeners {
   readonly hub: Hub
   readonly streams: EventStreams
   readonly sessions: Sessions
   readonly past: Past
+  readonly signedIn: PageSessions
+  readonly rate: RateLimit | undefined
 }
 
-function listenersOf(serving: Serving, { limits, now, sessionLog: log = NO_SESSION_LOG }: HttpOptions): Listeners {
+function listenersOf(serving: Serving, options: HttpOptions): Listeners {
+  const { limits, now, sessionLog: log = NO_SESSION_LOG } = options
   const hub = new Hub()
   const past = new Past(serving, (mark) => log.catalogOf(mark))
   const sessions = new Sessions({ hub, limits: limits.sessions, now, log, past })
-  return { hub, streams: new EventStreams(limits), sessions, past }
+  const signedIn = new PageSessions(now)
+  return { hub, streams: new EventStreams(limits), sessions, past, signedIn, rate: rateOf(options) }
 }
 
-function tell(serving: Serving, { hub, sessions, past }: Listeners): readonly Disposable[] {
+/** Has what sessions were told of written down, and those that nobody uses ended. */
+function note(serving: Serving, { sessions, past }: Listeners): readonly Disposable[] {
   return [
-    listenForEvents(serving, (events) => hub.tell(events)),
     serving.registry.watch((before, catalog) => sessions.told(past.markOf(before), past.markOf(catalog))),
     every(SWEEP_MS, () => sessions.sweep()),
   ]
 }
 
+/** A site, and what of it has to be ended with it. */
+interface Built {
+  readonly site: Site
+  readonly offered: AsyncDisposable | undefined
+}
+
 /** `url`: where we listen, which is known once we do. */
-function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: () => string): Site {
-  const { host, names, oauth, web, webhooks, now } = options
+function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: () => string): Built {
+  const { host, names, oauth, web, webhooks, metrics, now } = options
   const address = (): string => names?.publicUrl?.replace(/\/$/, '') ?? url()
   const resource = (): string => `${address()}/mcp`
   const access = new Access(rulesOf(options, resource))
-  const admit = admission(options, access)
+  const admit = admission(access, heard.rate, options.trustedProxies)
   const guard = new Guard({ ...names, host })
-  const audit = new HttpAudit(serving, new TrustedProxies(options.trustedProxies ?? []))
-  return {
+  const audit = new HttpAudit(serving, new TrustedProxies(options.trustedProxies ?? []), now)
+  const { streams, signedIn } = heard
+  const offered = web && webOf(serving, web, { access, admit, address, now, audit, streams, signedIn })
+  const site: Site = {
     refusalOf: (request) => guard.refusalOf(request),
     guestOf: (request) => guard.guestOf(request),
     admit,
     answered: (request, response, answered) => audit.answered(request, response, answered),
     routes: {
       ...mcpRoutes(serving, options, heard, audit),
-      ...healthRoutes(serving.registry),
+      ...healthRoutes(healthOf(serving, options)),
       ...(webhooks !== undefined && hookRoutes(webhooks)),
-      ...(web !== undefined && webRoutes(serving, web, { access, admit, address, now, audit })),
+      ...(metrics !== undefined && metricsRoutes(metrics)),
+      ...offered?.routes,
       ...(oauth !== undefined && metadataRoutes(oauth, resource)),
     },
     nothingHere: NOTHING_HERE,
   }
+  return { site, offered }
+}
+
+/** Where a token is needed, it is so for whoever would know what there is. */
+function healthOf({ registry }: Serving, { unready, access }: HttpOptions): HealthOptions {
+  return { unready: unready ?? (() => unlessServed(registry)), isOpen: !access.isTokenRequired }
+}
+
+function unlessServed({ catalog }: Registry): readonly Unready[] {
+  return catalog.generation > 0 ? [] : [{ why: 'nothing-served' }]
 }
 
 function rulesOf({ access, web, oauth }: HttpOptions, resource: () => string): AccessRules {
@@ -180,39 +245,6 @@ function mcpRoutes(
       scope: 'skills',
       audit: 'refusals',
       answer: (request, response, { principal }) => endpoint.answer(request, response, principal),
-    },
-  }
-}
-
-/** Whether one may ask, and then whether not too often. Whoever is denied is counted too: that costs us as much. */
-function admission({ limits, now, trustedProxies = [] }: HttpOptions, access: Access): Site['admit'] {
-  if (limits.rate === undefined) return async (request, scope) => access.decide(request, scope)
-  const rate = new RateLimit(limits.rate, now)
-  const proxies = new TrustedProxies(trustedProxies)
-  return async (request: IncomingMessage, scope: Scope) => {
-    const decision = await access.decide(request, scope)
-    const principal = decision.kind === 'granted' ? decision.principal : undefined
-    const waitS = rate.take(principal === undefined ? networkOf(proxies.clientOf(request)) : `as ${principal.id}`)
-    return waitS === undefined ? decision : { ...tooOften(waitS), ...(principal !== undefined && { principal }) }
-  }
-}
-
-function tooOften(waitS: number): Denied {
-  return { kind: 'denied', status: 429, message: 'Too many requests', headers: { 'retry-after': String(waitS) } }
-}
-
-/** Opens the second listener, for programs of the operator and of git hosts. It may lie off loopback, and has nothing for browsers. */
-export async function serveOperations(webhooks: WebhookEndpoint, options: ListenerOptions): Promise<Listener> {
-  const nothingHere = 'Nothing is served at this path'
-  const admit = async (): Promise<Decision> => ANYBODY
-  return openListener({ refusalOf: refusalOfBrowser, admit, routes: hookRoutes(webhooks), nothingHere }, options)
-}
-
-function hookRoutes(webhooks: WebhookEndpoint): Routes {
-  return {
-    '/hooks/': {
-      methods: ['POST'],
-      answer: (request, response, { name }) => webhooks.answer(name, request, response),
     },
   }
 }

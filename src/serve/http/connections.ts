@@ -44,10 +44,16 @@ export class Connections {
     })
   }
 
-  /** From here on no connection outlives its last answer. */
+  /**
+   * From here on no connection outlives its last answer. One on which nothing came yet may be a request on its way, which nobody
+   * else would answer: it has a moment.
+   */
   close(): void {
     this.#isClosing = true
-    for (const socket of this.#waiting.keys()) if (socket.bytesRead === 0) socket.destroy()
+    const leave = (): void => {
+      for (const socket of this.#waiting.keys()) if (socket.bytesRead === 0) socket.destroy()
+    }
+    setTimeout(leave, FIRST_BYTE_MS).unref()
   }
 
   #count(socket: Socket, change: 1 | -1): void {
@@ -57,6 +63,9 @@ export class Connections {
     if (this.#isClosing && waiting + change === 0) socket.destroy()
   }
 }
+
+/** From the connection to the first byte of a request, while we stop. Less than what answers on their way are given. */
+const FIRST_BYTE_MS = 1_000
 
 /** Whether a request was sent before the answers to earlier ones on its connection were taken. */
 export function hasWaited(response: ServerResponse): boolean {

@@ -3,26 +3,31 @@ import { isJSONRPCRequest } from '@modelcontextprotocol/server'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import type { AuditEvent } from '../audit.ts'
 import { remembered, rememberedUri } from '../audit.ts'
-import { UNWAITED, audited } from '../mcp/audited.ts'
-import type { Tell } from '../mcp/audited.ts'
+import { UNWAITED, audited, messageEndOf } from '../mcp/audited.ts'
+import type { End, Tell } from '../mcp/audited.ts'
+import { traceIn, traceInHeaders } from '../mcp/trace.ts'
+import { LEFT_STATUS, NO_ROUTE, meteredMethod } from '../meter.ts'
 import type { Serving } from '../mcp/methods.ts'
+import { traceIds } from '../../sync/model/trace-context.ts'
+import type { TraceContext } from '../../sync/model/trace-context.ts'
 import type { Principal } from '../principal.ts'
 import type { TrustedProxies } from './client-address.ts'
 import type { Answered } from './listener.ts'
 import { reasonOf } from './send.ts'
 
-/** Remembers what is asked over HTTP: each message of MCP by itself, and of all else the request. */
+/** Remembers and counts what is asked over HTTP: each message of MCP by itself, and of all else the request. */
 export class HttpAudit {
-  readonly #serving: Pick<Serving, 'audit' | 'registry'>
+  readonly #serving: Recording
   readonly #proxies: TrustedProxies
-  /** What there is to remember of messages once it is answered: there can be no room for the answer. */
-  readonly #ofMessages = new WeakMap<ServerResponse, AuditEvent[]>()
-  readonly #asked = new WeakMap<ServerResponse, unknown>()
-  readonly #readers = new WeakMap<ServerResponse, Principal>()
+  readonly #now: () => number
+  /** Until they are answered, which every one is. A weak map of what comes and goes so fast would cost the collector more. */
+  readonly #exchanges = new Map<ServerResponse, Exchange>()
 
-  constructor(serving: Pick<Serving, 'audit' | 'registry'>, proxies: TrustedProxies) {
+  /** `now`: milliseconds that only ever go up. */
+  constructor(serving: Recording, proxies: TrustedProxies, now: () => number) {
     this.#serving = serving
     this.#proxies = proxies
+    this.#now = now
   }
 
   /** As `audited`, for a message that came in a request. */
@@ -32,48 +37,51 @@ export class HttpAudit {
     response: ServerResponse,
     principal: Principal | undefined,
   ): Tell {
-    const { audit, registry } = this.#serving
-    if (audit === undefined) return NOBODY
-    const events = this.#ofMessages.get(response) ?? []
-    const hold = (event: AuditEvent): void => void events.push(event)
-    const tell = audited({ audit: hold, registry }, asking, this.#askerOf(request, principal))
+    const { audit, meter, registry } = this.#serving
+    if (audit === undefined && meter === undefined) return NOBODY
+    const message: Told = { method: asking.method, beganMs: this.#now(), end: undefined, event: undefined }
+    const hold = (event: AuditEvent): void => void (message.event = event)
+    const asker = audit === undefined ? {} : this.#askerOf(request, principal, traceIn(asking.params, request.headers))
+    const tell = audited({ registry, ...(audit !== undefined && { audit: hold }) }, asking, asker)
+    const exchange = this.#exchangeOf(response)
     return (end) => {
-      this.#ofMessages.set(response, events)
+      if (message.end !== undefined) return
+      message.end = end
+      exchange.told.push(message)
       tell(end)
     }
   }
 
   /** What a request turned out to ask. Where it is refused before any of that is served, each message of it is. */
   asks(response: ServerResponse, body: unknown): void {
-    if (this.#serving.audit !== undefined) this.#asked.set(response, body)
+    const { audit, meter } = this.#serving
+    if (audit !== undefined || meter !== undefined) this.#exchangeOf(response).asked = body
   }
 
   /** Who is behind a request turned out later than its head was looked at. */
   isReadBy(response: ServerResponse, principal: Principal): void {
-    this.#readers.set(response, principal)
+    this.#exchangeOf(response).reader = principal
   }
 
   /** What was answered, with what was served when it came. */
-  answered(request: IncomingMessage, response: ServerResponse, { audit: kept, principal }: Answered): void {
-    const { audit, registry } = this.#serving
-    if (audit === undefined) return
-    const body = this.#asked.get(response)
-    // A stream that is opened lives much longer.
-    this.#asked.delete(response)
-    const ofMessages = this.#ofMessages.get(response)
-    if (ofMessages !== undefined) {
-      const why = response.destroyed ? undefined : reasonOf(response)
-      for (const event of ofMessages) audit(why === undefined ? event : refused(event, why))
-      return
-    }
+  answered(request: IncomingMessage, response: ServerResponse, { route, audit: kept, principal }: Answered): void {
+    const { audit, meter, registry } = this.#serving
+    meter?.answered(route ?? NO_ROUTE, statusTo(response))
+    const { asked: body, told = [], reader } = this.#exchanges.get(response) ?? {}
+    this.#exchanges.delete(response)
+    if (told.length > 0) return this.#toldOf(told, response)
     if (!response.headersSent) return
     const { statusCode: status } = response
     const isRefusal = status >= 400
+    if (meter !== undefined && isRefusal)
+      for (const { method } of requestsIn(body)) meter.message(meteredMethod(method), 'refused')
+    if (audit === undefined) return
     if (kept === undefined ? !DENIALS.has(status) : kept === 'refusals' && !isRefusal) return
-    const asker = this.#askerOf(request, principal ?? this.#readers.get(response))
+    const asker = this.#askerOf(request, principal ?? reader, traceInHeaders(request.headers))
     const why = whyOf(response)
     const messages = isRefusal ? requestsIn(body) : []
-    for (const message of messages) audited(this.#serving, message, asker)({ refused: why })
+    for (const message of messages)
+      audited(this.#serving, message, { ...asker, ...traceIds(traceIn(message.params)) })({ refused: why })
     if (messages.length > 0) return
     audit({
       asked: `${request.method ?? ''} ${rememberedUri(request.url ?? '/').replace('?…', '')}`,
@@ -84,12 +92,53 @@ export class HttpAudit {
     })
   }
 
-  #askerOf(request: IncomingMessage, principal: Principal | undefined) {
+  #exchangeOf(response: ServerResponse): Exchange {
+    const known = this.#exchanges.get(response)
+    if (known !== undefined) return known
+    const exchange: Exchange = { asked: undefined, told: [], reader: undefined }
+    this.#exchanges.set(response, exchange)
+    return exchange
+  }
+
+  #toldOf(told: readonly Told[], response: ServerResponse): void {
+    const { audit, meter } = this.#serving
+    const why = response.destroyed ? undefined : reasonOf(response)
+    for (const { method, beganMs, end, event } of told) {
+      if (event !== undefined) audit?.(why === undefined ? event : refused(event, why))
+      if (meter === undefined || end === undefined) continue
+      const became = messageEndOf(end)
+      // It was made, and there was no room for it.
+      const isRefused = became === 'ok' && why !== undefined
+      meter.message(meteredMethod(method), isRefused ? 'refused' : became, this.#now() - beganMs)
+    }
+  }
+
+  #askerOf(request: IncomingMessage, principal: Principal | undefined, trace: TraceContext | undefined) {
     return {
       ...(principal !== undefined && { principal: principal.id }),
       address: this.#proxies.clientOf(request),
+      ...traceIds(trace),
     }
   }
+}
+
+/** Who remembers, and who counts. */
+type Recording = Pick<Serving, 'audit' | 'meter' | 'registry'>
+
+/** What is known of a request until it is answered. */
+interface Exchange {
+  asked: unknown
+  /** The messages of which it is known what became of them. There can be no room for the answer. */
+  readonly told: Told[]
+  reader: Principal | undefined
+}
+
+/** A message, until it is known what became of its answer. */
+interface Told {
+  readonly method: string
+  readonly beganMs: number
+  end: End | undefined
+  event: AuditEvent | undefined
 }
 
 /** With why it was refused in the end, where nothing was against it before. */
@@ -98,8 +147,18 @@ function refused(event: AuditEvent, why: string): AuditEvent {
 }
 
 /** A client that left while it was sending was told of a fault, as far as that goes. */
+/** What was answered, for whoever counts; to one who left before that, nothing was. */
+export function statusTo(response: ServerResponse): number {
+  return !response.headersSent || isUnwaited(response) ? LEFT_STATUS : response.statusCode
+}
+
+/** What fails because nobody waits for it ends like a fault of ours. */
+function isUnwaited({ statusCode, destroyed }: ServerResponse): boolean {
+  return statusCode === 500 && destroyed
+}
+
 function whyOf(response: ServerResponse): string {
-  if (response.statusCode === 500 && response.destroyed) return UNWAITED
+  if (isUnwaited(response)) return UNWAITED
   return reasonOf(response) ?? `HTTP ${response.statusCode}`
 }
 

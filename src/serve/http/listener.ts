@@ -1,5 +1,8 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { TraceContext } from '../../sync/model/trace-context.ts'
+import { traceInHeaders } from '../mcp/trace.ts'
+import type { Socket } from 'node:net'
 import type { Principal, Scope } from '../principal.ts'
 import type { Decision } from './access.ts'
 import { TrustedProxies } from './client-address.ts'
@@ -16,11 +19,13 @@ export interface ListenerOptions {
   readonly host: string
   /** 0 picks a free one. */
   readonly port: number
+  /** What listens there already, opened by who started us: nothing is bound then. */
+  readonly handed?: Socket | undefined
   readonly limits: ListenerLimits
   /** Who is believed when it says for whom it asks: addresses and networks. */
   readonly trustedProxies?: readonly string[]
-  /** An error that no client caused. The client is told that there was one, and no more. */
-  readonly onError: (error: unknown) => void
+  /** An error that no client caused. The client is told that there was one, and no more. `trace`: what its request names. */
+  readonly onError: (error: unknown, trace?: TraceContext) => void
 }
 
 /** What connections may cost, and how long they may take. */
@@ -65,6 +70,8 @@ export interface Route {
 }
 
 export interface Answered extends Pick<Route, 'audit'> {
+  /** Its key among the routes; undefined where none was found. */
+  readonly route?: string
   readonly principal?: Principal | undefined
 }
 
@@ -83,16 +90,24 @@ export interface Listener extends AsyncDisposable {
   readonly unsentBytes: () => number
 }
 
-/** Opens a listener. Disposing it lets answers that are on their way end, then closes. */
-export async function openListener(site: Site, options: ListenerOptions): Promise<Listener> {
+/**
+ * Opens a listener. Disposing it lets answers that are on their way end, then closes. `siteNow` is asked at each request: what a
+ * request begins with, it ends with.
+ */
+export async function openListener(siteNow: () => Site, options: ListenerOptions): Promise<Listener> {
   const server = createServer({ connectionsCheckingInterval: DEADLINE_CHECK_MS }, (request, response) => {
+    const site = siteNow()
     const refusal = refusalOfHead(request)
-    if (refusal !== undefined)
-      return sendError(response, refusal.status, -32000, refusal.message, { headers: { connection: 'close' } })
-    if (connections.waitingOn(request.socket) >= MAX_PIPELINED)
-      return sendError(response, 503, -32000, 'Too many requests at once on one connection', {
+    if (refusal !== undefined) {
+      sendError(response, refusal.status, -32000, refusal.message, { headers: { connection: 'close' } })
+      return site.answered?.(request, response, {})
+    }
+    if (connections.waitingOn(request.socket) >= MAX_PIPELINED) {
+      sendError(response, 503, -32000, 'Too many requests at once on one connection', {
         headers: { connection: 'close' },
       })
+      return site.answered?.(request, response, {})
+    }
     if (perAddress?.admits(request, response) === false) {
       sendError(response, 429, -32000, 'Too many requests at once from one address', {
         headers: { 'retry-after': '1' },
@@ -131,7 +146,7 @@ async function dispatch(
     await answer(site, request, response, (as) => (answered = as))
   } catch (error) {
     // The last catch before the socket: one failed request never takes the others with it.
-    if (!(error instanceof ClientGone) && !isAborted(error)) onError(error)
+    if (!(error instanceof ClientGone) && !isAborted(error)) onError(error, traceInHeaders(request.headers))
     if (!response.headersSent) sendError(response, 500, -32603, 'Internal error')
     else response.destroy()
   } finally {
@@ -150,9 +165,9 @@ async function answer(
   const guest = guestOf?.(request)
   if (guest !== undefined && allowPage(request, response, guest)) return
   const path = (request.url ?? '/').replace(/\?.*$/s, '')
-  const { route, name } = routeOf(routes, path)
+  const { route, name, key } = routeOf(routes, path)
   if (route === undefined) return sendError(response, 404, -32000, nothingHere)
-  const kept = route.audit === undefined ? {} : { audit: route.audit }
+  const kept = { route: key, ...(route.audit !== undefined && { audit: route.audit }) }
   told(kept)
   const decision = route.scope === undefined ? undefined : await admit(request, route.scope)
   told({ ...kept, principal: decision?.principal })
@@ -172,15 +187,22 @@ function sendNotAllowed(response: ServerResponse, methods: readonly string[]): v
 /** For what is only looked at. */
 export const READ_METHODS = ['GET', 'HEAD'] as const
 
-function routeOf(routes: Routes, path: string): { readonly route: Route | undefined; readonly name: string } {
+function routeOf(routes: Routes, path: string): Found {
   const folder = path.slice(0, path.lastIndexOf('/') + 1)
   const name = path.slice(folder.length)
   // The root is a page, and no folder of all that has a name.
-  if (Object.hasOwn(routes, path) && (name !== '' || path === '/')) return { route: routes[path], name }
-  if (name !== '' && folder !== '/' && Object.hasOwn(routes, folder)) return { route: routes[folder], name }
+  if (Object.hasOwn(routes, path) && (name !== '' || path === '/')) return { route: routes[path], name, key: path }
+  if (name !== '' && folder !== '/' && Object.hasOwn(routes, folder))
+    return { route: routes[folder], name, key: folder }
   const tree = Object.keys(routes).find((key) => key.endsWith('/**') && path.startsWith(key.slice(0, -2)))
-  if (tree === undefined) return { route: undefined, name }
-  return { route: routes[tree], name: path.slice(tree.length - 2) }
+  if (tree === undefined) return { route: undefined, name, key: '' }
+  return { route: routes[tree], name: path.slice(tree.length - 2), key: tree }
+}
+
+interface Found {
+  readonly route: Route | undefined
+  readonly name: string
+  readonly key: string
 }
 
 /** A client that sends request after request and reads nothing has so many of them held for it, and no more. */
@@ -204,15 +226,20 @@ function setLimits(server: Server, limits: ListenerLimits): void {
   server.maxHeadersCount = 0
 }
 
-async function listening(server: Server, { host, port }: ListenerOptions): Promise<void> {
+async function listening(server: Server, { host, port, handed }: ListenerOptions): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   server.once('error', reject)
-  server.listen({ host, port }, () => {
+  const opened = (): void => {
     server.off('error', reject)
     resolve()
-  })
+  }
+  if (handed === undefined) server.listen({ host, port }, opened)
+  else server.listen(handed, MOST_WAITING, opened)
   await promise
 }
+
+/** Connections that wait to be taken, where somebody else set the bound: listening again sets it anew, and the system lowers it. */
+const MOST_WAITING = 4_096
 
 async function closed(server: Server, connections: Connections): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -226,8 +253,9 @@ async function closed(server: Server, connections: Connections): Promise<void> {
 /** For answers that are on their way, and for streams to hand over their last message. */
 const GRACE_MS = 2_000
 
+/** A socket of Unix has no port. */
 function urlOf(server: Server, host: string): string {
   const address = server.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const port = typeof address === 'object' && address !== null ? `:${address.port}` : ''
+  return `http://${host.includes(':') ? `[${host}]` : host}${port}`
 }

@@ -7,6 +7,7 @@ import type { Tell } from '../mcp/audited.ts'
 import type { Response } from '../mcp/multiplexer.ts'
 import type { Core } from '../mcp/scoped-core.ts'
 import { INVALID_PARAMS } from '../mcp/rpc-error.ts'
+import { traceIn } from '../mcp/trace.ts'
 import { isOver } from '../principal.ts'
 import type { Principal } from '../principal.ts'
 import { answerBatch } from './batch.ts'
@@ -44,7 +45,8 @@ export class LegacyEdge {
     response: ServerResponse,
     principal: Principal | undefined,
   ): Promise<void> {
-    if (isJSONRPCRequest(body) && body.method === 'initialize') return this.#initialize(body, response, principal)
+    if (isJSONRPCRequest(body) && body.method === 'initialize')
+      return this.#initialize(body, request, response, principal)
     const session = this.#sessionOf(request, response, principal)
     if (session === undefined) return
     const messages = Array.isArray(body) ? body : [body]
@@ -57,9 +59,10 @@ export class LegacyEdge {
     const [first] = requests
     if (first === undefined) return sendStatus(response, 202)
     const signal = disconnected(response)
+    const asking = { session, principal, signal }
     const tellOf = (message: JSONRPCRequest): Tell => this.#audit.message(message, request, response, principal)
     const serve: BatchServer['serve'] = async (message, goesOut) =>
-      servedTo(tellOf(message), signal, async () => goesOut(await this.#serve(message, session, principal, signal)))
+      servedTo(tellOf(message), signal, async () => goesOut(await this.#serve(message, request, asking)))
     const unserved = (message: JSONRPCRequest, why: string): void => tellOf(message)({ refused: why })
     const answer = Array.isArray(body)
       ? await answerBatch(requests, { serve, unserved })
@@ -100,6 +103,7 @@ export class LegacyEdge {
 
   async #initialize(
     message: JSONRPCRequest,
+    request: IncomingMessage,
     response: ServerResponse,
     principal: Principal | undefined,
   ): Promise<void> {
@@ -115,7 +119,10 @@ export class LegacyEdge {
     const signal = disconnected(response)
     let isOpen = false
     try {
-      const answer = await this.#serve(message, session, principal, signal)
+      const tell = this.#audit.message(message, request, response, principal)
+      const answer = await servedTo(tell, signal, async () =>
+        this.#serve(message, request, { session, principal, signal }),
+      )
       if ('result' in answer) session.keep()
       await session.written
       isOpen = 'result' in answer && !signal.aborted
@@ -128,15 +135,20 @@ export class LegacyEdge {
 
   async #serve(
     message: JSONRPCRequest,
-    session: Session,
-    principal: Principal | undefined,
-    signal: AbortSignal,
+    { headers }: IncomingMessage,
+    { session, principal, signal }: Asking,
   ): Promise<Response> {
     // A batch can take long enough for its token to be revoked.
     if (isOver(principal)) {
       return { jsonrpc: '2.0', id: message.id, error: { code: -32000, message: 'The token is not valid' } }
     }
-    const caller = { era: 'legacy', subscriptions: session, ...(principal !== undefined && { principal }) } as const
+    const trace = traceIn(message.params, headers)
+    const caller = {
+      era: 'legacy',
+      subscriptions: session,
+      ...(principal && { principal }),
+      ...(trace && { trace }),
+    } as const
     return this.#core.serve(message, caller, signal)
   }
 
@@ -162,6 +174,13 @@ export class LegacyEdge {
     else if (session === undefined) sendError(response, 404, -32001, 'Session not found')
     return session
   }
+}
+
+/** Who asks in a session, and for how long. */
+interface Asking {
+  readonly session: Session
+  readonly principal: Principal | undefined
+  readonly signal: AbortSignal
 }
 
 function acceptsEvents(request: IncomingMessage): boolean {

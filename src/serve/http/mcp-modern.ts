@@ -8,6 +8,7 @@ import { MODERN_REVISION } from '../mcp/core.ts'
 import type { Hub } from '../mcp/hub.ts'
 import type { Serving } from '../mcp/methods.ts'
 import { RpcError } from '../mcp/rpc-error.ts'
+import { traceIn } from '../mcp/trace.ts'
 import type { Principal } from '../principal.ts'
 import { refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
@@ -59,7 +60,8 @@ export class ModernEdge {
       return sendError(response, 400, HEADER_MISMATCH, `Bad Request: ${mismatch}`, { id })
     }
     if (route.message.method === 'subscriptions/listen') return this.#listen(route.message, response, principal, tell)
-    const caller = { era: 'modern', ...(principal !== undefined && { principal }) } as const
+    const trace = traceIn(route.message.params, request.headers)
+    const caller = { era: 'modern', ...(principal && { principal }), ...(trace && { trace }) } as const
     const answer = await servedTo(tell, disconnected(response), async (signal) =>
       this.#core.serve(route.message, caller, signal),
     )

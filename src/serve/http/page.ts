@@ -1,206 +1,167 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Catalog } from '../../sync/model/catalog.ts'
-import type { Principal } from '../principal.ts'
+import { readSkillUri } from '../../sync/model/skill-uri.ts'
+import type { ReadFile } from '../content.ts'
+import { catalogView } from '../page/catalog-view.ts'
+import { changesView } from '../page/changes-view.ts'
+import { connectView } from '../page/connect-view.ts'
+import { framed, markOf } from '../page/frame.ts'
+import type { Body } from '../page/frame.ts'
+import { html } from '../page/html.ts'
+import { upFrom } from '../page/addresses.ts'
+import type { PageHost } from '../page/page-host.ts'
+import { problemsView, withheldView } from '../page/problems-view.ts'
+import { Readables } from '../page/readable.ts'
+import { fileView, skillView } from '../page/skill-view.ts'
+import { sourcesView } from '../page/sources-view.ts'
+import type { View } from '../page/view.ts'
 import type { Registry } from '../registry.ts'
-import type { Access } from './access.ts'
-import type { HttpAudit } from './http-audit.ts'
-import { readBody } from './body.ts'
-import type { Site } from './listener.ts'
-import { PAGE_POLICY, catalogPage, loginPage, signedIn } from './page-html.ts'
-import { PAGE_SESSION_S, PageSessions } from './page-sessions.ts'
-import { sendError, sendPieces, sendStatus } from './send.ts'
+import { disconnected } from './disconnected.ts'
+import { EventStream, refusalOfStream } from './event-stream.ts'
+import type { EventStreams } from './event-stream.ts'
+import { sendPage } from './page-answer.ts'
+import { PageLogin } from './page-login.ts'
+import type { LoginParts, Reader } from './page-login.ts'
+import { sendError, sendStatus } from './send.ts'
 
 /** What the page is made from. */
-export interface PageParts {
+export interface PageParts extends LoginParts {
   readonly registry: Registry
-  readonly access: Access
-  /** Whether a request is let in, and not one too many. */
-  readonly admit: Site['admit']
-  readonly title: string
+  readonly read: ReadFile
+  readonly host: PageHost
   readonly hasInstaller: boolean
-  /** The address of the server as clients know it, without a slash at its end. */
-  readonly address: () => string
-  /** Milliseconds that only ever go up. */
-  readonly now: () => number
-  /** Is told who reads. */
-  readonly audit?: Pick<HttpAudit, 'isReadBy'>
+  /** Those of the whole server: one that follows the page takes a place among them. */
+  readonly streams: EventStreams
 }
 
-/** The catalog for people, at `/`. Where a token is needed it is given in a form once, and a cookie stands for it then. */
-export class Page {
+/** The catalog for people, at `/` and below. Every address is looked up as it is written; none is joined to a path. */
+export class Page implements AsyncDisposable {
+  readonly login: PageLogin
   readonly #parts: PageParts
-  readonly #sessions: PageSessions
-  #drawn: Drawn | undefined
+  readonly #readables: Readables
+  /** Those who follow it. */
+  readonly #following = new Set<EventStream>()
 
   constructor(parts: PageParts) {
     this.#parts = parts
-    this.#sessions = new PageSessions(parts.now)
+    this.login = new PageLogin(parts)
+    this.#readables = new Readables(parts.read)
   }
 
-  /** `/` */
-  async show(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { title, admit, audit } = this.#parts
-    const decision = await admit(request, 'page')
-    if (decision.principal !== undefined) audit?.isReadBy(response, decision.principal)
-    if (decision.kind === 'granted') return this.#sendCatalog(response, undefined)
-    const reader = this.#readerOf(request)
-    // A token that was sent with the request and is wrong is told of as such, whoever is signed in.
-    const isAsked = request.headers.authorization === undefined && decision.status === 401
-    if (isAsked && reader !== undefined) {
-      audit?.isReadBy(response, reader)
-      return this.#sendCatalog(response, reader)
-    }
-    if (isAsked) return sendPage(response, 401, loginPage(title, false), decision.headers)
-    sendError(response, decision.status, -32000, decision.message, { headers: decision.headers })
+  /** Answers with one page, for whom it may be shown to. */
+  async show(request: IncomingMessage, response: ServerResponse, draw: Draw): Promise<void> {
+    const reader = await this.login.readerOf(request, response)
+    if (reader === undefined) return
+    const signal = disconnected(response)
+    const view = this.#viewFor(request)
+    const drawn = await draw(view, this.#readables)
+    signal.throwIfAborted()
+    if ('to' in drawn) return sendStatus(response, 308, { location: drawn.to, 'content-length': '0' })
+    sendPage(response, drawn.status ?? 200, this.#framed(drawn, view, reader))
   }
 
-  /** `/login` */
-  async signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { access, admit, title, audit } = this.#parts
-    const tried = await admit(request, 'page')
-    // Not for the want of a token, which is about to be given: for one too many, or one that stands in the address.
-    if (tried.kind === 'denied' && (tried.status === 429 || tried.status === 400)) return refuseForm(response, tried)
-    const form = await this.#formIn(request)
-    if (!form.ok) return refuseForm(response, form)
-    const decision = await access.decideToken(form.fields.get('token') ?? '', 'page')
-    if (decision.principal !== undefined) audit?.isReadBy(response, decision.principal)
-    if (decision.kind === 'denied' && decision.status === 503) return refuseForm(response, decision)
-    if (decision.kind === 'denied') return sendPage(response, 401, loginPage(title, true))
-    this.#closeThoseOf(request)
-    const { principal } = decision
-    const id = principal && this.#sessions.open(principal)
-    this.#redirect(response, id === undefined ? undefined : `${id}; Max-Age=${PAGE_SESSION_S}`)
+  /** `/events`: tells that there is a new generation, and no more than that. */
+  async follow(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const reader = await this.login.readerOf(request, response)
+    if (reader === undefined || response.destroyed) return
+    const { streams, registry } = this.#parts
+    if (request.method === 'HEAD') return sendStatus(response, 200, { 'content-type': 'text/event-stream' })
+    const refusal = refusalOfStream(response)
+    if (refusal !== undefined) return sendError(response, 503, -32000, refusal)
+    if (streams.isFull)
+      return sendError(response, 503, -32000, 'Too many streams are open', { headers: { 'retry-after': '30' } })
+    const stream = new EventStream(response, {}, streams.pendingBytes)
+    const tell = (catalog: Catalog): void =>
+      stream.send(JSON.stringify({ generation: catalog.generation, catalog: markOf(catalog) }))
+    const watch = registry.watch((before, catalog) => {
+      if (before.digest !== catalog.digest) tell(catalog)
+    })
+    this.#following.add(stream)
+    stream.onClose(() => {
+      watch[Symbol.dispose]()
+      this.#following.delete(stream)
+    })
+    streams.add(stream, () => {}, reader.principal)
+    // What was published since its page was drawn.
+    tell(registry.catalog)
   }
 
-  /** `/logout` */
-  async signOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const form = await this.#formIn(request)
-    if (!form.ok) return refuseForm(response, form)
-    this.#closeThoseOf(request)
-    this.#redirect(response, '; Max-Age=0')
+  /** Whoever follows it is let go, and comes back to what is served then. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const stream of this.#following) stream.end()
+    await this.#readables[Symbol.asyncDispose]()
   }
 
-  /** What was filled in, on a page of ours. */
-  async #formIn(request: IncomingMessage): Promise<Form> {
-    const { headers } = request
-    // Pages of any site on loopback are let through to us; a form has to be our own. A browser names the origin of each.
-    if (!this.#isOwn(headers)) {
-      return {
-        ok: false,
-        status: 403,
-        message: 'The Origin header is missing, or names another site; behind a proxy, set serve.http.public_url',
-      }
-    }
-    if (!/^application\/x-www-form-urlencoded *(?:;|$)/i.test(headers['content-type'] ?? '')) {
-      return { ok: false, status: 415, message: 'The content type must be application/x-www-form-urlencoded' }
-    }
-    const chunks: Buffer[] = []
-    if (!(await readBody(request, FORM_BYTES, (bytes) => chunks.push(bytes)))) {
-      const message = `The body is over ${FORM_BYTES} bytes`
-      // What is left of the body is not read, so the connection cannot be used again.
-      return { ok: false, status: 413, message, headers: { connection: 'close' } }
-    }
-    return { ok: true, fields: new URLSearchParams(Buffer.concat(chunks).toString('utf8')) }
+  #viewFor({ url = '/' }: IncomingMessage): View {
+    const { registry, host, hasInstaller, address } = this.#parts
+    const [path = '/', query = ''] = url.split('?', 2)
+    const up = upFrom(path)
+    const params = new URLSearchParams(query)
+    return { catalog: registry.catalog, host, up, params, hasInstaller, address: address() }
   }
 
-  #isOwn({ origin, host }: IncomingMessage['headers']): boolean {
-    if (origin === undefined) return false
-    return origin === new URL(this.#parts.address()).origin || origin === `http://${host}`
-  }
-
-  #sendCatalog(response: ServerResponse, reader: Principal | undefined): void {
-    const { top, bottom } = this.#catalogPage()
-    const own = Buffer.from(reader === undefined ? '' : signedIn(reader.id))
-    sendPieces(response, 200, PAGE_HEAD, [top, own, bottom], own.length)
-  }
-
-  #catalogPage(): Drawn {
-    const { registry, title, hasInstaller, address } = this.#parts
-    const { catalog } = registry
-    if (this.#drawn?.catalog === catalog) return this.#drawn
-    const { top, bottom } = catalogPage(catalog, { title, hasInstaller, address: address() })
-    this.#drawn = { catalog, top: Buffer.from(top), bottom: Buffer.from(bottom) }
-    return this.#drawn
-  }
-
-  #redirect(response: ServerResponse, cookie: string | undefined): void {
-    const attributes = `Path=/; HttpOnly; SameSite=Strict${this.#isSecure ? '; Secure' : ''}`
-    const header = cookie === undefined ? {} : { 'set-cookie': `${this.#cookieName}=${cookie}; ${attributes}` }
-    sendStatus(response, 303, { location: './', 'cache-control': 'no-store', 'content-length': '0', ...header })
-  }
-
-  get #isSecure(): boolean {
-    return this.#parts.address().startsWith('https:')
-  }
-
-  /** Over https in the form that no other host can set (RFC 6265bis, 4.1.3.2). */
-  get #cookieName(): string {
-    return this.#isSecure ? '__Host-skillsyncd' : 'skillsyncd'
-  }
-
-  #readerOf(request: IncomingMessage): Principal | undefined {
-    for (const id of this.#sessionIdsIn(request)) {
-      const reader = this.#sessions.find(id)
-      if (reader !== undefined) return reader
-    }
-    return undefined
-  }
-
-  #closeThoseOf(request: IncomingMessage): void {
-    for (const id of this.#sessionIdsIn(request)) this.#sessions.close(id)
-  }
-
-  /** Cookies ignore ports: whatever else runs on this host can set one of our name, and have it sent before ours. */
-  #sessionIdsIn({ headers }: IncomingMessage): string[] {
-    const name = `${this.#cookieName}=`
-    const cookies = (headers.cookie ?? '').split(';').map((cookie) => cookie.trim())
-    const own = cookies.filter((cookie) => cookie.startsWith(name))
-    return own.slice(0, MOST_COOKIES).map((cookie) => cookie.slice(name.length))
+  #framed(body: Body, { catalog, host, up }: View, { principal, isSignedIn }: Reader): string {
+    return framed(body, {
+      name: this.#parts.title,
+      up,
+      reader: isSignedIn ? principal?.id : undefined,
+      generation: catalog.generation,
+      mark: markOf(catalog),
+      problems: host.problems().filter(({ standing }) => standing !== 'noted').length,
+    })
   }
 }
 
-/** The page of one catalog, which is the same bytes for all who look at it. */
-interface Drawn {
-  readonly catalog: Catalog
-  readonly top: Buffer
-  readonly bottom: Buffer
+/** Draws one page, or says where it is. */
+export type Draw = (view: View, readables: Readables) => Body | Moved | Promise<Body | Moved>
+
+interface Moved {
+  readonly to: string
 }
 
-type Form = { readonly ok: true; readonly fields: URLSearchParams } | (Refused & { readonly ok: false })
-
-interface Refused {
-  readonly status: number
-  readonly message: string
-  readonly headers?: Readonly<Record<string, string>>
+/** The pages that have one address each, by that. */
+export function pagesOf(title: string): Readonly<Record<string, Draw>> {
+  return {
+    '/': (view) => catalogView(view, title),
+    '/sources': sourcesView,
+    '/changes': changesView,
+    '/problems': problemsView,
+    '/connect': connectView,
+  }
 }
 
-function refuseForm(response: ServerResponse, { status, message, headers = {} }: Refused): void {
-  sendError(response, status, -32000, message, { headers })
+/** The page of a skill or of a file of one. `below`: what follows `/skills/`, as it was asked for. */
+export async function drawBelow(below: string, view: View, readables: Readables): Promise<Body | Moved> {
+  const uri = readSkillUri(`skill://${below}`)
+  if (!uri.ok) return NOTHING_HERE
+  const { skills, files, withheld } = view.catalog
+  const document = `${uri.canonical}/SKILL.md`
+  const skill = skills.get(document)
+  // Relative links in a SKILL.md lead to its files from an address that ends like a folder.
+  if (skill !== undefined && !uri.trailingSlash) return { to: `./${below.slice(below.lastIndexOf('/') + 1)}/` }
+  if (skill !== undefined) return skillView(skill, view, readables)
+  const kept = withheld.get(document)
+  const source = view.catalog.sources.find(([id]) => uri.canonical.startsWith(`skill://${id}/`))?.[0]
+  if (kept !== undefined && source !== undefined) return withheldView(kept, source, view)
+  const file = uri.trailingSlash ? undefined : files.get(uri.canonical)
+  const owner = file === undefined ? undefined : ownerOf(file.uri, skills)
+  return file === undefined || owner === undefined ? NOTHING_HERE : fileView(file, owner, view, readables)
 }
 
-/** As many as a browser keeps of one host, and a multiple of what comes about by accident. */
-const MOST_COOKIES = 200
-
-/** The longest token, each character of it encoded, and its name. */
-const FORM_BYTES = 25_000
-
-function sendPage(
-  response: ServerResponse,
-  status: number,
-  text: string,
-  more: Readonly<Record<string, string>> = {},
-): void {
-  sendPieces(response, status, { ...PAGE_HEAD, ...more }, [Buffer.from(text)])
+/** The innermost skill that a file lies in. */
+function ownerOf(uri: string, skills: Catalog['skills']): ReturnType<Catalog['skills']['get']> {
+  for (let at = uri.lastIndexOf('/'); at > 'skill://'.length; at = uri.lastIndexOf('/', at - 1)) {
+    const skill = skills.get(`${uri.slice(0, at)}/SKILL.md`)
+    if (skill?.files.some((file) => file.uri === uri) === true) return skill
+  }
+  return undefined
 }
 
-const PAGE_HEAD = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': PAGE_POLICY,
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-  // With none at all a browser would send the form without its origin.
-  'referrer-policy': 'same-origin',
-  'cache-control': 'no-store',
+const NOTHING_HERE: Body = {
+  status: 404,
+  title: 'Nothing here',
+  content: html`<h1>Nothing here</h1>
+    <p class="lead">
+      No skill that is served has this address. It may have been moved, renamed or taken out of service.
+    </p>`,
 }

@@ -8,7 +8,7 @@ import type { Mark, SessionLog } from './session-log.ts'
 
 /** What happened since a catalog that was served once. After a restart thousands of sessions ask that of the same one. */
 export class Past {
-  readonly #serving: Telling
+  #serving: Telling
   readonly #catalogOf: SessionLog['catalogOf']
   /** By the earlier catalog and the forms that it was served in; all of them up to the catalog of one digest. */
   readonly #known = new Map<string, Promise<Events | undefined>>()
@@ -18,6 +18,15 @@ export class Past {
   constructor(serving: Telling, catalogOf: SessionLog['catalogOf']) {
     this.#serving = serving
     this.#catalogOf = catalogOf
+  }
+
+  /** From now on the same catalogs are served in these forms. Undefined where those are the same; else what is told of that. */
+  serve(serving: Telling): Events | undefined {
+    const before = this.#serving.forms.digest
+    this.#serving = serving
+    this.#known.clear()
+    const { catalog } = serving.registry
+    return before === serving.forms.digest ? undefined : madeOtherwise(catalog, catalog)
   }
 
   /** What is served now. */
@@ -45,8 +54,8 @@ export class Past {
       if (before === undefined) return undefined
       const between = eventsBetween(before, catalog, forms)
       if (mark.forms === forms.digest) return between
-      const made = [...anySynthetics(before, catalog), ...anyOfContract(before, catalog)]
-      return { updated: new Set([...between.updated, ...made]), listChanged: true, contractListChanged: true }
+      const made = madeOtherwise(before, catalog)
+      return { ...made, updated: new Set([...between.updated, ...made.updated]) }
     })
     this.#known.set(key, events)
     return events
@@ -54,3 +63,9 @@ export class Past {
 }
 
 const MOST_KNOWN = 16
+
+/** In other forms whatever is made by us may be another, and so may the lists. */
+function madeOtherwise(before: Catalog, after: Catalog): Events {
+  const made = [...anySynthetics(before, after), ...anyOfContract(before, after)]
+  return { updated: new Set(made), listChanged: true, contractListChanged: true }
+}

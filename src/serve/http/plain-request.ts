@@ -1,5 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { SUPPORTED_PROTOCOL_VERSIONS, classifyInboundRequest } from '@modelcontextprotocol/server'
+import {
+  BAGGAGE_META_KEY,
+  SUPPORTED_PROTOCOL_VERSIONS,
+  TRACEPARENT_META_KEY,
+  TRACESTATE_META_KEY,
+  classifyInboundRequest,
+} from '@modelcontextprotocol/server'
 import type { InboundLegacyRoute, InboundModernRoute, JSONRPCRequest } from '@modelcontextprotocol/server'
 import type { Era } from '../mcp/caller.ts'
 import { MODERN_REVISION } from '../mcp/core.ts'
@@ -41,7 +47,7 @@ export class PlainRequests {
     const revision = headers['mcp-protocol-version']
     if (meta === undefined) return revision === undefined || isLegacy(revision) ? 'legacy' : undefined
     if (!isObject(meta) || revision !== MODERN_REVISION || headers['mcp-method'] !== method) return undefined
-    return this.#isEnvelope(meta) ? 'modern' : undefined
+    return this.#isEnvelope(withoutTrace(meta)) ? 'modern' : undefined
   }
 
   #isEnvelope(meta: object): boolean {
@@ -54,6 +60,18 @@ export class PlainRequests {
     return true
   }
 }
+
+/** What of a request's `_meta` is the same in the next one: a trace has another span for each. The classifier looks at none of it. */
+function withoutTrace(meta: Readonly<Record<string, unknown>>): object {
+  if (TRACE_KEYS.every((key) => meta[key] === undefined)) return meta
+  return Object.fromEntries(Object.entries(meta).filter(([key, value]) => !isTrace(key, value)))
+}
+
+function isTrace(key: string, value: unknown): boolean {
+  return typeof value === 'string' && TRACE_KEYS.includes(key)
+}
+
+const TRACE_KEYS: readonly string[] = [TRACEPARENT_META_KEY, TRACESTATE_META_KEY, BAGGAGE_META_KEY]
 
 /** What the classifier says of a plain request. */
 export function routeOf({ era, message }: PlainRequest): InboundModernRoute | InboundLegacyRoute {

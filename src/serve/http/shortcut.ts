@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Answers } from '../mcp/answers.ts'
 import { ANSWERED } from '../mcp/audited.ts'
+import { traceIn } from '../mcp/trace.ts'
 import type { Principal } from '../principal.ts'
 import type { HttpAudit } from './http-audit.ts'
 import { SESSION_HEADER } from './mcp-legacy.ts'
@@ -32,11 +33,10 @@ export class Shortcut {
   ): Promise<boolean> {
     const { era, method, params } = plain
     if (!Object.hasOwn(PARAMS, method) || !this.#isAdmitted(plain, principal, request.headers)) return false
-    const tell = this.#audit.message(plain, request, response, principal)
-    const result = await this.#answers.resultOf(method, params, {
-      era,
-      ...(principal !== undefined && { principal }),
-    })
+    const tell = this.#audit.message(plain.message, request, response, principal)
+    const trace = traceIn(plain.message.params, request.headers)
+    const caller = { era, ...(principal && { principal }), ...(trace && { trace }) }
+    const result = await this.#answers.resultOf(method, params, caller)
     // The core tells of what is left to it.
     if (result === undefined) return false
     tell(ANSWERED)

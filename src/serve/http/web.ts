@@ -3,38 +3,67 @@ import type { Serving } from '../mcp/methods.ts'
 import type { Scope } from '../principal.ts'
 import { READ_METHODS } from './listener.ts'
 import type { Route, Routes } from './listener.ts'
-import { Page } from './page.ts'
+import { Page, drawBelow, pagesOf } from './page.ts'
 import type { PageParts } from './page.ts'
 import { WELL_KNOWN, WellKnownEndpoint } from './well-known.ts'
 
-/** What is offered over HTTP to those that do not speak MCP. */
-export interface WebOptions {
+/** What an operator can say of what is offered over HTTP to those that do not speak MCP. */
+export interface WebConfig {
   /** Whether the skills are offered as files, for installers. */
   readonly wellKnown: boolean
   /** The catalog for people, at `/`. Undefined where it is not offered. */
-  readonly page: { readonly title: string } | undefined
+  readonly page: Pick<PageParts, 'title'> | undefined
   /** What of it is answered without a token, on purpose, where others need one. */
   readonly open: ReadonlySet<Scope>
 }
 
-/** The routes of what is offered. */
-export function webRoutes(
+/** The same, with what the page is told by the process around it. */
+export interface WebOptions extends WebConfig {
+  readonly page: Pick<PageParts, 'title' | 'host'> | undefined
+}
+
+/** What it has of the side of HTTP that it is offered on. */
+interface Edge extends Pick<PageParts, 'access' | 'admit' | 'address' | 'audit' | 'streams' | 'signedIn'> {
+  /** Milliseconds that only ever go up. */
+  readonly now: () => number
+}
+
+/** What is offered, and the routes that lead there. */
+export function webOf(
   serving: Serving,
   { wellKnown, page }: WebOptions,
-  edge: Pick<PageParts, 'access' | 'admit' | 'address' | 'now' | 'audit'>,
-): Routes {
-  const { registry } = serving
+  edge: Edge,
+): { readonly routes: Routes } & AsyncDisposable {
+  const { registry, read } = serving
+  const pages = page && new Page({ ...edge, ...page, registry, read, hasInstaller: wellKnown })
   return {
-    ...(wellKnown && wellKnownRoutes(serving, edge.now)),
-    ...(page !== undefined && pageRoutes(new Page({ ...edge, ...page, registry, hasInstaller: wellKnown }))),
+    routes: {
+      ...(wellKnown && wellKnownRoutes(serving, edge.now)),
+      ...(pages !== undefined && pageRoutes(pages, page?.title ?? '')),
+    },
+    async [Symbol.asyncDispose]() {
+      await pages?.[Symbol.asyncDispose]()
+    },
   }
 }
 
-function pageRoutes(page: Page): Routes {
+function pageRoutes(page: Page, title: string): Routes {
+  const shown = { audit: 'all', methods: READ_METHODS } as const
+  const sent = { audit: 'all', methods: ['POST'] } as const
+  const drawn = Object.entries(pagesOf(title)).map(([path, draw]): [string, Route] => [
+    path,
+    { ...shown, answer: (request, response) => page.show(request, response, draw) },
+  ])
   return {
-    '/': { audit: 'all', methods: READ_METHODS, answer: (request, response) => page.show(request, response) },
-    '/login': { audit: 'all', methods: ['POST'], answer: (request, response) => page.signIn(request, response) },
-    '/logout': { audit: 'all', methods: ['POST'], answer: (request, response) => page.signOut(request, response) },
+    ...Object.fromEntries(drawn),
+    '/skills/**': {
+      ...shown,
+      answer: (request, response, { name }) =>
+        page.show(request, response, (view, readables) => drawBelow(name, view, readables)),
+    },
+    '/events': { ...shown, answer: (request, response) => page.follow(request, response) },
+    '/login': { ...sent, answer: (request, response) => page.login.signIn(request, response) },
+    '/logout': { ...sent, answer: (request, response) => page.login.signOut(request, response) },
   }
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readBody } from './body.ts'
+import type { Routes } from './listener.ts'
 import { sendError, sendStatus } from './send.ts'
 import { proofOf } from './webhook-proof.ts'
 import type { Provider } from './webhook-proof.ts'
@@ -20,16 +21,23 @@ export type Webhooks = ReadonlyMap<string, Webhook>
 
 /** `POST /hooks/<source>`. */
 export class WebhookEndpoint {
-  readonly #webhooks: Webhooks
+  #webhooks: Webhooks
   readonly #bodyBytes: number
   readonly #now: () => Date
-  readonly #deliveries: ReadonlyMap<string, Deliveries>
+  #deliveries: ReadonlyMap<string, Deliveries>
 
   constructor(webhooks: Webhooks, bodyBytes: number, now: () => Date) {
     this.#webhooks = webhooks
     this.#bodyBytes = bodyBytes
     this.#now = now
     this.#deliveries = new Map([...webhooks.keys()].map((source) => [source, new Deliveries()]))
+  }
+
+  /** From now on these count. What was delivered for a source that stays is not taken once more. */
+  serve(webhooks: Webhooks): void {
+    const sources = [...webhooks.keys()]
+    this.#deliveries = new Map(sources.map((source) => [source, this.#deliveries.get(source) ?? new Deliveries()]))
+    this.#webhooks = webhooks
   }
 
   async answer(source: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -86,5 +94,15 @@ class Deliveries {
     const [oldest] = this.#known
     if (this.#known.size > REMEMBERED && oldest !== undefined) this.#known.delete(oldest)
     return true
+  }
+}
+
+/** Where hosts post to. */
+export function hookRoutes(webhooks: WebhookEndpoint): Routes {
+  return {
+    '/hooks/': {
+      methods: ['POST'],
+      answer: (request, response, { name }) => webhooks.answer(name, request, response),
+    },
   }
 }

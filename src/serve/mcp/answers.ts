@@ -1,3 +1,4 @@
+import { declarationOf } from '../../sync/model/approvals.ts'
 import type { Catalog, CatalogFile } from '../../sync/model/catalog.ts'
 import { contentOf } from '../content.ts'
 import type { CacheHint, Caller } from './caller.ts'
@@ -8,6 +9,7 @@ import { describeFile } from './resources.ts'
 import { RpcError } from './rpc-error.ts'
 import { getSkill, listSkills } from './skills.ts'
 import { TextCache } from './text-cache.ts'
+import { readingFor } from './trace.ts'
 
 /** What is read most is held as text: the contents of files, and what is said of skills. */
 const CONTENT_BYTES = 64 * 2 ** 20
@@ -49,7 +51,7 @@ export class Answers {
     const ending = this.#endingsFor(caller)
     switch (method) {
       case 'resources/read':
-        return typeof uri === 'string' ? this.#read(catalog, uri, ending) : undefined
+        return typeof uri === 'string' ? this.#read(catalog, uri, ending, caller) : undefined
       case 'skills/get':
         if (typeof uri !== 'string' || fileAt(catalog, uri) === undefined) return undefined
         return this.#listing(catalog, `get ${uri}`, () => getSkill(catalog, params), ending)
@@ -71,12 +73,12 @@ export class Answers {
     return principal === undefined ? this.#endings.modern : this.#endings.modernPrivate
   }
 
-  async #read(catalog: Catalog, uri: string, ending: Endings): Promise<ResultText | undefined> {
+  async #read(catalog: Catalog, uri: string, ending: Endings, caller: Caller): Promise<ResultText | undefined> {
     const listed = fileAt(catalog, uri)
     if (listed === undefined || listed.file.size > MAX_CONTENT_BYTES) return undefined
     // With the size, which the listing promises as well.
-    const key = `${listed.file.sha256} ${listed.file.size}`
-    const content = this.#contents.get(key) ?? (await this.#contents.add(key, () => this.#verified(listed)))
+    const key = `${listed.file.sha256} ${listed.file.size} ${proverOf(listed)}`
+    const content = this.#contents.get(key) ?? (await this.#contents.add(key, () => this.#verified(listed, caller)))
     if (content === undefined) return undefined
     const { mimeType } = describeFile(listed)
     const head = `{"contents":[{"uri":${JSON.stringify(uri)},"mimeType":${JSON.stringify(mimeType)},`
@@ -84,8 +86,8 @@ export class Answers {
   }
 
   /** `"text":"…"}`: what of an answer is the same for each URI with this content. */
-  async #verified(listed: CatalogFile): Promise<string | undefined> {
-    const content = await contentOf(listed, this.#serving.read)
+  async #verified(listed: CatalogFile, caller: Caller): Promise<string | undefined> {
+    const content = await contentOf(listed, readingFor(caller, this.#serving.read))
     return content && JSON.stringify(content).slice(1)
   }
 
@@ -110,6 +112,11 @@ function listingsOf(catalog: Catalog): Listings {
 /** The file at a URI that is spelt as it is listed. */
 function fileAt(catalog: Catalog, uri: string): CatalogFile | undefined {
   return catalog.folders.has(uri) ? undefined : catalog.files.get(uri)
+}
+
+/** What of another MCP server is checked against its own entry each; all else has its digest to prove it. */
+function proverOf({ uri, skill }: CatalogFile): string {
+  return skill.upstream === undefined ? '' : `${uri} ${declarationOf(skill)}`
 }
 
 /** A result as text, up to where its era may add to it; undefined for one that is refused. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { declarationOf } from '../../sync/model/approvals.ts'
 import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
 import { comparePaths, digestOf } from '../../sync/model/digest.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
@@ -114,10 +115,14 @@ const MIME_TYPES: Readonly<Record<ArchiveFormat, string>> = {
   zip: 'application/zip',
 }
 
-/** Equal keys, equal bytes. A folder inside of a skill can be served under another name than it has. */
+/**
+ * Equal keys, equal bytes; those of another MCP server are checked against the entry of each skill. A folder inside of a skill can
+ * be served under another name than it has.
+ */
 function contentKeyOf({ format, skill }: Archive): string {
   const files = skill.files.map(({ uri, file }) => ({ ...file, path: pathBelow(skill.root, uri) }))
-  return `${format} ${digestOf(files)}`
+  const checkedBy = skill.skill.upstream === undefined ? '' : `${skill.root} ${declarationOf(skill.skill)}`
+  return `${format} ${digestOf(files)} ${checkedBy}`
 }
 
 async function make({ skill, format }: Archive, read: ReadFile): Promise<Buffer | undefined> {

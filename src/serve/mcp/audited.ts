@@ -1,6 +1,7 @@
 import type { Audit, AuditEvent } from '../audit.ts'
 import { remembered, rememberedUri } from '../audit.ts'
 import { isObject } from '../json-object.ts'
+import type { MessageEnd } from '../meter.ts'
 import type { Serving } from './methods.ts'
 import type { Response } from './multiplexer.ts'
 
@@ -11,16 +12,22 @@ interface Asking {
 }
 
 /** Who asks, as far as that is known. */
-export type Asker = Pick<AuditEvent, 'principal' | 'address' | 'client'>
+export type Asker = Pick<AuditEvent, 'principal' | 'address' | 'client' | 'trace_id' | 'span_id'>
 
 /** What became of a message: an answer of JSON-RPC, or why there is none. */
-type End =
+export type End =
   | { readonly result: unknown }
   | { readonly error: { readonly message: string } }
   | { readonly refused: string }
 
 /** To be called when it is known what became of a message; what follows the first call means nothing. */
 export type Tell = (end: End) => void
+
+/** The same in the words of figures. */
+export function messageEndOf(end: End): MessageEnd {
+  if ('refused' in end) return end.refused === UNWAITED ? 'left' : end.refused === FAULT ? 'error' : 'refused'
+  return refusalIn(end) === undefined ? 'ok' : 'error'
+}
 
 /** Of a message that was answered as it was asked for. */
 export const ANSWERED: End = { result: undefined }
@@ -54,10 +61,13 @@ export async function servedTo(
     return answer
   } catch (error) {
     const isLeft = signal.aborted && error === signal.reason
-    tell({ refused: isLeft ? UNWAITED : 'internal error' })
+    tell({ refused: isLeft ? UNWAITED : FAULT })
     throw error
   }
 }
+
+/** Why there is no answer where it is our fault. */
+const FAULT = 'internal error'
 
 /** Why there is no answer for a client that left. */
 export const UNWAITED = 'nobody waited for the answer any more'

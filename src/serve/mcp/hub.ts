@@ -17,10 +17,17 @@ export class Hub {
   readonly #byUri = new Map<string, Map<Subscriber, Set<string>>>()
   readonly #forLists = new Set<Subscriber>()
   #bytes = 0
+  #updates = 0
+  #listChanges = 0
 
   /** How many URIs are subscribed to by anyone. */
   get size(): number {
     return this.#byUri.size
+  }
+
+  /** How many notifications it has given to subscribers so far. */
+  get told(): { readonly updates: number; readonly listChanges: number } {
+    return { updates: this.#updates, listChanges: this.#listChanges }
   }
 
   /** Whether all subscriptions together cost what they may: whoever wants another one is to be refused. */
@@ -57,10 +64,12 @@ export class Hub {
   tell(events: Events): void {
     for (const uri of events.updated) {
       const subscribers = this.#byUri.get(uri)
-      if (subscribers !== undefined) tellAll(subscribers)
+      if (subscribers !== undefined) this.#updates += tellAll(subscribers)
     }
     const parts = listPartsOf(events)
-    if (parts.length > 0) for (const subscriber of this.#forLists) subscriber.listChanged(parts)
+    if (parts.length === 0) return
+    for (const subscriber of this.#forLists) subscriber.listChanged(parts)
+    this.#listChanges += this.#forLists.size
   }
 }
 
@@ -77,15 +86,19 @@ function bytesOf(asked: string, canonical: string): number {
   return Buffer.byteLength(asked) + Buffer.byteLength(canonical) + 200
 }
 
-function tellAll(subscribers: ReadonlyMap<Subscriber, ReadonlySet<string>>): void {
+/** Says how many notifications that took. */
+function tellAll(subscribers: ReadonlyMap<Subscriber, ReadonlySet<string>>): number {
   const messages = new Map<string, string>()
+  let told = 0
   for (const [subscriber, spellings] of subscribers) {
     for (const asked of spellings) {
       const message = messages.get(asked) ?? updateOf(asked)
       messages.set(asked, message)
       subscriber.updated(asked, message)
     }
+    told += spellings.size
   }
+  return told
 }
 
 /** The notification of one resource, as it is without a subscription id. */

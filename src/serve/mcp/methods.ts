@@ -1,6 +1,7 @@
 import type { ServerCapabilities } from '@modelcontextprotocol/server'
 import type { Audit } from '../audit.ts'
 import type { ReadFile } from '../content.ts'
+import type { Meter } from '../meter.ts'
 import type { Scope } from '../principal.ts'
 import type { Registry } from '../registry.ts'
 import type { CacheHint, Caller } from './caller.ts'
@@ -10,6 +11,7 @@ import { requiredUri } from './params.ts'
 import type { Params } from './params.ts'
 import { listResources, listTemplates, readResource, subscribe, unsubscribe } from './resources.ts'
 import { getSkill, listSkills, readDirectory } from './skills.ts'
+import { readingFor } from './trace.ts'
 
 /** What the answers are made from. */
 export interface Serving {
@@ -24,6 +26,8 @@ export interface Serving {
   readonly surfaces?: readonly Surface[]
   /** Is told of whatever is read, listed and called. */
   readonly audit?: Audit
+  /** Counts all that is asked over HTTP. */
+  readonly meter?: Meter
   /** Text for the client's model about this server; may name skills by URI. */
   readonly instructions?: string
 }
@@ -60,7 +64,8 @@ function skillMethodsOf({ registry, read, pages, forms }: Serving) {
     'resources/directory/read': (params) => readDirectory(registry.catalog, params, pages),
     'resources/list': (params) => listResources(registry.catalog, forms, params['cursor'], pages),
     'resources/templates/list': (params) => listTemplates(registry.catalog, forms, params['cursor']),
-    'resources/read': (params, caller) => readResource(registry.catalog, requiredUri(params), caller, { forms, read }),
+    'resources/read': (params, caller) =>
+      readResource(registry.catalog, requiredUri(params), caller, { forms, read: readingFor(caller, read) }),
     'resources/subscribe': (params, caller) => subscribe(registry.catalog, forms, requiredUri(params), caller),
     'resources/unsubscribe': (params, caller) => unsubscribe(requiredUri(params), caller),
   } as const satisfies Readonly<Record<string, Method>>

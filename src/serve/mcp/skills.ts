@@ -1,5 +1,6 @@
 import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
 import type { JsonObject } from '../../sync/model/frontmatter.ts'
+import { EXECUTABLES } from '../../sync/model/skill.ts'
 import type { Signers } from '../../sync/model/trust.ts'
 import { lookup, lookupSkill } from './lookup.ts'
 import { pageOf } from './page.ts'
@@ -14,18 +15,33 @@ export interface SkillEntry {
   readonly uri: string
   readonly frontmatter: JsonObject
   readonly resources: readonly { readonly uri: string; readonly digest: string; readonly size: number }[]
-  /** Only where somebody has to have signed. */
-  readonly _meta?: { readonly [SIGNERS]: Signers }
+  readonly _meta?: EntryMeta
 }
 
-/** Who signed the commit and the tag that a skill comes from: scheme, principal and fingerprint of each. */
+/** What is said beyond SEP-2640, where there is something to say. */
+interface EntryMeta {
+  /** Who signed the commit and the tag that a skill comes from: scheme, principal and fingerprint of each. */
+  readonly [SIGNERS]?: Signers
+  /** The paths of the files that are executable in its repository: the content digest covers that. */
+  readonly [EXECUTABLES]?: readonly string[]
+}
+
 const SIGNERS = 'dev.skillsyncd/signers'
 
 /** What is said of a skill; its resources in the order of the catalog. */
 export function entryOf(skill: CatalogSkill): SkillEntry {
   const resources = skill.files.map(({ uri, file }) => ({ uri, digest: `sha256:${file.sha256}`, size: file.size }))
-  const { uri, frontmatter, signers } = skill
-  return { uri, frontmatter, resources, ...(signers !== undefined && { _meta: { [SIGNERS]: signers } }) }
+  const { uri, frontmatter } = skill
+  const meta = metaOf(skill)
+  return { uri, frontmatter, resources, ...(Object.keys(meta).length > 0 && { _meta: meta }) }
+}
+
+function metaOf({ signers, skill: { files, upstream } }: CatalogSkill): EntryMeta {
+  const executables = upstream?.executables ?? files.flatMap(({ path, executable }) => (executable ? [path] : []))
+  return {
+    ...(signers !== undefined && { [SIGNERS]: signers }),
+    ...(executables.length > 0 && { [EXECUTABLES]: executables }),
+  }
 }
 
 /** `skills/list`: one page of the listed skills, all pages from one catalog. */
@@ -67,9 +83,9 @@ export function readDirectory(catalog: Catalog, params: Params, limits: PageLimi
 }
 
 /** Near enough for a page limit without writing every entry twice: frontmatter is small, resources are alike. */
-function sizeOfEntry({ uri, frontmatter, files }: CatalogSkill): number {
-  const resources = files.reduce((sum, file) => sum + file.uri.length + RESOURCE_BYTES, 0)
-  return resources + JSON.stringify(frontmatter).length + uri.length
+function sizeOfEntry(skill: CatalogSkill): number {
+  const resources = skill.files.reduce((sum, file) => sum + file.uri.length + RESOURCE_BYTES, 0)
+  return resources + JSON.stringify([skill.uri, skill.frontmatter, metaOf(skill)]).length
 }
 
 /** What a resource takes in JSON besides its URI: the keys, a digest of 71 characters and the size. */

@@ -2,9 +2,11 @@ import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import { remembered } from '../audit.ts'
 import { isObject } from '../json-object.ts'
+import { traceIds } from '../../sync/model/trace-context.ts'
 import { audited } from './audited.ts'
 import type { Tell } from './audited.ts'
 import type { Serving } from './methods.ts'
+import { traceIn } from './trace.ts'
 
 /** Remembers what one client over stdio asks, with what it calls itself. */
 export class StdioAudit {
@@ -18,7 +20,8 @@ export class StdioAudit {
   /** As `audited`. */
   request(request: JSONRPCRequest): Tell {
     this.#client = nameIn(request.params) ?? this.#client
-    return audited(this.#serving, request, this.#client === undefined ? {} : { client: this.#client })
+    const trace = traceIds(traceIn(request.params))
+    return audited(this.#serving, request, { ...(this.#client !== undefined && { client: this.#client }), ...trace })
   }
 }
 

@@ -29,9 +29,13 @@ function touchedSkills({ before, after, changes }: Step): string[] {
   const isSkill = (uri: string): boolean => before.skills.has(uri) || after.skills.has(uri)
   const moved = [...onlyIn(before, after), ...onlyIn(after, before), ...restanding(before, after)]
   const uris = new Set(moved)
+  const met = new Set<string>()
   // Folders are there for listed skills alone: one can come or go without a file that does.
   for (const file of [...moved, ...changes.added, ...changes.removed, ...changes.changed]) {
-    for (const at of [file, ...folderUrisAbove(file)]) {
+    for (const at of upFrom(file)) {
+      // The folders above it were met with it.
+      if (met.has(at)) break
+      met.add(at)
       // What is there may have the URI of an archive, which then is not there, or is again.
       const format = ARCHIVE_FORMATS.find((candidate) => at.endsWith(`.${candidate}`))
       const beside = format === undefined ? [] : [`${at.slice(0, -format.length - 1)}/SKILL.md`]
@@ -39,6 +43,11 @@ function touchedSkills({ before, after, changes }: Step): string[] {
     }
   }
   return [...uris]
+}
+
+function* upFrom(uri: string): Generator<string> {
+  yield uri
+  yield* folderUrisAbove(uri)
 }
 
 /** A skill inside of a skill can come and go by a rule, and its files stay. */

@@ -1,6 +1,7 @@
 import { bodyOf, utf8 } from '../../sync/model/frontmatter.ts'
 import type { Offered } from '../../sync/model/offered.ts'
 import type { Document } from './tool-document.ts'
+import { asUntrusted } from './untrusted.ts'
 
 /** The result of a call. What went wrong in a way that a model can do something about is a result too. */
 export interface ToolAnswer {
@@ -19,14 +20,14 @@ export function refusal(why: string): ToolAnswer {
  * from. No path is in it but the one that the document has.
  */
 export function answerOf(offered: Offered, document: Document | undefined): ToolAnswer {
-  if (document === undefined) {
-    return refusal(`The stored content of the skill ${JSON.stringify(offered.id)} is damaged; try again later`)
-  }
+  if (document === undefined) return refusal(notHere(offered))
   if (document.bytes.length > MOST_DOCUMENT_BYTES) return refusal(tooLarge(offered, document))
   // Where the frontmatter cannot be read, nobody knows what of it belongs to the instructions.
   const body = offered.skill.frontmatter === undefined ? undefined : bodyOf(document.bytes)
-  const content = utf8(body ?? document.bytes)
-  if (content === undefined) return refusal(notText(offered, document))
+  const text = utf8(body ?? document.bytes)
+  if (text === undefined) return refusal(notText(offered, document))
+  const { upstream } = offered.skill
+  const content = upstream === undefined ? text : asUntrusted(text, upstream)
   const { source, name, description } = offered
   const skill = { ...placeOf(offered, document), source, name, description, content }
   const isWhole = body === undefined
@@ -68,6 +69,12 @@ function restOf({ skill, uri }: Offered, { path }: Document): string {
   if (uri === undefined) return `${files} cannot be had over this connection: no URI can hold the name of the skill.`
   const folder = uri.slice(0, -'/SKILL.md'.length)
   return `${files} can be read through MCP alone: resources/directory/read of ${folder} lists them, resources/read of a URI below it reads one.`
+}
+
+function notHere({ id, skill: { upstream } }: Offered): string {
+  const what = `of the skill ${JSON.stringify(id)}`
+  if (upstream === undefined) return `The stored content ${what} is damaged; try again later`
+  return `The content ${what} cannot be had from the MCP server that publishes it, or is not what that declared; try again later`
 }
 
 function tooLarge(offered: Offered, document: Document): string {

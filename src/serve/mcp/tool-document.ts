@@ -19,8 +19,8 @@ export interface ToolHost {
 
 /** Where skills lie, for who can read them there. */
 export interface SharedDisk {
-  /** Where the SKILL.md of the stored version is: absolute. */
-  pathOf(skill: Skill): string
+  /** Where the SKILL.md of the stored version is: absolute. Undefined for what is stored for nobody but us. */
+  pathOf(skill: Skill): string | undefined
   /**
    * What the folder that is the source has at the moment: the SKILL.md as it lies there, or that a file beside it is not the
    * one that is served. Undefined where the source is no folder, is not followed freely, or has no such file to read.
@@ -56,7 +56,8 @@ export async function readDocument(
   }
   const bytes = await read(skill, file)
   if (bytes === undefined || !isAsListed(bytes, file)) return undefined
-  return { bytes, isBehind: present !== undefined, ...(disk !== undefined && { path: disk.pathOf(skill) }) }
+  const path = disk?.pathOf(skill)
+  return { bytes, isBehind: present !== undefined, ...(path !== undefined && { path }) }
 }
 
 /** Whether a look at its source would bring something else. */

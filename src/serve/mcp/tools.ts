@@ -10,6 +10,7 @@ import { MOST_DOCUMENT_BYTES, answerOf, refusal } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 import { toolsFor } from './tool-list.ts'
 import { isBehind, readDocument } from './tool-document.ts'
+import { readingFor } from './trace.ts'
 import type { Document, ToolHost } from './tool-document.ts'
 
 /**
@@ -27,7 +28,8 @@ export function skillTools({ registry, read }: Pick<Serving, 'registry' | 'read'
         if (cursor !== undefined) throw invalidParams('The cursor is not one of this listing')
         return list
       },
-      'tools/call': (params, _, signal) => new SkillTools({ registry, read }, waitingFor(signal, host)).call(params),
+      'tools/call': (params, caller, signal) =>
+        new SkillTools({ registry, read: readingFor(caller, read) }, waitingFor(signal, host)).call(params),
     }),
   }
 }

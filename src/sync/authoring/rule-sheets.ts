@@ -132,6 +132,26 @@ const SERVED: Sheets<Exclude<FindingRule, keyof typeof FRONTMATTER | ContractRul
     'make the file or folder that the message names readable',
   ),
   'archive-refused': error('skillsyncd', 'The skill cannot be put into an archive', 'shorten or rename the path'),
+  'entry-refused': error(
+    'spec',
+    'An MCP server lists the skill in a way that nobody can rely on',
+    'correct the entry in `skills/list` of that server',
+  ),
+  'size-unknown': warning(
+    'spec',
+    'An MCP server lists a file without its size',
+    'have that server declare the size of every file, or skillsyncd mirror the skill',
+  ),
+  'not-verifiable': warning(
+    'spec',
+    'An MCP server gives no digests of the files of the skill',
+    'have that server declare them, or serve the skill from a repository',
+  ),
+  'content-mismatch': error(
+    'spec',
+    'An MCP server sends other bytes than it lists',
+    'have that server list and serve the same files',
+  ),
 }
 
 const CONTRACT: Sheets<ContractRule> = {

@@ -3,9 +3,9 @@ import { comparePaths } from './digest.ts'
 import { NONE_DISABLED, type Disabled } from './disabled.ts'
 import type { Generation } from './generation.ts'
 import type { JsonObject } from './frontmatter.ts'
-import { baseName, joinPath } from './paths.ts'
+import { baseName, folderOf, joinPath } from './paths.ts'
 import { renamedFolders, servedPathOf } from './placement.ts'
-import { folderUrisAbove, uriOf } from './skill-uri.ts'
+import { folderUrisAbove, uriIn, uriOf } from './skill-uri.ts'
 import type { Skill, SkillFile } from './skill.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { SourceId } from './source-id.ts'
@@ -122,7 +122,8 @@ class Builder {
     const uri = `${root}/SKILL.md`
     const served = (path: string): string =>
       skill.path === '' ? joinPath(servedPath, path) : servedPathOf(joinPath(skill.path, path), renamed)
-    const files = skill.files.map((file) => fileOf(uriOf(source, served(file.path)), skill, file))
+    const uris = new UrisByFolder((folder) => uriOf(source, served(folder)))
+    const files = skill.files.map((file) => fileOf(uris.of(file.path), skill, file))
     const entry: CatalogSkill = {
       uri,
       root,
@@ -163,6 +164,23 @@ class Builder {
     const children = new Map<string, FolderChild>()
     this.#folders.set(uri, children)
     return children
+  }
+}
+
+/** The URIs of files. That of their folder may be long, and is written once for all files in it. */
+class UrisByFolder {
+  readonly #uriOf: (folder: string) => string
+  readonly #known = new Map<string, string>()
+
+  constructor(uriOfFolder: (folder: string) => string) {
+    this.#uriOf = uriOfFolder
+  }
+
+  of(path: string): string {
+    const folder = folderOf(path)
+    const uri = this.#known.get(folder) ?? this.#uriOf(folder)
+    this.#known.set(folder, uri)
+    return uriIn(uri, baseName(path))
   }
 }
 

@@ -37,3 +37,7 @@ export type FindingRule =
   | 'contract-violated'
   | 'contract-noted'
   | 'docs-missing'
+  | 'entry-refused'
+  | 'size-unknown'
+  | 'not-verifiable'
+  | 'content-mismatch'

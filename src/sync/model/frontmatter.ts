@@ -7,7 +7,7 @@ export type JsonObject = { readonly [key: string]: JsonValue }
 /** What a SKILL.md says of itself, or why that cannot be read. */
 export type FrontmatterReading =
   | { readonly ok: true; readonly frontmatter: JsonObject; readonly bodyStart: number }
-  | { readonly ok: false; readonly rule: FindingRule; readonly message: string }
+  | Refusal
 
 export interface FrontmatterLimits {
   readonly bytes: number
@@ -36,12 +36,24 @@ export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): F
   const problem = document.errors[0] ?? document.warnings[0]
   if (problem !== undefined)
     return refused('frontmatter-invalid', `The frontmatter is not valid YAML: ${problem.message}`)
-  const value = toJson(document, limits.depth)
+  const value = bounded(toJson(document, limits.depth), limits)
+  return value.ok ? { ok: true, frontmatter: value.json, bodyStart: block.bodyStart } : value
+}
+
+/** A frontmatter that came as JSON, under the same rules; its keys are sorted. */
+export function frontmatterOf(value: unknown, limits: FrontmatterLimits): ReturnType<typeof bounded> {
+  return bounded(
+    asJson(() => value, limits.depth),
+    limits,
+  )
+}
+
+function bounded(value: Json, limits: FrontmatterLimits): { readonly ok: true; readonly json: JsonObject } | Refusal {
   if (!value.ok) return refused('frontmatter-invalid', value.message)
   const written = Buffer.byteLength(JSON.stringify(value.json))
   const most = MOST_GROWTH * limits.bytes
   if (written > most) return refused('frontmatter-too-large', `The frontmatter, written as JSON, is over ${most} bytes`)
-  return { ok: true, frontmatter: value.json, bodyStart: block.bodyStart }
+  return value
 }
 
 /** Six bytes of JSON stand for one control character. Listings hold the JSON, so it is bounded like the text. */
@@ -97,9 +109,7 @@ export function utf8(bytes: Uint8Array): string | undefined {
 const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Where the YAML lies in a SKILL.md. */
-export type Block =
-  | { readonly ok: true; readonly yaml: Uint8Array; readonly bodyStart: number }
-  | { readonly ok: false; readonly rule: FindingRule; readonly message: string }
+export type Block = { readonly ok: true; readonly yaml: Uint8Array; readonly bodyStart: number } | Refusal
 
 /** What follows the line that closes the frontmatter, to the byte; undefined where there is no such line. */
 export function bodyOf(bytes: Uint8Array): Uint8Array | undefined {
@@ -142,20 +152,29 @@ function isFence(bytes: Uint8Array, start: number, end: number): boolean {
   return end - start === 3 && bytes[start] === 0x2d && bytes[start + 1] === 0x2d && bytes[start + 2] === 0x2d
 }
 
-function refused(
-  rule: FindingRule,
-  message: string,
-): { readonly ok: false; readonly rule: FindingRule; readonly message: string } {
+interface Refusal {
+  readonly ok: false
+  readonly rule: FindingRule
+  readonly message: string
+}
+
+function refused(rule: FindingRule, message: string): Refusal {
   return { ok: false, rule, message }
 }
 
 type Json = { readonly ok: true; readonly json: JsonObject } | { readonly ok: false; readonly message: string }
 
 function toJson(document: ReturnType<typeof parseDocument>, depth: number): Json {
-  try {
+  return asJson(() => {
     checkKeys(document)
     // An alias is refused outright: written out as JSON, a few bytes of them become gigabytes.
-    const value: unknown = document.toJS({ maxAliasCount: 0 })
+    return document.toJS({ maxAliasCount: 0 })
+  }, depth)
+}
+
+function asJson(made: () => unknown, depth: number): Json {
+  try {
+    const value = made()
     if (!isMapping(value)) return { ok: false, message: 'The frontmatter is not a mapping of names to values' }
     return { ok: true, json: jsonObject(value, depth - 1) }
   } catch (error) {

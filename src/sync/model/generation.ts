@@ -21,7 +21,7 @@ export interface Held {
 
 /** Why there is a new generation, and who asked for it. */
 export interface Cause {
-  /** `withdraw`: something may not be served any longer (lock, signature). */
+  /** `withdraw`: something may not be served any longer (lock, signature, configuration). */
   readonly action: 'update' | 'rollback' | 'withdraw'
   readonly trigger: Trigger
   /** Absent where it is about all of them. */
@@ -32,6 +32,6 @@ export interface Cause {
 
 /**
  * Who wanted a source to be looked at. `change`: something moved in the folder that is the source. `call`: a client asked for
- * what it has, when nobody had looked for some time, or what is stored was found damaged.
+ * what it has, when nobody had looked for some time, or what is stored was found damaged. `reload`: the configuration is another.
  */
-export type Trigger = 'start' | 'schedule' | 'webhook' | 'change' | 'call' | 'command'
+export type Trigger = 'start' | 'reload' | 'schedule' | 'webhook' | 'change' | 'call' | 'command'

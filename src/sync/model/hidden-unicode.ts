@@ -48,6 +48,32 @@ export function hiddenIn(text: string): HiddenText | undefined {
   return count === 0 ? undefined : { count, runs: runs.map((found) => placed(found, text)) }
 }
 
+/** A piece of a text: as it stands, or the numbers of hidden characters in a row. */
+export type TextPart = { readonly text: string } | { readonly names: string }
+
+/** The text in its order, with what nobody would see of it named by number. */
+export function splitAtHidden(text: string): TextPart[] {
+  const parts: TextPart[] = []
+  let run: number[] = []
+  let end = 0
+  const endRun = (): void => {
+    if (run.length > 0)
+      parts.push({ names: namesIn({ codePoints: run.slice(0, MOST_CODE_POINTS), length: run.length }) })
+    run = []
+  }
+  for (const { 0: character, index } of text.matchAll(HIDDEN)) {
+    if (index > end) {
+      endRun()
+      parts.push({ text: text.slice(end, index) })
+    }
+    run.push(character.codePointAt(0) ?? 0)
+    end = index + character.length
+  }
+  endRun()
+  if (end < text.length) parts.push({ text: text.slice(end) })
+  return parts
+}
+
 /** What is hidden, as a person reads it: named by number, since to print it would hide it again. */
 export function describeHidden({ count, runs }: HiddenText): string {
   const places = runs.map((run) => `${namesIn(run)} at ${run.line}:${run.column}`)
@@ -57,7 +83,7 @@ export function describeHidden({ count, runs }: HiddenText): string {
 }
 
 /** The characters of a run by number, as many as are known, and how many there are besides. */
-export function namesIn({ codePoints, length }: HiddenRun): string {
+export function namesIn({ codePoints, length }: Pick<HiddenRun, 'codePoints' | 'length'>): string {
   const named = codePoints.map((code) => `U+${code.toString(16).toUpperCase().padStart(4, '0')}`).join(' ')
   return length > codePoints.length ? `${named} and ${length - codePoints.length} more` : named
 }

@@ -1,4 +1,5 @@
 import type { Held } from './generation.ts'
+import type { Moved } from './moved.ts'
 import type { Revision } from './revision.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { SyncError } from './sync-error.ts'
@@ -27,6 +28,8 @@ export interface Updated {
   readonly held: Held
   /** What was served before. */
   readonly from: Revision | undefined
+  /** How its skills differ from what was served before. */
+  readonly moved: Moved
   /** The branch was rewritten: what was served before is no ancestor. Undefined where that is not known. */
   readonly rewritten: boolean | undefined
   readonly drift?: Drift

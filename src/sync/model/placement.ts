@@ -105,7 +105,7 @@ class Placement {
   }
 
   #withheld(skill: Skill, servedPath: string): Skill {
-    const exact = this.#rules.names === 'exact' && skill.path !== ''
+    const exact = this.#rules.names === 'exact' && skill.path !== '' && !folderMatches(skill)
     const owner = this.#owners.get(foldedPath(servedPath))
     const finding = exact ? unlikeFolder(skill, 'is withheld') : clash(skill, servedPath, owner?.path)
     return { ...skill, standing: 'withheld', servedPath, findings: [...skill.findings, finding] }

@@ -49,6 +49,9 @@ export interface Revision {
 /** The ref of what was no repository but a folder, whose commit is made of its content alone. No ref of git is called so. */
 export const FOLDER_REF = 'folder'
 
+/** The same of what was the listing of an MCP server. */
+export const LISTING_REF = 'listing'
+
 /** Whether both lead to the same object by the same name. A tag that was made anew for the same commit is another. */
 export function isSameRevision(a: Revision, b: Revision): boolean {
   return a.ref === b.ref && a.commit === b.commit && a.tag === b.tag

@@ -41,6 +41,11 @@ export function uriOf(source: string, path: string): string {
   return skillUri([source, ...(path === '' ? [] : path.split('/'))])
 }
 
+/** The URI of what lies right in the folder at a published URI. */
+export function uriIn(folder: string, name: string): string {
+  return `${folder}/${encodeURIComponent(name)}`
+}
+
 /** The path of a published URI as seen from that of a folder above it: what was encoded there, decoded. */
 export function pathBelow(folder: string, uri: string): string {
   const path = uri.slice(folder.length + 1)

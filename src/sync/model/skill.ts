@@ -1,8 +1,10 @@
 import type { Contract } from './contract.ts'
+import type { Docs } from './docs.ts'
 import type { Finding } from './finding.ts'
 import type { JsonObject } from './frontmatter.ts'
 import type { HiddenText } from './hidden-unicode.ts'
 import type { ObjectId } from './revision.ts'
+import type { SourceId } from './source-id.ts'
 
 /** Everything known about one SKILL.md of one revision. */
 export interface Skill {
@@ -24,7 +26,32 @@ export interface Skill {
   readonly digest: string | undefined
   /** What its `x-personal-mcp` block says, where its source asks for that and nothing is wrong with it. */
   readonly contract?: Contract
+  /** Of a skill of another MCP server: what that calls it. */
+  readonly upstream?: UpstreamNames
   readonly findings: readonly Finding[]
+}
+
+/** The URIs that another server gave, as it wrote them: it is asked in no other spelling. */
+export interface UpstreamNames {
+  readonly source: SourceId
+  /** Of the SKILL.md. */
+  readonly uri: string
+  /** By path, of the files whose URI is not `plainUpstreamUri` of theirs. */
+  readonly files?: Readonly<Record<string, string>>
+  /** The paths of the files that are executable where they come from, as the server says. Nothing here is executable for that. */
+  readonly executables?: readonly string[]
+  /** Of the archive that they came in: the server is asked for that, and has none of them. */
+  readonly archive?: string
+}
+
+/** Under `_meta` of an entry of `skills/list`: the paths of the files that are executable in their repository. */
+export const EXECUTABLES = 'dev.skillsyncd/executables'
+
+/** A skill of another MCP server: its files lie apart from all others, as far as somebody wanted them. */
+export type UpstreamSkill = Skill & { readonly upstream: UpstreamNames }
+
+export function isOfUpstream(kept: Skill | Docs): kept is UpstreamSkill {
+  return 'upstream' in kept && kept.upstream !== undefined
 }
 
 /**
@@ -37,7 +64,10 @@ export interface SkillFile {
   /** Relative to the skill's folder, slash-separated. */
   readonly path: string
   readonly executable: boolean
-  /** The git blob whose bytes are served; for a link, that of its target. */
+  /**
+   * The git blob whose bytes are served; for a link, that of its target. Of a file that no repository has: the SHA-256 of its
+   * bytes.
+   */
   readonly blob: ObjectId
   readonly size: number
   readonly sha256: string
@@ -46,6 +76,9 @@ export interface SkillFile {
   /** What nobody would see in it. Kept, so that a file that is as it was need not be read for it again. */
   readonly hidden?: HiddenText
 }
+
+/** A file of a skill that came in an archive. */
+export type PackedFile = Pick<SkillFile, 'path' | 'size' | 'sha256'>
 
 export interface SkillLimits {
   readonly files: number

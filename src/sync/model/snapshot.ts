@@ -1,5 +1,6 @@
 import type { Docs, DocsFolder } from './docs.ts'
 import type { Finding } from './finding.ts'
+import type { ListingForm } from './listing-form.ts'
 import type { ObjectId, Revision } from './revision.ts'
 import type { Skill } from './skill.ts'
 import type { SourceId } from './source-id.ts'
@@ -24,6 +25,10 @@ export interface Snapshot {
   readonly docsFolder?: DocsFolder
   /** Findings that belong to no skill, sorted by `path`. */
   readonly findings: readonly Finding[]
+  /** Of an MCP server: how it told of its skills. */
+  readonly form?: ListingForm
+  /** The same: it says that what it lists is for us alone, by the credential that it is sent. */
+  readonly isPrivate?: true
   /**
    * Folders (relative to the root; the root is the empty path) to tree ids, for those whose tree id alone decides what was
    * found below them. An equal id in a later commit means: the same skills, unread.
@@ -31,6 +36,8 @@ export interface Snapshot {
   readonly folders: Readonly<Record<string, ObjectId>>
   /** The raw commit and tag objects, base64, and who signed them, where that was asked for. */
   readonly proof: { readonly commit: string; readonly tag?: string; readonly signers?: Signers }
+  /** The server that the skills were had from, where their commit was gone. There are no raw objects then: `proof.commit` is empty. */
+  readonly rebuiltFrom?: SourceId
 }
 
 /** How many SKILL.md were seen, and what became of them. The parts add up to `seen`. */
@@ -44,14 +51,21 @@ export interface Tally {
   readonly withheld: number
   /** Disabled by a person, whatever else would have become of it. */
   readonly disabled: number
+  /** Waiting for a person, likewise. */
+  readonly pending: number
 }
 
-/** `disabled`: the folders of those that a person took out of service. */
-export function tallyOf(skills: Iterable<Skill>, disabled: ReadonlySet<string> = new Set()): Tally {
-  const tally = { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, disabled: 0 }
+/** `disabled`: the folders of those that a person took out of service; `pending`: of those that wait for one. */
+export function tallyOf(
+  skills: Iterable<Skill>,
+  disabled: ReadonlySet<string> = new Set(),
+  pending: ReadonlySet<string> = new Set(),
+): Tally {
+  const tally = { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, disabled: 0, pending: 0 }
   for (const skill of skills) {
     tally.seen += 1
     if (disabled.has(skill.path)) tally.disabled += 1
+    else if (pending.has(skill.path)) tally.pending += 1
     else if (skill.standing === 'tools' || skill.standing === 'withheld') tally[skill.standing] += 1
     else tally[skill.findings.length === 0 ? 'clean' : 'noted'] += 1
   }

@@ -2,7 +2,7 @@ import type { AskedRef } from './revision.ts'
 import type { SourceId } from './source-id.ts'
 
 /** What the operator wrote about one place that skills come from, checked and with every default filled in. */
-export type Source = GitSource | DirectorySource
+export type Source = GitSource | DirectorySource | McpSource
 
 /** A git repository: over http(s) or ssh, or on this disk with a `file:` address. */
 export interface GitSource extends FollowedSource {
@@ -16,6 +16,47 @@ export interface DirectorySource extends FollowedSource {
   readonly path: string
 }
 
+/** Another MCP server that publishes skills: it says what they are, and is asked for a file when somebody wants it. */
+export interface McpSource extends FollowedSource {
+  readonly kind: 'mcp'
+  readonly place: McpPlace
+  /** Whether a skill waits until a person approved exactly its files. */
+  readonly approval: 'required' | 'none'
+  /** Whether a file is asked for when somebody wants it, or all of them at once. */
+  readonly fetching: 'lazy' | 'all'
+  readonly budgets: Budgets
+  /** Whether a skill is taken that an older server offers as an archive alone. */
+  readonly packed: 'ignore' | 'read'
+  /** Whether a skill is taken whose files the server calls dynamic. */
+  readonly unverifiable: 'withhold' | 'serve'
+  /** Skills that the server lists nowhere. */
+  readonly uris: readonly string[]
+}
+
+/** Where an MCP server is reached: at an endpoint, or as a program that is started for it, without a shell. */
+export type McpPlace =
+  | { readonly kind: 'http'; readonly url: string }
+  | { readonly kind: 'program'; readonly command: string; readonly args: readonly string[] }
+
+/** Bounds on what one MCP server can make us do. */
+export interface Budgets {
+  /** Of one file whose size nobody declared. */
+  readonly fileBytes: number
+  readonly listing: ListingBudget
+  /** What is kept of its files. */
+  readonly storedBytes: number
+  /** What is fetched in an hour. */
+  readonly hourlyBytes: number
+}
+
+/** Bounds on one enumeration, all of its pages. */
+export interface ListingBudget {
+  readonly bytes: number
+  readonly pages: number
+  readonly entries: number
+  readonly timeoutMs: number
+}
+
 /** Whether somebody has to be asked for it. What lies in a folder is there without a network. */
 export function isAway({ kind }: Source): boolean {
   return kind !== 'directory'
@@ -26,7 +67,7 @@ interface FollowedSource extends Selection {
   readonly id: SourceId
   /**
    * An absolute `http:`, `https:` or `file:` address that holds no user name, password, query or fragment; or one of ssh,
-   * `ssh://…` or `git@host:path`, without a password.
+   * `ssh://…` or `git@host:path`, without a password. Of a program: `program:` and its command line.
    */
   readonly url: string
   readonly ref: AskedRef

@@ -1,7 +1,9 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Generation } from '../model/generation.ts'
+import { isOfUpstream } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
+import type { SourceId } from '../model/source-id.ts'
 import { Damaged } from '../model/sync-error.ts'
 import { removeAll } from './atomic.ts'
 import { cannot } from './disk-error.ts'
@@ -9,6 +11,7 @@ import type { GenerationStore } from './generations.ts'
 import type { SkillStore } from './skills.ts'
 import type { SnapshotStore } from './snapshots.ts'
 import type { Place } from './stored-path.ts'
+import type { UpstreamFiles } from './upstream-files.ts'
 
 /**
  * Which generations stay: the newest so many, and all that are younger, as long as they fit; the oldest go first. The one
@@ -38,11 +41,12 @@ interface Stores {
   readonly generations: GenerationStore
   readonly snapshots: SnapshotStore
   readonly skills: SkillStore
+  readonly upstreams: UpstreamFiles
 }
 
 /**
- * Removes old generations, then the snapshots that none of the others names, then the skills and docs that no snapshot names.
- * `keep` are snapshots that stay for another reason. What a pull asked for lately stays too.
+ * Removes old generations, then the snapshots that none of the others names, then all that no snapshot names: skills, docs, and
+ * files of other MCP servers. `keep` are snapshots that stay for another reason. What a pull asked for lately stays too.
  */
 export async function collect(
   stores: Stores,
@@ -53,7 +57,7 @@ export async function collect(
 ): Promise<Collected> {
   // Taking out is one rename each. Only that has publishes wait, not the removing of what was taken.
   const taken = await stores.generations.exclusively(() => take(stores, now, retention, keep, signal))
-  let bytes = 0
+  let bytes = taken.bytes
   for (const path of [...taken.generations, ...taken.snapshots, ...taken.skills, ...taken.docs]) {
     bytes += await sizeOf(path).catch(cannot(`measure "${path}"`))
     await removeAll(path)
@@ -69,6 +73,8 @@ interface Taken {
   readonly snapshots: readonly string[]
   readonly skills: readonly string[]
   readonly docs: readonly string[]
+  /** What is removed already: the files of other MCP servers. */
+  readonly bytes: number
   /** Bytes of what stays. */
   readonly left: number
 }
@@ -83,7 +89,7 @@ async function take(
 ): Promise<Taken> {
   const contents = new Contents(stores.snapshots)
   const sorted = await sortGenerations(stores.generations, contents, now, retention)
-  if (sorted === undefined) return { generations: [], snapshots: [], skills: [], docs: [], left: 0 }
+  if (sorted === undefined) return { generations: [], snapshots: [], skills: [], docs: [], bytes: 0, left: 0 }
   const generations = await takeEach(sorted.old, (number) => stores.generations.setAside(number), signal)
   const named = new Set([...keep, ...namedBy(sorted.kept)])
   const unnamed = (await stores.snapshots.digests()).filter((digest) => !named.has(digest))
@@ -96,6 +102,8 @@ async function take(
     snapshots,
     skills,
     docs,
+    // While nothing can be published, all that is served has its snapshot here: none of its files is taken for unused.
+    bytes: unused.wanted === undefined ? 0 : await stores.upstreams.keepOnly(unused.wanted),
     left: await contents.countNew(await stores.snapshots.digests(), new Set()),
   }
 }
@@ -103,14 +111,14 @@ async function take(
 /** What snapshots hold. Each is read once, however many generations name it. */
 class Contents {
   readonly #snapshots: SnapshotStore
-  readonly #read = new Map<string, ReadonlyMap<string, number> | undefined>()
+  readonly #read = new Map<string, Content | undefined>()
 
   constructor(snapshots: SnapshotStore) {
     this.#snapshots = snapshots
   }
 
-  /** The places of the skills and docs of a snapshot, with their bytes. Undefined where it is damaged. */
-  async of(digest: string): Promise<ReadonlyMap<string, number> | undefined> {
+  /** Undefined where it is damaged. */
+  async of(digest: string): Promise<Content | undefined> {
     if (this.#read.has(digest)) return this.#read.get(digest)
     const snapshot = await this.#snapshots.read(digest).catch(undefinedIfDamaged)
     const content = snapshot && contentIn(snapshot)
@@ -124,7 +132,7 @@ class Contents {
     for (const digest of digests) {
       if (!counted.has(digest)) bytes += await this.#snapshots.bytes(digest)
       counted.add(digest)
-      for (const [place, size] of (await this.of(digest)) ?? []) {
+      for (const [place, size] of (await this.of(digest))?.places ?? []) {
         if (!counted.has(place)) bytes += size
         counted.add(place)
       }
@@ -133,11 +141,22 @@ class Contents {
   }
 }
 
-function contentIn({ skills, docs }: Snapshot): ReadonlyMap<string, number> {
-  const content = new Map<string, number>()
-  for (const { digest, size } of skills) if (digest !== undefined) content.set(placeOf('skills', digest), size)
-  if (docs !== undefined) content.set(placeOf('docs', docs.digest), docs.size)
-  return content
+/** What a snapshot holds. */
+interface Content {
+  readonly source: SourceId
+  /** The places of its skills and docs, with their bytes. */
+  readonly places: ReadonlyMap<string, number>
+  /** SHA-256 of the files that are of another MCP server. */
+  readonly upstreamFiles: ReadonlySet<string>
+}
+
+function contentIn({ source, skills, docs }: Snapshot): Content {
+  const places = new Map<string, number>()
+  for (const { digest, size, upstream } of skills)
+    if (digest !== undefined && upstream === undefined) places.set(placeOf('skills', digest), size)
+  if (docs !== undefined) places.set(placeOf('docs', docs.digest), docs.size)
+  const ofUpstream = skills.filter(isOfUpstream).flatMap(({ files }) => files.map(({ sha256 }) => sha256))
+  return { source, places, upstreamFiles: new Set(ofUpstream) }
 }
 
 function placeOf(place: Place, digest: string): string {
@@ -184,20 +203,27 @@ function isYoung(generation: Generation | undefined, now: Date, retention: Reten
 interface Unused {
   readonly skills: readonly string[]
   readonly docs: readonly string[]
+  /** The files of other MCP servers that are in use, by source. */
+  readonly wanted: ReadonlyMap<SourceId, ReadonlySet<string>> | undefined
 }
 
 /** Asks the snapshots that are left. While one of them cannot be read, everything may be its own. */
 async function unusedIn({ snapshots, skills }: Stores, contents: Contents, signal: AbortSignal): Promise<Unused> {
   const used = new Set<string>()
+  const wanted = new Map<SourceId, Set<string>>()
   for (const digest of await snapshots.digests()) {
     signal.throwIfAborted()
     const content = await contents.of(digest)
-    if (content === undefined) return { skills: [], docs: [] }
-    for (const place of content.keys()) used.add(place)
+    if (content === undefined) return { skills: [], docs: [], wanted: undefined }
+    const { source, places, upstreamFiles } = content
+    for (const place of places.keys()) used.add(place)
+    const ofSource = wanted.get(source) ?? new Set()
+    for (const sha256 of upstreamFiles) ofSource.add(sha256)
+    wanted.set(source, ofSource)
   }
   const unusedAt = async (place: Place): Promise<string[]> =>
     (await skills.digests(place)).filter((digest) => !used.has(placeOf(place, digest)))
-  return { skills: await unusedAt('skills'), docs: await unusedAt('docs') }
+  return { skills: await unusedAt('skills'), docs: await unusedAt('docs'), wanted }
 }
 
 function undefinedIfDamaged(error: unknown): undefined {

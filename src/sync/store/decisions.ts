@@ -1,22 +1,26 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { NONE_APPROVED, withApproval } from '../model/approvals.ts'
+import type { Approval, Approvals } from '../model/approvals.ts'
 import { UNDECIDED } from '../model/decisions.ts'
 import type { Decision, Decisions } from '../model/decisions.ts'
 import { NONE_DISABLED, withDisabled, type Disabled } from '../model/disabled.ts'
-import { isObjectId } from '../model/revision.ts'
-import { isSourceId, type SourceId } from '../model/source-id.ts'
+import { NONE_NAMED, withNaming } from '../model/namings.ts'
+import type { Naming, Namings } from '../model/namings.ts'
+import type { SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { writeWhole } from './atomic.ts'
+import { parseDecisions, textForm } from './decisions-text.ts'
+import type { Written } from './decisions-text.ts'
 import { cannot, unlessAbsent } from './disk-error.ts'
-import { canonicalJson, isObject, parseJson } from './json.ts'
+import { canonicalJson } from './json.ts'
 import type { StateFolder } from './state-folder.ts'
 
 /** What people decided, `decisions.json`. A file that cannot be read is an error: a hold must not be forgotten. */
 export class DecisionStore {
   /** Replaced whole whenever something is decided. */
   readonly file: string
-  #known: Decisions = new Map()
-  #disabled: Disabled = NONE_DISABLED
+  #written: Written = NOTHING
   #failure: SyncError | undefined
   #last: Promise<unknown> = Promise.resolve()
 
@@ -26,28 +30,37 @@ export class DecisionStore {
 
   /** As this process last read or wrote them. */
   get known(): Decisions {
-    return this.#known
+    return this.#written.sources
   }
 
   /** The skills that are disabled, as this process last read or wrote them. Another value whenever they are others. */
   get disabled(): Disabled {
-    return this.#disabled
+    return this.#written.disabled
+  }
+
+  /** The skills of other MCP servers that are approved, likewise. */
+  get approvals(): Approvals {
+    return this.#written.approvals
+  }
+
+  /** The skills of other MCP servers that are named by their URIs, likewise. */
+  get namings(): Namings {
+    return this.#written.namings
   }
 
   /** Throws where they could not be read: a hold must not be forgotten. */
   of(source: SourceId): Decision {
     if (this.#failure !== undefined) throw this.#failure
-    return this.#known.get(source) ?? UNDECIDED
+    return this.known.get(source) ?? UNDECIDED
   }
 
   /** Reads the file. For the writer once, before anything else. */
   async read(): Promise<Decisions> {
     try {
-      const { sources, disabled } = await this.#read()
-      this.#known = sources
-      this.#disabled = disabled
+      const read = await this.#read()
+      this.#written = read
       this.#failure = undefined
-      return sources
+      return read.sources
     } catch (error) {
       if (error instanceof SyncError) this.#failure = error
       throw error
@@ -56,30 +69,48 @@ export class DecisionStore {
 
   async #read(): Promise<Written> {
     const text = await unlessAbsent(readFile(this.file, 'utf8')).catch(cannot(`read "${this.file}"`))
-    if (text === undefined) return { sources: new Map(), disabled: NONE_DISABLED }
+    if (text === undefined) return NOTHING
     const decisions = parseDecisions(text)
     if (decisions !== undefined) return decisions
-    const message = `Cannot read "${this.file}": it is damaged; holds, pauses, approvals and disabled skills are in it, so look before you remove it`
+    const message = `Cannot read "${this.file}": it is damaged; holds, pauses, approvals, disabled and named skills are in it, so look before you remove it`
     throw new SyncError('store-failed', message)
   }
 
   /** Writes what becomes of a decision; it is on the disk when this returns. Only for the one writer. */
   async change(source: SourceId, change: (decision: Decision) => Decision): Promise<Decision> {
     return this.#inTurn(async () => {
-      const decision = change(this.#known.get(source) ?? UNDECIDED)
-      const after = new Map(this.#known).set(source, decision)
+      const decision = change(this.known.get(source) ?? UNDECIDED)
+      const after = new Map(this.known).set(source, decision)
       if (Object.keys(decision).length === 0) after.delete(source)
-      await this.#write({ sources: after, disabled: this.#disabled })
+      await this.#write({ ...this.#written, sources: after })
       return decision
     })
   }
 
   /** Writes that a skill is disabled, or is no longer; it is on the disk when this returns. Says whether that is new. */
   async disable(source: SourceId, path: string, disabled: boolean): Promise<boolean> {
+    return this.#put('disabled', (before) => withDisabled(before, source, path, disabled))
+  }
+
+  /** Writes that a skill is approved, or no longer; it is on the disk when this returns. Says whether that is new. */
+  async approve(source: SourceId, path: string, approval: Approval | undefined): Promise<boolean> {
+    return this.#put('approvals', (before) => withApproval(before, source, path, approval))
+  }
+
+  /** Writes that a skill is named by its URI, or no longer; it is on the disk when this returns. Says whether that is new. */
+  async name(source: SourceId, uri: string, naming: Naming | undefined): Promise<boolean> {
+    return this.#put('namings', (before) => withNaming(before, source, uri, naming))
+  }
+
+  async #put<Part extends keyof Written>(
+    part: Part,
+    change: (before: Written[Part]) => Written[Part],
+  ): Promise<boolean> {
     return this.#inTurn(async () => {
-      const after = withDisabled(this.#disabled, source, path, disabled)
-      if (after === this.#disabled) return false
-      await this.#write({ sources: this.#known, disabled: after })
+      const before = this.#written[part]
+      const after = change(before)
+      if (after === before) return false
+      await this.#write({ ...this.#written, [part]: after })
       return true
     })
   }
@@ -95,66 +126,14 @@ export class DecisionStore {
 
   async #write(after: Written): Promise<void> {
     const text = canonicalJson(textForm(after))
-    if (text !== canonicalJson(textForm({ sources: this.#known, disabled: this.#disabled })))
-      await writeWhole(this.file, text)
-    this.#known = after.sources
-    this.#disabled = after.disabled
+    if (text !== canonicalJson(textForm(this.#written))) await writeWhole(this.file, text)
+    this.#written = after
   }
 }
 
-/** All that the file holds. */
-interface Written {
-  readonly sources: Decisions
-  readonly disabled: Disabled
-}
-
-function textForm({ sources, disabled }: Written): object {
-  const paths = [...disabled].map(([source, folders]) => [source, [...folders]] as const)
-  return {
-    sources: Object.fromEntries(sources),
-    ...(disabled.size > 0 && { disabled: Object.fromEntries(paths) }),
-  }
-}
-
-function parseDecisions(text: string): Written | undefined {
-  const value = parseJson(text)
-  const sources = isObject(value) ? value['sources'] : undefined
-  const disabled = isObject(value) ? parseDisabled(value['disabled'] ?? {}) : undefined
-  if (!isObject(sources) || disabled === undefined) return undefined
-  const decisions = new Map<SourceId, Decision>()
-  for (const [id, decision] of Object.entries(sources)) {
-    if (!isSourceId(id) || !isDecision(decision)) return undefined
-    decisions.set(id, decision)
-  }
-  return { sources: decisions, disabled }
-}
-
-function parseDisabled(value: unknown): Disabled | undefined {
-  if (!isObject(value)) return undefined
-  const disabled = new Map<SourceId, ReadonlySet<string>>()
-  for (const [id, paths] of Object.entries(value)) {
-    const isText = Array.isArray(paths) && paths.every((path) => typeof path === 'string')
-    if (!isSourceId(id) || !isText) return undefined
-    disabled.set(id, new Set(paths))
-  }
-  return disabled
-}
-
-function isDecision(value: unknown): value is Decision {
-  if (!isObject(value)) return false
-  const { paused, frozen, skipped, approved } = value
-  if (paused !== undefined && paused !== true) return false
-  if (!isBy(frozen, 'pin', 'rollback') || !isBy(skipped, 'rollback', 'reject')) return false
-  return [frozen, skipped, approved].every((part) => part === undefined || isAboutCommit(part))
-}
-
-function isBy(part: unknown, ...who: readonly string[]): boolean {
-  return part === undefined || (isObject(part) && typeof part['by'] === 'string' && who.includes(part['by']))
-}
-
-function isAboutCommit(value: unknown): boolean {
-  if (!isObject(value)) return false
-  const { commit, tag } = value
-  if (typeof commit !== 'string' || !isObjectId(commit)) return false
-  return tag === undefined || (typeof tag === 'string' && isObjectId(tag))
+const NOTHING: Written = {
+  sources: new Map(),
+  disabled: NONE_DISABLED,
+  approvals: NONE_APPROVED,
+  namings: NONE_NAMED,
 }

@@ -5,7 +5,8 @@ import { isSourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { writeWhole } from './atomic.ts'
 import { cannot, unlessAbsent } from './disk-error.ts'
-import { canonicalJson, isObject, isTime, parseJson } from './json.ts'
+import { parseJson } from '../model/json-value.ts'
+import { canonicalJson, isObject, isTime } from './json.ts'
 import type { SnapshotStore } from './snapshots.ts'
 import { namesIn, type StateFolder } from './state-folder.ts'
 import { isDigest } from './stored-path.ts'
@@ -122,7 +123,15 @@ function isCause(value: unknown): value is Cause {
   return source === undefined || (typeof source === 'string' && isSourceId(source))
 }
 
-const TRIGGERS: ReadonlySet<string> = new Set<Trigger>(['start', 'schedule', 'webhook', 'change', 'call', 'command'])
+const TRIGGERS: ReadonlySet<string> = new Set<Trigger>([
+  'start',
+  'reload',
+  'schedule',
+  'webhook',
+  'change',
+  'call',
+  'command',
+])
 
 function isHeld(value: unknown): value is Held {
   if (!isObject(value)) return false

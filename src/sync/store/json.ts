@@ -6,17 +6,40 @@ export function canonicalJson(value: unknown): string {
   return `${jsonOf(value)}\n`
 }
 
+/** The same text in pieces, for a value with long lists right in it: each of their items is written when it is asked for. */
+export function* canonicalPieces(value: object): Generator<string> {
+  const members: Readonly<Record<string, unknown>> = { ...value }
+  let before = '{'
+  for (const key of keysOf(members)) {
+    const member = members[key]
+    yield `${before}${JSON.stringify(key)}:`
+    if (Array.isArray(member)) yield* piecesOfList(member)
+    else yield jsonOf(member)
+    before = ','
+  }
+  yield before === '{' ? '{}\n' : '}\n'
+}
+
+function* piecesOfList(items: readonly unknown[]): Generator<string> {
+  yield '['
+  for (const [index, item] of items.entries()) yield `${index === 0 ? '' : ','}${jsonOf(item)}`
+  yield ']'
+}
+
 function jsonOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(jsonOf).join(',')}]`
   if (!isObject(value)) return JSON.stringify(value)
   // An object with sorted keys will not do: `JSON.stringify` puts numeric ones first, and `__proto__` cannot be assigned.
   let members = ''
-  for (const key of Object.keys(value).sort()) {
-    const member = value[key]
-    if (member === undefined) continue
-    members += `${members === '' ? '' : ','}${JSON.stringify(key)}:${jsonOf(member)}`
-  }
+  for (const key of keysOf(value)) members += `${members === '' ? '' : ','}${JSON.stringify(key)}:${jsonOf(value[key])}`
   return `{${members}}`
+}
+
+/** Those that have a value, in order. */
+function keysOf(value: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(value)
+    .filter((key) => value[key] !== undefined)
+    .sort()
 }
 
 /** The same form with a line for each member and each item, for files that people read, compare and merge. */
@@ -34,25 +57,12 @@ function indented(value: unknown, indent: string): string {
       indent,
     )
   if (!isObject(value)) return JSON.stringify(value)
-  const members = Object.keys(value)
-    .sort()
-    .filter((key) => value[key] !== undefined)
-    .map((key) => `${inner}${JSON.stringify(key)}: ${indented(value[key], inner)}`)
+  const members = keysOf(value).map((key) => `${inner}${JSON.stringify(key)}: ${indented(value[key], inner)}`)
   return bracketed('{', '}', members, indent)
 }
 
 function bracketed(open: string, close: string, lines: readonly string[], indent: string): string {
   return lines.length === 0 ? `${open}${close}` : `${open}\n${lines.join(',\n')}\n${indent}${close}`
-}
-
-/** The value that the text stands for; undefined where it is not JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
 }
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

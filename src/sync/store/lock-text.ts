@@ -1,13 +1,13 @@
 import { LineCounter, parseDocument } from 'yaml'
 import type { JsonObject, JsonValue } from '../model/frontmatter.ts'
-import { isTexts } from '../model/json-value.ts'
+import { isTexts, parseJson } from '../model/json-value.ts'
 import { setDigestOf } from '../model/lock.ts'
 import type { Lock, LockedSelection, LockedSkill, LockEntry } from '../model/lock.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../model/revision.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Signer, Signers } from '../model/trust.ts'
-import { indentedJson, isObject, parseJson } from './json.ts'
+import { indentedJson, isObject } from './json.ts'
 import { isDigest } from './stored-path.ts'
 
 /** The version of the form. A lock of a newer one is refused, never guessed at. */

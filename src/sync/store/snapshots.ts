@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { lstat, readFile } from 'node:fs/promises'
+import { inSlices } from '../model/slices.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { Damaged } from '../model/sync-error.ts'
 import { writeWhole } from './atomic.ts'
 import type { Claims } from './claims.ts'
 import { cannot, unlessAbsent } from './disk-error.ts'
-import { canonicalJson } from './json.ts'
+import { canonicalPieces } from './json.ts'
 import { namesIn, type StateFolder } from './state-folder.ts'
 import { isDigest } from './stored-path.ts'
 
@@ -20,9 +21,8 @@ export class SnapshotStore {
   }
 
   /** Writes it and gives its digest. It stays for long enough to be published. */
-  async keep(snapshot: Snapshot): Promise<string> {
-    const bytes = Buffer.from(canonicalJson(snapshot))
-    const digest = sha256(bytes)
+  async keep(snapshot: Snapshot, signal: AbortSignal = NEVER): Promise<string> {
+    const { digest, bytes } = await written(snapshot, signal)
     await this.#claims.claim(digest)
     await writeWhole(this.#fileOf(digest), bytes)
     return digest
@@ -76,6 +76,24 @@ export class SnapshotStore {
   #fileOf(digest: string): string {
     return this.#state.at('snapshots', `${digest}.json`)
   }
+}
+
+const NEVER = new AbortController().signal
+
+/** There may be tens of thousands of skills in it. */
+async function written(
+  snapshot: Snapshot,
+  signal: AbortSignal,
+): Promise<{ readonly digest: string; readonly bytes: Buffer }> {
+  const hash = createHash('sha256')
+  const pieces: Buffer[] = []
+  const write = (text: string): void => {
+    const piece = Buffer.from(text)
+    hash.update(piece)
+    pieces.push(piece)
+  }
+  await inSlices(canonicalPieces(snapshot), write, signal)
+  return { digest: hash.digest('hex'), bytes: Buffer.concat(pieces) }
 }
 
 function sha256(bytes: Uint8Array): string {

@@ -1,15 +1,19 @@
 import { readFile } from 'node:fs/promises'
 import type { Followed } from '../model/followed.ts'
 import { isObjectId, type AskedRef, type Revision } from '../model/revision.ts'
+import type { Source } from '../model/source.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { isSyncErrorCode, type SyncErrorCode } from '../model/sync-error.ts'
 import { writeWhole } from './atomic.ts'
 import { isDiskError } from './disk-error.ts'
-import { canonicalJson, isObject, isTime, parseJson } from './json.ts'
+import { parseJson } from '../model/json-value.ts'
+import { canonicalJson, isObject, isTime } from './json.ts'
 import type { StateFolder } from './state-folder.ts'
 
 /** How it went with a source so far. History: a restart that finds none starts a new one. Times are ISO 8601, UTC. */
 export interface SourceRecord {
+  /** Where the source was at the last look, of which all but `followed` tells. Records that say nothing of it are older, and of the place. */
+  readonly url?: string | undefined
   readonly lastAttempt: string | undefined
   readonly lastSuccess: string | undefined
   /** What is wrong with it; undefined while all is well. */
@@ -18,6 +22,20 @@ export interface SourceRecord {
   readonly revision: Revision | undefined
   /** What it was followed to last. */
   readonly followed?: Followed | undefined
+}
+
+/** What of a record is about the place where the source is now: of another one, only what it was followed to. */
+export function recordAt(record: SourceRecord | undefined, { url }: Pick<Source, 'url'>): SourceRecord {
+  if (record === undefined) return NEVER
+  const isThere = record.url === undefined || record.url === url
+  return isThere ? record : { ...NEVER, followed: record.followed }
+}
+
+const NEVER: SourceRecord = {
+  lastAttempt: undefined,
+  lastSuccess: undefined,
+  condition: undefined,
+  revision: undefined,
 }
 
 /** One record per source, `sources/<id>.json`. */
@@ -50,14 +68,19 @@ export class SourceRecords {
 function parseRecord(text: string): SourceRecord | undefined {
   const value = parseJson(text)
   if (!isObject(value)) return undefined
-  const { lastAttempt, lastSuccess, condition, revision, followed } = value
+  const { url, lastAttempt, lastSuccess, condition, revision, followed } = value
+  if (!isAbsentOr(isText)(url)) return undefined
   if (!isAbsentOr(isTime)(lastAttempt) || !isAbsentOr(isTime)(lastSuccess)) return undefined
   if (!isAbsentOr(isCondition)(condition) || !isAbsentOr(isRevision)(revision)) return undefined
-  return { lastAttempt, lastSuccess, condition, revision, ...(isFollowed(followed) && { followed }) }
+  return { url, lastAttempt, lastSuccess, condition, revision, ...(isFollowed(followed) && { followed }) }
 }
 
 function isAbsentOr<Kind>(is: (value: unknown) => value is Kind): (value: unknown) => value is Kind | undefined {
   return (value) => value === undefined || is(value)
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
 }
 
 function isCondition(value: unknown): value is NonNullable<SourceRecord['condition']> {

@@ -8,7 +8,7 @@ import { attempted, cannot, unlessAbsent } from './disk-error.ts'
 /** The version of the layout. A change that an older version would misread gets the next number. */
 const FORMAT = '1'
 
-const FOLDERS = ['skills', 'docs', 'snapshots', 'generations', 'sources', 'tmp'] as const
+const FOLDERS = ['skills', 'docs', 'snapshots', 'generations', 'sources', 'upstreams', 'links', 'tmp'] as const
 
 /** Opens the state folder, and makes it where there is none. Refuses a layout it does not know and a folder of someone else's. */
 export async function openState(path: string): Promise<StateFolder> {
@@ -42,7 +42,9 @@ export class StateFolder {
   /** Removes what a killed process left half done. Only for the one writer, before it starts anything. */
   async sweep(): Promise<void> {
     for (const name of await namesIn(this.at('tmp'))) await removeAll(this.at('tmp', name))
-    for (const folder of [this.path, ...FOLDERS.map((folder) => this.at(folder))]) {
+    const upstreams = (await namesIn(this.at('upstreams'))).map((source) => this.at('upstreams', source))
+    const nested = upstreams.flatMap((folder) => [folder, join(folder, 'files')])
+    for (const folder of [this.path, ...FOLDERS.map((folder) => this.at(folder)), ...nested]) {
       for (const name of await namesIn(folder)) if (isTemporary(name)) await removeAll(join(folder, name))
     }
   }
@@ -101,8 +103,8 @@ async function checkUnused(root: string): Promise<void> {
   )
 }
 
-/** Put there before the first opening: by the lock of the one writer, and by the file system itself. */
-const MAY_BE_THERE: ReadonlySet<string> = new Set(['daemon.lock', 'lost+found'])
+/** Put there before the first opening: by the lock of the one writer, by `--source`, whose state is below, and by the file system. */
+const MAY_BE_THERE: ReadonlySet<string> = new Set(['daemon.lock', 'adhoc', 'lost+found'])
 
 /** A folder of the layout. A link is refused: sweeping and collecting would remove what lies behind it. */
 function ownFolder(path: string): void {

@@ -2,10 +2,12 @@ import { Claims } from './claims.ts'
 import { collect, type Collected, type Retention } from './collect.ts'
 import { DecisionStore } from './decisions.ts'
 import { GenerationStore } from './generations.ts'
+import { SkillLinks } from './skill-links.ts'
 import { SkillStore } from './skills.ts'
 import { SnapshotStore } from './snapshots.ts'
 import { SourceRecords } from './source-records.ts'
 import { openExistingState, openState, type Scratch, type StateFolder } from './state-folder.ts'
+import { UpstreamFiles } from './upstream-files.ts'
 import { PATH_LIMITS, type PathLimits } from './stored-path.ts'
 
 /** What a store can be told to do otherwise. */
@@ -23,6 +25,8 @@ export class Store {
   readonly generations: GenerationStore
   readonly records: SourceRecords
   readonly decisions: DecisionStore
+  readonly upstreams: UpstreamFiles
+  readonly links: SkillLinks
   #bytes = 0
 
   private constructor(folder: StateFolder, options: StoreOptions) {
@@ -33,6 +37,8 @@ export class Store {
     this.generations = new GenerationStore(folder, this.snapshots)
     this.records = new SourceRecords(folder)
     this.decisions = new DecisionStore(folder)
+    this.upstreams = new UpstreamFiles(folder)
+    this.links = new SkillLinks(folder)
   }
 
   /** Opens the state folder, and makes it where there is none. */

@@ -7,8 +7,8 @@ export interface Start {
   readonly args: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
-  /** No file that it writes grows beyond this. */
-  readonly fileBytes: number
+  /** No file that it writes grows beyond this, and its memory is bounded too; undefined for one that the operator chose. */
+  readonly fileBytes: number | undefined
 }
 
 /** How a program ended. What it said is bounded: the beginning and the end of it. */
@@ -37,14 +37,15 @@ export class ChildGroup implements AsyncDisposable {
   readonly #said: Said
   #isGone = false
 
-  constructor({ command, args, cwd, env, fileBytes }: Start) {
-    const blocks = String(Math.ceil(fileBytes / BLOCK_BYTES))
-    // Node cannot lower the limits of a process that it starts, and a shell can.
-    const wrapped = ['-c', LIMITED, 'sh', blocks, command, ...args]
-    this.child = spawn('/bin/sh', wrapped, { cwd, env: { ...env }, detached: true, stdio: 'pipe' })
+  constructor(start: Start) {
+    const { command, cwd, env } = start
+    const [program, args] = start.fileBytes === undefined ? [command, start.args] : limited(start, start.fileBytes)
+    this.child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio: 'pipe' })
     if (this.child.pid === undefined) {
       this.child.once('error', () => {})
-      throw new SyncError('source-unreachable', `Cannot start "${command}": the system starts no process now`)
+      const why =
+        program === command ? 'there is no such program, or it cannot be run' : 'the system starts no process now'
+      throw new SyncError('source-unreachable', `Cannot start "${command}": ${why}`)
     }
     this.#said = new Said(this.child)
     // The first of the group can end before the others. Later its number may be that of somebody else's group.
@@ -60,12 +61,20 @@ export class ChildGroup implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#kill('SIGTERM')
     const killing = setTimeout(() => this.#kill('SIGKILL'), GRACE_MS)
+    const leaving = setTimeout(() => this.letGo(), 2 * GRACE_MS)
     try {
       this.child.stdout.unpipe().resume()
       await this.ended.catch(() => {})
     } finally {
       clearTimeout(killing)
+      clearTimeout(leaving)
     }
+  }
+
+  /** Reads nothing more. What has left the group can hold its pipes open for as long as it likes, and `ended` waits for them. */
+  letGo(): void {
+    this.child.stdout.destroy()
+    this.child.stderr.destroy()
   }
 
   async #end(): Promise<Ended> {
@@ -120,6 +129,11 @@ export async function runToEnd(
   } finally {
     signal.removeEventListener('abort', abort)
   }
+}
+
+/** Node cannot lower the limits of a process that it starts, and a shell can. */
+function limited({ command, args }: Start, fileBytes: number): readonly [string, readonly string[]] {
+  return ['/bin/sh', ['-c', LIMITED, 'sh', String(Math.ceil(fileBytes / BLOCK_BYTES)), command, ...args]]
 }
 
 const BLOCK_BYTES = 512

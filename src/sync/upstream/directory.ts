@@ -3,10 +3,11 @@ import type { DirectorySource } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Tree } from '../model/tree.ts'
 import { readFolder, type FolderTree } from './folder-tree.ts'
-import type { KnownTrees, Reach, Relation, Upstream } from './upstream.ts'
+import type { KnownTrees, Reach, Relation, TreeUpstream } from './upstream.ts'
 
 /** A plain folder as a source: what lies in it now is its only commit. */
-export class DirectoryUpstream implements Upstream {
+export class DirectoryUpstream implements TreeUpstream {
+  readonly kind = 'tree'
   readonly #source: DirectorySource
   readonly #reach: Reach
   /** What the last look found, for the fetch that follows it. */

@@ -12,10 +12,10 @@ import type { FolderHashes } from './folder-hashes.ts'
 import { NO_CONTENT, treeObjectsOf, type FolderObjects } from './folder-objects.ts'
 import { FolderRest, type RestClock } from './folder-rest.ts'
 import { walkFolder } from './folder-walk.ts'
-import { idOf } from './git-object.ts'
 import { diskCodeOf, isGone, OpenFolder } from './open-folder.ts'
 import { pacedBlobId, pacedDigest } from './paced-hash.ts'
 import { realPlacesBelow } from './places-apart.ts'
+import { plainCommit } from './plain-commit.ts'
 import { parseTree, shown } from './tree-object.ts'
 import type { FetchLimits } from './upstream.ts'
 
@@ -88,8 +88,7 @@ async function readOnce(path: string, reading: Attempt, signal: AbortSignal): Pr
   }
   hashes?.choose(choice)
   const objects = await treeObjectsOf(folder, { ...reading, listed, choice, hashes }, signal)
-  const commit = commitOf(objects.root)
-  const id = idOf({ type: 'commit', bytes: commit }, 'sha256')
+  const { bytes: commit, id } = plainCommit(objects.root, 'The content of a folder')
   return new FolderTree({ asked: undefined, ref: FOLDER_REF, commit: id }, { commit }, objects, { path: real, reading })
 }
 
@@ -116,12 +115,6 @@ function changed(path: string, { message }: FolderChanged): SyncError {
 
 function raw(path: string): string {
   return Buffer.from(path).toString('latin1')
-}
-
-/** Whose it is and when it was made would make two of the same content. */
-function commitOf(tree: ObjectId): Buffer {
-  const nobody = 'skillsyncd <> 0 +0000'
-  return Buffer.from(`tree ${tree}\nauthor ${nobody}\ncommitter ${nobody}\n\nThe content of a folder\n`)
 }
 
 interface Origin {

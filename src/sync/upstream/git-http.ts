@@ -1,6 +1,6 @@
-import { validateHeaderValue } from 'node:http'
 import type { GitHttpResponse, HttpClient } from 'isomorphic-git'
 import { SyncError } from '../model/sync-error.ts'
+import { credentialHeaders } from './credential-headers.ts'
 import { exchange } from './http-exchange.ts'
 import type { Answer } from './http-exchange.ts'
 import { connectionFailure, failureOf } from './http-failure.ts'
@@ -104,13 +104,7 @@ export class GitHttp implements HttpClient {
     // A packed answer would make the cap on bytes a cap on something else.
     headers['accept-encoding'] = 'identity'
     headers['user-agent'] = USER_AGENT
-    if (new URL(call.url).origin === new URL(this.#url).origin) {
-      for (const [name, value] of Object.entries(this.#allowance.way.headers)) {
-        expectHeader(name, value, this.#url)
-        headers[name] = value
-      }
-    }
-    return headers
+    return { ...headers, ...credentialHeaders(this.#allowance.way, call.url, this.#url) }
   }
 
   async *#read(answer: Answer, watch: Watch): AsyncGenerator<Uint8Array> {
@@ -188,18 +182,6 @@ class Watch {
   }
 
   readonly #abort = () => this.#controller.abort()
-}
-
-function expectHeader(name: string, value: string, url: string): void {
-  try {
-    validateHeaderValue(name, value)
-  } catch {
-    // Without the cause: it has the value in it.
-    throw new SyncError(
-      'credentials-rejected',
-      `Cannot reach "${url}": the credential is no text that a header can hold`,
-    )
-  }
 }
 
 function expectGit(answer: Answer, method: string, what: string): void {

@@ -5,7 +5,7 @@ import type { Tree } from '../model/tree.ts'
 import type { Place } from './git-messages.ts'
 import { openGitTree, relate } from './git-tree.ts'
 import { chooseRef, patternsOf, refNotFound, revisionOf, revisionOfCommit, type Ref } from './ref-rules.ts'
-import type { KnownTrees, Reach, Relation, Upstream } from './upstream.ts'
+import type { KnownTrees, Reach, Relation, TreeUpstream } from './upstream.ts'
 
 /** How a git repository is reached. It knows no rule about refs, and keeps nothing of the repository. */
 export interface GitTransport {
@@ -22,7 +22,8 @@ export interface GitTransport {
 }
 
 /** A git repository as a source. */
-export class GitUpstream implements Upstream {
+export class GitUpstream implements TreeUpstream {
+  readonly kind = 'tree'
   readonly #source: GitSource
   readonly #reach: Reach
   readonly #transport: GitTransport

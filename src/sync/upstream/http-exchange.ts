@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
+import type { Socket } from 'node:net'
 import { connectionFailure, proxyRefusal } from './http-failure.ts'
 import type { Proxy, Route } from './way.ts'
 
@@ -58,9 +59,21 @@ async function sent(url: string, { method, headers, body, route, signal }: Asked
   const length = body === undefined ? {} : { 'content-length': String(body.byteLength) }
   const options = { method, headers: { ...headers, ...length }, signal }
   const outgoing = await opened(url, route, options)
+  outgoing.once('socket', heedErrors)
   outgoing.end(body)
   return outgoing
 }
+
+/**
+ * Between the end of an answer and the return of its connection to the agent Node listens to no error of the socket: an abort
+ * just then would end the process.
+ */
+function heedErrors(socket: Socket): void {
+  if (socket.listenerCount('error', ignoreError) === 0) socket.on('error', ignoreError)
+}
+
+/** Whoever still waits hears of it from the request. */
+function ignoreError(): void {}
 
 interface Sending extends RequestOptions {
   readonly headers: Readonly<Record<string, string>>

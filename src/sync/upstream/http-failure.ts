@@ -1,8 +1,16 @@
 import { CredentialRefused, SyncError } from '../model/sync-error.ts'
 import type { Answer } from './http-exchange.ts'
 
-/** Why an answer cannot be used, as far as its status and headers tell; undefined for one that can. */
+/** Why an answer of a git host cannot be used, as far as its status and headers tell; undefined for one that can. */
 export function failureOf(answer: Answer, what: string, sentCredentials: boolean): SyncError | undefined {
+  if (isWebPage(answer)) {
+    return new SyncError('repository-not-found', `${what}: the address answers with a web page, not a git repository`)
+  }
+  return answer.status === 200 ? undefined : statusFailure(answer, what, sentCredentials)
+}
+
+/** What a status says that is not the wanted one. */
+export function statusFailure(answer: Answer, what: string, sentCredentials: boolean): SyncError {
   const { status } = answer
   const retryAfterMs = retryAfterOf(answer)
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
@@ -18,11 +26,7 @@ export function failureOf(answer: Answer, what: string, sentCredentials: boolean
   if (status === 404 || status === 410) {
     return new SyncError('repository-not-found', `${what}: the host answers ${status}`)
   }
-  if (isWebPage(answer)) {
-    return new SyncError('repository-not-found', `${what}: the address answers with a web page, not a git repository`)
-  }
-  if (status !== 200) return new SyncError('source-unreachable', `${what}: the host answers ${status}`, wait)
-  return undefined
+  return new SyncError('source-unreachable', `${what}: the host answers ${status}`, wait)
 }
 
 /** Why a proxy does not let us through. It is asked before the host is, which hears nothing of it. */
@@ -55,7 +59,8 @@ function tlsReasonOf(code: string): string {
 
 const TLS_CODES = /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|.*SELF_SIGNED_CERT|UNABLE_TO_)/
 
-function isWebPage(answer: Answer): boolean {
+/** Whether it is a page for people, which no program asks for. */
+export function isWebPage(answer: Answer): boolean {
   const isFound = answer.status === 200 || answer.status === 203
   return isFound && (answer.header('content-type') ?? '').toLowerCase().startsWith('text/html')
 }

@@ -1,20 +1,25 @@
-import type { Source } from '../model/source.ts'
+import type { DirectorySource, GitSource, Source } from '../model/source.ts'
 import { DirectoryUpstream } from './directory.ts'
 import { FileTransport } from './file-transport.ts'
 import { GitUpstream, type GitTransport } from './git.ts'
 import { HttpTransport } from './http-transport.ts'
+import { McpUpstream } from './mcp.ts'
 import { patternsOf, revisionOfCommit } from './ref-rules.ts'
 import { SharingTransport } from './shared-listing.ts'
 import { ProgramTransport } from './program-transport.ts'
-import type { Reach, Upstream } from './upstream.ts'
+import type { Reach, TreeUpstream, Upstream } from './upstream.ts'
 
 /** The way to a source. Nothing is opened before the first call. */
+export function openUpstream(source: GitSource | DirectorySource, reach: Reach): TreeUpstream
+export function openUpstream(source: Source, reach: Reach): Upstream
 export function openUpstream(source: Source, reach: Reach): Upstream {
   switch (source.kind) {
     case 'git':
       return new GitUpstream(source, reach, sharing(transportTo(source.url, reach), reach))
     case 'directory':
       return new DirectoryUpstream(source, reach)
+    case 'mcp':
+      return new McpUpstream(source, reach)
     default:
       return source satisfies never
   }
@@ -22,7 +27,7 @@ export function openUpstream(source: Source, reach: Reach): Upstream {
 
 /** The refs that a pull of the source will ask for, as far as is known before it: a listing for several asks for those of all. */
 export function refsOf(source: Source): readonly string[] {
-  if (source.kind === 'directory') return []
+  if (source.kind !== 'git') return []
   return revisionOfCommit(source.ref) === undefined ? patternsOf(source.ref) : []
 }
 

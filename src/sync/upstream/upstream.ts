@@ -1,19 +1,42 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
-import type { Tree } from '../model/tree.ts'
+import type { Proof, Tree } from '../model/tree.ts'
 import type { FolderHashes } from './folder-hashes.ts'
 import type { RestClock } from './folder-rest.ts'
 import type { RequestedListing } from './shared-listing.ts'
+import type { McpServer, ServerListing } from './mcp/server.ts'
 import type { Way } from './way.ts'
 
+/** One source as it can be reached: transport only. Every failure is a `SyncError`. */
+export type Upstream = TreeUpstream | ListingUpstream
+
 /**
- * One source as it can be reached: transport only. It keeps nothing of the repository between calls, and whatever it
- * writes lies in the scratch folder it was opened with. Every failure is a `SyncError`; every object was hashed against its id.
+ * One that has files in commits. It keeps nothing of the repository between calls, and whatever it writes lies in the scratch
+ * folder it was opened with. Every object was hashed against its id.
  */
-export interface Upstream {
-  /** Where the ref points now: one listing of refs, no object is read. */
-  resolve(signal: AbortSignal): Promise<Revision>
+export interface TreeUpstream extends Reachable {
+  readonly kind: 'tree'
   /** The commit of the revision, with all of its trees but those the caller knows; no file content yet. */
   fetch(revision: Revision, known: KnownTrees, signal: AbortSignal): Promise<Tree>
+}
+
+/** One that says what it has without giving it: another MCP server. */
+export interface ListingUpstream extends Reachable {
+  readonly kind: 'listing'
+  /** What it lists, as it stood at that revision. */
+  list(revision: Revision, signal: AbortSignal): Promise<Listing>
+}
+
+/** What an MCP server says of its skills. */
+export interface Listing extends ServerListing {
+  readonly revision: Revision
+  /** A commit object that stands for the listing, and the tree that it names: its digest. */
+  readonly proof: Proof
+  readonly root: ObjectId
+}
+
+interface Reachable {
+  /** Where the ref points now: one listing, no file is read. */
+  resolve(signal: AbortSignal): Promise<Revision>
   /**
    * Whether the commit `to` has `from` among its ancestors, or is it. Fails for no reason but the signal: what cannot be
    * learnt within bounds is `unknown`.
@@ -125,6 +148,10 @@ export interface Reach {
   readonly hashes?: FolderHashes
   /** Lets files of a folder that were just written come to rest; undefined to read them as they stand. */
   readonly clock?: RestClock
+  /** The connection to an MCP server, which outlives a pull. */
+  readonly server?: McpServer
+  /** Is told of each listing that such a server gives. */
+  readonly onListing?: (listing: ServerListing) => void
   /** Absolute paths that are no part of any folder: what this process keeps for itself. */
   readonly apart?: readonly string[]
   readonly programs: Programs

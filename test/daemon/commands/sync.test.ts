@@ -94,5 +94,7 @@ function contextOf(home: string, values: Context['values'], signal: AbortSignal)
     quiet: true,
     logLevel: 'error',
     signal,
+    onHangUp: () => {},
+    commands: new Map(),
   }
 }

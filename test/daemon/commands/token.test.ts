@@ -177,3 +177,54 @@ async function inTurn<Item, Result>(items: readonly Item[], work: (item: Item) =
   for (const item of items) results.push(await work(item))
   return results
 }
+
+test('a token has one name: revoking that ends it', async () => {
+  await using world = await World.create()
+  const file = join(world.home.path, 'token')
+  await writeFile(file, (await world.home.command('token', 'add', 'ada')).stdout.trim(), { mode: 0o600 })
+
+  const again = await world.home.command('token', 'add', 'brian', '--from', file)
+
+  expect(again).toMatchObject({ status: 1, stdout: '' })
+  expect(again.stderr).toContain('as "ada"')
+})
+
+test('add --from takes the token of a file, prints nothing of it, and is content that it is there', async () => {
+  await using world = await World.create()
+  const { home } = world
+  const file = join(home.path, 'token')
+  const token = `sks_${'canary_-77'.repeat(4)}abc`
+  await writeFile(file, `${token}\n`)
+
+  const first = await home.command('token', 'add', 'cluster', '--from', file, '--expires', 'never')
+  const again = await home.command('token', 'add', 'cluster', '--from', file)
+  await writeFile(file, token.replace('abc', 'xyz'))
+  const other = await home.command('token', 'add', 'cluster', '--from', file)
+
+  expect(first).toMatchObject({ status: 0, stdout: 'cluster is added; never expires\n' })
+  expect(again).toMatchObject({ status: 0, stdout: 'cluster is there already, as it was\n' })
+  expect(other).toMatchObject({ status: 1, stderr: expect.stringContaining('There is a token "cluster" already') })
+  for (const { stdout, stderr } of [first, again, other]) expect(stdout + stderr).not.toContain('canary')
+  const daemon = home.start('start', '--host', '0.0.0.0')
+  const url = (await daemon.line()).replace('0.0.0.0', '127.0.0.1')
+  const { headers, body } = modern('skills/list')
+  const asked = await exchange(url, { headers: { ...headers, authorization: `Bearer ${token}` }, body })
+  expect(asked.status).toBe(200)
+})
+
+test.each([
+  ['is not there', undefined, 'Cannot read the token'],
+  ['holds something else', 'canary-password', 'sks_ and 32 random bytes'],
+  ['holds two', `sks_${'a'.repeat(43)}\nsks_${'canary7890'.repeat(4)}abc\n`, 'sks_ and 32 random bytes'],
+  ['is large', 'canary'.repeat(100_000), 'sks_ and 32 random bytes'],
+])('a file for --from that %s is wrong usage, and nothing of it is repeated', async (_, text, says) => {
+  await using world = await World.create()
+  const file = join(world.home.path, 'token')
+  if (text !== undefined) await writeFile(file, text)
+
+  const end = await world.home.command('token', 'add', 'cluster', '--from', file)
+
+  expect(end).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(says) })
+  expect(end.stderr).not.toContain('canary')
+  expect(JSON.parse((await world.home.command('token', 'list', '--json')).stdout)).toEqual({ tokens: [] })
+})

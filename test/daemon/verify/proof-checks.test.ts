@@ -25,6 +25,12 @@ test('one byte of the commit or the tag object more, another tree, or no tag obj
   expect(codesOf({ ...snapshot({ tag: TAG }), proof: snapshot({}).proof })).toEqual(['proof-missing'])
 })
 
+test('that there is no commit object of what was had from a fallback is a note', () => {
+  const rebuilt = { ...snapshot({ tag: TAG }), proof: { commit: '' }, rebuiltFrom: sourceId('hub') }
+
+  expect(codesOf(rebuilt)).toEqual(['proof-missing'])
+})
+
 function snapshot({ kept = COMMIT, tag, keptTag = tag }: { kept?: Buffer; tag?: Buffer; keptTag?: Buffer }): Snapshot {
   const commit = idOf({ type: 'commit', bytes: COMMIT }, 'sha1')
   const tagId = tag && idOf({ type: 'tag', bytes: tag }, 'sha1')

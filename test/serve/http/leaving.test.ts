@@ -3,16 +3,21 @@ import { request } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
 import { openListener } from '../../../src/serve/http/listener.ts'
+import type { Site } from '../../../src/serve/http/listener.ts'
 import type { ReadFile } from '../../../src/serve/content.ts'
-import { webRoutes } from '../../../src/serve/http/web.ts'
+import { webOf } from '../../../src/serve/http/web.ts'
 import { ANYBODY, Access, OPEN_TO_ALL } from '../../../src/serve/http/access.ts'
+import { EventStreams } from '../../../src/serve/http/event-stream.ts'
 import { disconnected } from '../../../src/serve/http/disconnected.ts'
 import { Registry } from '../../../src/serve/registry.ts'
 import { buildCatalog } from '../../../src/sync/model/catalog.ts'
+import { PageSessions } from '../../../src/serve/http/page-sessions.ts'
 import { sample, snapshotOf, sourceId } from '../../sync/store/samples.ts'
 import type { Sample } from '../../sync/store/samples.ts'
 import { formsOf } from '../../support/forms.ts'
 import { ask } from './ask.ts'
+
+const NO_STREAMS = new EventStreams({ streams: 0, keepAliveMs: 60_000 })
 
 const FOLDER = '/.well-known/agent-skills/'
 
@@ -84,10 +89,17 @@ async function openScene(samples: readonly Sample[]) {
   }
   const serving = { registry, read, forms: formsOf(), ...UNUSED }
   const admit = async () => ANYBODY
-  const routes = webRoutes(
+  const { routes } = webOf(
     serving,
     { wellKnown: true, page: undefined, open: new Set() },
-    { access: new Access(OPEN_TO_ALL), admit, address: () => '', now: () => 0 },
+    {
+      access: new Access(OPEN_TO_ALL),
+      admit,
+      address: () => '',
+      now: () => 0,
+      streams: NO_STREAMS,
+      signedIn: new PageSessions(() => 0),
+    },
   )
   const [[path, route]] = Object.entries(routes) as [[string, (typeof routes)[string]]]
   let asked = Promise.withResolvers<ServerResponse>()
@@ -124,15 +136,15 @@ async function openScene(samples: readonly Sample[]) {
 
 const UNUSED = { pages: { entries: 1, bytes: 1 }, cache: { ttlMs: 0, cacheScope: 'public' } } as const
 
-async function listen(routes: Parameters<typeof openListener>[0]['routes']) {
+async function listen(routes: Site['routes']) {
   const limits = { headersMs: 10_000, requestMs: 30_000, connections: 100 }
   return openListener(
-    {
+    () => ({
       refusalOf: () => undefined,
       admit: async () => ANYBODY,
       routes,
       nothingHere: 'Nothing',
-    },
+    }),
     {
       host: '127.0.0.1',
       port: 0,

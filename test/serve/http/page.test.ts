@@ -40,12 +40,12 @@ describe('where no token is needed', () => {
     const { status, headers, text } = await ask(served.http.url, '/')
 
     expect({ status, type: headers['content-type'] }).toEqual({ status: 200, type: 'text/html; charset=utf-8' })
-    expect(text).toContain('<td><bdi title="skill://fx/tidy/SKILL.md">tidy</bdi></td>')
+    expect(text).toContain('<a href="./skills/fx/tidy/"><bdi>tidy</bdi></a>')
     expect(text).toContain('<bdi>Tidies up</bdi>')
     expect(text).toContain(`<code title="${commit}">${commit.slice(0, 12)}</code>`)
     expect(text).toContain(served.url)
-    expect(text).toContain(`npx skills add ${served.http.url}`)
     expect(text).toContain('2 skills of 1 source')
+    expect((await ask(served.http.url, '/connect')).text).toContain(`npx skills add ${served.http.url}`)
     expect(text).not.toContain('secret')
   })
 
@@ -54,15 +54,18 @@ describe('where no token is needed', () => {
 
     expect(text).toContain('&#34;&#62;&#60;script&#62;alert(1)')
     expect(text).toContain('<title>Skills &#60;of&#62; the team</title>')
-    expect(text).not.toMatch(/<(?:script|img)|\son\w+=["']?alert/)
+    expect(text.match(/<script>/g)).toHaveLength(1)
+    expect(text).not.toMatch(/<img|\son\w+=["']?alert/)
   })
 
-  test('a browser runs nothing, loads nothing and frames nothing of it', async () => {
+  test('a browser runs and loads nothing but what is our own, and frames nothing of it', async () => {
     const { headers } = await ask(served.http.url, '/')
 
-    const policy = headers['content-security-policy']
-    expect(policy).toMatch(
-      /^default-src 'none'; style-src 'sha256-[\w+/=]+'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/,
+    const digest = String.raw`'sha256-[\w+/=]+'`
+    expect(headers['content-security-policy']).toMatch(
+      new RegExp(
+        `^default-src 'none'; script-src ${digest}; style-src ${digest}; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$`,
+      ),
     )
     expect(headers).toMatchObject({
       'x-content-type-options': 'nosniff',
@@ -78,7 +81,7 @@ describe('where no token is needed', () => {
   })
 
   test('it is the page of its path alone', async () => {
-    for (const path of ['/index.html', '//', '/x', '/login/']) {
+    for (const path of ['/index.html', '//', '/x', '/login/', '/skills', '/sources/', '/skills/', '/skills/fx/none/']) {
       expect((await ask(served.http.url, path)).status, path).toBe(404)
     }
   })
@@ -99,8 +102,8 @@ describe('where a token is needed', () => {
 
     expect(status).toBe(401)
     expect(headers['www-authenticate']).toMatch(/^Bearer/)
-    expect(text).toContain('<form method="post" action="login">')
-    expect(text).not.toMatch(/tidy|bad|fx/)
+    expect(text).toContain('<form method="post" action="./login">')
+    expect(text).not.toMatch(/tidy|<bdi>bad|fx/)
   })
 
   test('a token in the form lets in, by a cookie that says nothing of it, until one signs out', async () => {
@@ -239,6 +242,25 @@ test('a session ends after twelve hours', async () => {
   const after = await ask(served.http.url, '/', { headers: { cookie } })
 
   expect([before.status, after.status]).toEqual([200, 401])
+})
+
+test('who is signed in stays so over a reload, and who asked too often is not let in by one', async () => {
+  await using served = await serve(repository, {
+    config: [
+      'serve:',
+      '  http: { allowed_hosts: [skills.example.com] }',
+      'limits: { http: { rate: { requests: 4, per: 1h } } }',
+    ],
+    now: () => 0,
+  })
+  const cookie = cookieIn(await signIn(served, await tokenFor(served, 'ada', ['page'])))
+  const look = async () => (await ask(served.http.url, '/', { headers: { cookie } })).status
+
+  const before = await look()
+  served.renew()
+  const after = [await look(), await look(), await look()]
+
+  expect([before, ...after]).toEqual([200, 200, 200, 429])
 })
 
 test('behind https the cookie is sent over https alone, and our own address is that of the public', async () => {

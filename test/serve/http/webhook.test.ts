@@ -3,7 +3,8 @@ import { Agent, request as httpRequest } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { serveOperations } from '../../../src/serve/http/app.ts'
+import { OPEN_TO_ALL } from '../../../src/serve/http/access.ts'
+import { serveOperations } from '../../../src/serve/http/operations.ts'
 import type { Listener } from '../../../src/serve/http/listener.ts'
 import { WebhookEndpoint } from '../../../src/serve/http/webhook.ts'
 import type { Webhook } from '../../../src/serve/http/webhook.ts'
@@ -191,7 +192,11 @@ class Host implements AsyncDisposable {
     const host = new Host()
     const webhooks = new Map(['team', 'other', 'unreadable'].map((id) => [id, host.#webhook(id, provider)]))
     const endpoint = new WebhookEndpoint(webhooks, MIB, () => new Date())
-    host.#listener = await serveOperations(endpoint, {
+    host.#listener = await serveOperations({
+      webhooks: endpoint,
+      access: OPEN_TO_ALL,
+      unready: () => [],
+      now: () => 0,
       host: '127.0.0.1',
       port: 0,
       limits: { headersMs: 10_000, requestMs: 30_000, connections: 100 },

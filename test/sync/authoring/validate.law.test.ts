@@ -94,7 +94,7 @@ test('whatever a SKILL.md holds, a folder with it is validated', async () => {
     }),
     { numRuns: 100 },
   )
-}, 60_000)
+})
 
 test('a frontmatter at the limit, however it is nested, is judged', () => {
   for (const nest of ['[', '{', '- ', '? ', 'a: [', '"', '&a ', '*a ', '!', '\t', '#', '<<: ', ': ', '|\n', '\n']) {
@@ -102,7 +102,7 @@ test('a frontmatter at the limit, however it is nested, is judged', () => {
 
     expect(() => judge(authoredOf(bytes), [], { level: 'skills-ref', contract: true })).not.toThrow()
   }
-}, 60_000)
+})
 
 function authoredOf(bytes: Uint8Array): Authored {
   const document = writtenOf(bytes, FRONTMATTER_LIMITS)

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { describeHidden, hiddenIn, hiddenInFile } from '../../../src/sync/model/hidden-unicode.ts'
+import { describeHidden, hiddenIn, hiddenInFile, splitAtHidden } from '../../../src/sync/model/hidden-unicode.ts'
 
 describe('a text', () => {
   test.each([
@@ -70,5 +70,34 @@ describe('a file', () => {
 
   test('that is binary is nobody’s text', () => {
     expect(hiddenInFile(Buffer.concat([Buffer.from([0x89, 0, 0xff]), Buffer.from('\u200B')]))).toBeUndefined()
+  })
+})
+
+describe('a text that is split', () => {
+  test('has its hidden characters by their numbers, and all else as it stands', () => {
+    expect(splitAtHidden('a\u200B\u{E0041}b\u202E')).toEqual([
+      { text: 'a' },
+      { names: 'U+200B U+E0041' },
+      { text: 'b' },
+      { names: 'U+202E' },
+    ])
+    expect(splitAtHidden('plain')).toEqual([{ text: 'plain' }])
+    expect(splitAtHidden('')).toEqual([])
+  })
+
+  test('keeps every character that is seen, in its order, and hides none', () => {
+    const characters = fc.constantFrom('a', ' ', '\n', 'é', '👩', '\u200D', '\u200B', '\u202E', '\u{E0041}', '\u00AD')
+    fc.assert(
+      fc.property(fc.array(characters, { maxLength: 60 }), (parts) => {
+        const text = parts.join('')
+        const found = splitAtHidden(text)
+
+        const shown = found.flatMap((part) => ('text' in part ? [part.text] : []))
+        expect(found.some((part) => 'names' in part)).toBe(hiddenIn(text) !== undefined)
+        expect(shown.join('').replaceAll('\u200D', '')).toBe(
+          text.replaceAll(/[\u200B\u202E\u{E0041}\u00AD\u200D]/gu, ''),
+        )
+      }),
+    )
   })
 })

@@ -5,7 +5,16 @@ import { CLAIM_MS } from '../../../src/sync/store/claims.ts'
 import { RETENTION, type Retention } from '../../../src/sync/store/collect.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
-import { fetched, keepSamples, never, numbered, publishSamples, snapshotOf, verifyCurrent } from './samples.ts'
+import {
+  fetched,
+  keepSamples,
+  never,
+  numbered,
+  publishSamples,
+  snapshotOf,
+  sourceId,
+  verifyCurrent,
+} from './samples.ts'
 
 const START = Date.parse('2026-01-01T00:00:00.000Z')
 const HOUR_MS = 3_600_000
@@ -288,4 +297,70 @@ async function bytesBelow(folder: string): Promise<number> {
     if (entry.isFile()) bytes += (await readFile(join(entry.parentPath, entry.name))).length
   }
   return bytes
+}
+
+test('a file of another MCP server stays for as long as a stored snapshot of its source names it', async () => {
+  await using folder = await temporaryFolder()
+  const clock = new Clock()
+  const store = await Store.open(folder.path, clock)
+  await publishUpstream(store, clock, 3)
+  await store.upstreams.keep(sourceId('other'), fileOf(3).sha256, Buffer.from('named by no snapshot of this source'))
+
+  const removed = await collect(store, clock, { ...RETENTION, generations: 2, youngerThanMs: 0 })
+
+  expect(removed).toMatchObject({ generations: 1, snapshots: 1 })
+  expect(removed.bytes).toBeGreaterThan(fileOf(1).size)
+  expect(await keptAmong(store, [1, 2, 3])).toEqual([2, 3])
+  expect(await readdir(store.folder.at('upstreams', 'other', 'files'))).toEqual([])
+})
+
+test('while a snapshot cannot be read, no file of another MCP server is removed, nor is one that is being written', async () => {
+  await using folder = await temporaryFolder()
+  const clock = new Clock()
+  const store = await Store.open(folder.path, clock)
+  const snapshots = await publishUpstream(store, clock, 3)
+  const being = store.folder.at('upstreams', 'team', 'files', `.tmp-${'0'.repeat(32)}`)
+  await writeFile(being, 'half')
+
+  const damaged = store.folder.at('snapshots', `${snapshots[1]}.json`)
+  const whole = await readFile(damaged)
+  await writeFile(damaged, '{}')
+  await collect(store, clock, { ...RETENTION, generations: 2, youngerThanMs: 0 })
+  const kept = await keptAmong(store, [1, 2, 3])
+  await writeFile(damaged, whole)
+  await collect(store, clock, { ...RETENTION, generations: 2, youngerThanMs: 0 })
+
+  expect([kept, await keptAmong(store, [1, 2, 3])]).toEqual([
+    [1, 2, 3],
+    [2, 3],
+  ])
+  expect(await readFile(being, 'utf8')).toBe('half')
+  await store.sweep()
+  await expect(readFile(being)).rejects.toThrow('ENOENT')
+})
+
+/** Publishes so many generations, hours apart: number n holds the skill n as one of another server, whose SKILL.md is kept. */
+async function publishUpstream(store: Store, clock: Clock, count: number): Promise<string[]> {
+  const source = sourceId('team')
+  const snapshots: string[] = []
+  for (let number = 1; number <= count; number += 1) {
+    clock.pass(2 * CLAIM_MS)
+    const skill = { ...numbered(number).skill, upstream: { source, uri: `skill://skill-${number}/SKILL.md` } }
+    const snapshot = await store.snapshots.keep({ ...snapshotOf(), skills: [skill] })
+    await store.generations.publish([{ source, snapshot }], clock.now)
+    await store.upstreams.keep(source, fileOf(number).sha256, numbered(number).bytes.get('SKILL.md')!)
+    snapshots.push(snapshot)
+  }
+  clock.pass(2 * CLAIM_MS)
+  return snapshots
+}
+
+async function keptAmong(store: Store, numbers: readonly number[]): Promise<number[]> {
+  const kept = numbers.map(async (number) => (await store.upstreams.read(sourceId('team'), fileOf(number))).kind)
+  const kinds = await Promise.all(kept)
+  return numbers.filter((_, index) => kinds[index] === 'whole')
+}
+
+function fileOf(number: number) {
+  return numbered(number).skill.files.find(({ path }) => path === 'SKILL.md')!
 }

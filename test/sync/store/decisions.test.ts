@@ -1,4 +1,4 @@
-import { mkdir, readFile, readdir, rm } from 'node:fs/promises'
+import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { isObjectId } from '../../../src/sync/model/revision.ts'
@@ -42,6 +42,39 @@ test('disabled skills are kept beside the decisions, each once, and neither is l
   expect(await read.read()).toEqual(new Map([[TEAM, { paused: true }]]))
   expect(news).toEqual([true, true, false, true, true, false])
   expect(read.disabled).toEqual(new Map([[TEAM, new Set(['', 'b'])]]))
+})
+
+test('skills that are named by their URIs are kept beside the decisions, each as it was named last', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  const by = { at: '2026-11-22T00:00:00.000Z', by: 'ada' }
+  const unverified = { ...by, unverified: true } as const
+
+  const news = [
+    await decisions.name(TEAM, 'skill://a/SKILL.md', by),
+    await decisions.name(TEAM, 'skill://a/SKILL.md', { ...by, by: 'bob' }),
+    await decisions.name(TEAM, 'skill://a/SKILL.md', unverified),
+    await decisions.name(TEAM, 'skill://b/SKILL.md', by),
+    await decisions.name(TEAM, 'skill://b/SKILL.md', undefined),
+    await decisions.name(TEAM, 'skill://b/SKILL.md', undefined),
+  ]
+  await decisions.disable(TEAM, 'b', true)
+
+  const { decisions: read } = await Store.open(folder.path)
+  await read.read()
+  expect(news).toEqual([true, false, true, true, true, false])
+  expect(read.namings).toEqual(new Map([[TEAM, new Map([['skill://a/SKILL.md', unverified]])]]))
+  expect(read.disabled).toEqual(new Map([[TEAM, new Set(['b'])]]))
+})
+
+test('a file in which a naming is no naming is damaged', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  const at = '2026-11-22T00:00:00.000Z'
+  const uris = { team: { 'skill://a/SKILL.md': { at, by: 'ada', unverified: false } } }
+  await writeFile(join(folder.path, 'decisions.json'), JSON.stringify({ sources: {}, uris }))
+
+  await expect(decisions.read()).rejects.toMatchObject({ code: 'store-failed' })
 })
 
 test('decisions that are made at once are all kept, and whoever reads meanwhile finds a whole file', async () => {

@@ -120,7 +120,7 @@ test('a file that no text can hold is read up to the damage, and one that is lar
     code: 'store-failed',
     message: expect.stringContaining('it is damaged, with over 1073741824 bytes'),
   })
-}, 30_000)
+})
 
 test('a disk that refuses is told of, and is not tried again for a while; then everything is there', async () => {
   await using scene = await openScene()

@@ -3,8 +3,9 @@ import { readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { canonicalJson } from '../../../src/sync/store/json.ts'
+import { canonicalJson, canonicalPieces } from '../../../src/sync/store/json.ts'
 import { Store } from '../../../src/sync/store/store.ts'
+import { SlowValues } from '../../support/slow-values.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { numbered, snapshotOf } from './samples.ts'
 
@@ -19,6 +20,28 @@ test('a snapshot reads back equal, from a file that is named by its own bytes', 
   expect(createHash('sha256').update(bytes).digest('hex')).toBe(digest)
   expect(await store.snapshots.read(digest)).toEqual(snapshot)
   expect(await store.snapshots.has(digest)).toBe(true)
+})
+
+test('a snapshot is written in pieces, and others have the thread between skills that take long', async () => {
+  await using folder = await temporaryFolder()
+  const store = await Store.open(folder.path)
+  const snapshot = snapshotOf(...[1, 2, 3].map(numbered))
+  const slow = new SlowValues()
+  const skills = snapshot.skills.map((skill) => slow.of(skill))
+
+  const kept = store.snapshots.keep({ ...snapshot, skills })
+  const turns = await slow.turnsUntil(kept)
+
+  expect(turns).toBeGreaterThan(1)
+  expect(await kept).toBe(createHash('sha256').update(canonicalJson(snapshot)).digest('hex'))
+})
+
+test('the pieces of a value are its one form', () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
+      expect([...canonicalPieces(value)].join('')).toBe(canonicalJson(value))
+    }),
+  )
 })
 
 test('equal snapshots are one file, in whatever order their keys were put in', async () => {

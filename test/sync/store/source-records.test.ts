@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { recordAt } from '../../../src/sync/store/source-records.ts'
 import type { SourceRecord } from '../../../src/sync/store/source-records.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -9,6 +10,7 @@ import { snapshotOf, sourceId } from './samples.ts'
 const TEAM = sourceId('team')
 
 const RECORD: SourceRecord = {
+  url: 'https://git.example.com/skills.git',
   lastAttempt: '2026-01-02T03:04:05.006Z',
   lastSuccess: undefined,
   condition: { code: 'rate-limited', message: 'Cannot reach "team": asked to wait' },
@@ -25,6 +27,19 @@ test('a record reads back equal, and a source without one has none', async () =>
   expect(await records.read(sourceId('other'))).toBeUndefined()
 })
 
+test('a record is of the place that it names, and one that names none is of the place', () => {
+  const { url: _, ...older } = RECORD
+  const followed = { commit: 'a'.repeat(40), ref: 'refs/heads/main' } as unknown as SourceRecord['followed']
+
+  expect(recordAt(RECORD, { url: RECORD.url! })).toBe(RECORD)
+  expect(recordAt(older, { url: RECORD.url! })).toBe(older)
+  expect(recordAt({ ...RECORD, followed }, { url: 'https://git.example.com/moved.git' })).toMatchObject({
+    followed,
+    lastAttempt: undefined,
+    condition: undefined,
+  })
+})
+
 test('the last of many records stays', async () => {
   await using folder = await temporaryFolder()
   const { records } = await Store.open(folder.path)
@@ -38,6 +53,7 @@ test('the last of many records stays', async () => {
 test.each([
   ['is cut off', '{"lastAttempt":"2026'],
   ['is a list', '[]'],
+  ['has an address that is none', JSON.stringify({ ...RECORD, url: 1 })],
   ['has a time that is none', JSON.stringify({ ...RECORD, lastSuccess: '2026-99-99T03:04:05.006Z' })],
   ['has a code that no version of us knows', JSON.stringify({ ...RECORD, condition: { code: 'bored', message: '' } })],
   ['has a commit that is none', JSON.stringify({ ...RECORD, revision: { ref: 'main', commit: 'HEAD' } })],

@@ -12,13 +12,22 @@ test('opening makes the layout, open to its owner alone whatever the umask is', 
 
   const state = await openState(path).finally(() => process.umask(umask))
 
-  const names = ['docs', 'format', 'generations', 'skills', 'snapshots', 'sources', 'tmp']
+  const names = ['docs', 'format', 'generations', 'links', 'skills', 'snapshots', 'sources', 'tmp', 'upstreams']
   expect((await readdir(path)).sort()).toEqual(names)
   expect(await readFile(join(path, 'format'), 'utf8')).toBe('1\n')
   for (const name of names.filter((each) => each !== 'format')) {
     expect((await stat(join(path, name))).mode & 0o777).toBe(0o700)
   }
   expect(state.path).toBe(path)
+})
+
+test('sources of the command line may have been there first: their states lie below', async () => {
+  await using folder = await temporaryFolder()
+  await openState(join(folder.path, 'adhoc', 'sources'))
+
+  await openState(folder.path)
+
+  expect(await readdir(join(folder.path, 'adhoc'))).toEqual(['sources'])
 })
 
 test('opening again changes nothing', async () => {
@@ -116,10 +125,12 @@ test('a sweep removes what was left half done, and nothing else', async () => {
     'docs',
     'format',
     'generations',
+    'links',
     'skills',
     'snapshots',
     'sources',
     'tmp',
+    'upstreams',
   ])
 })
 

@@ -38,7 +38,7 @@ test('of many that wait for what one left that was killed, two never have the tu
 
   expect(most).toBe(1)
   expect(await readdir(folder)).toEqual([])
-}, 60_000)
+})
 
 test('of several processes, some of which are killed, two never have the turn', async () => {
   const ends = Array.from({ length: 5 }, async () => {
@@ -48,7 +48,7 @@ test('of several processes, some of which are killed, two never have the turn', 
 
   expect(await Promise.all(ends)).toEqual([0, 0, 0, 0, 0])
   expect((await readdir(folder)).filter((name) => name !== basename(path))).toEqual([])
-}, 60_000)
+})
 
 test('a file that is from the future, by a clock that was set back, is as old as one from the past', async () => {
   await leftBehind(new Date(Date.now() + 3_600_000))

@@ -62,21 +62,17 @@ export function relates(open: Open, objectFormat: ObjectFormat): void {
     ['the last of a few', 3, 1],
     ['the last of many', HISTORY_LIMITS.depth + 100, 1],
     ['the last hundred of many', HISTORY_LIMITS.depth + 100, 100],
-  ])(
-    'S3: a branch whose last commits, %s, are replaced is rewritten',
-    { timeout: 60_000 },
-    async (_, length, count) => {
-      await using repository = await create()
-      await grow(repository, length)
-      const base = await repository.git('rev-parse', `main~${count}`)
-      const from = await repository.git('rev-parse', 'main')
-      await repository.setRef('refs/keep/old', from)
-      await repository.setRef('refs/heads/main', base)
-      const to = await grow(repository, count, 'refs/heads/main', 'replaced')
+  ])('S3: a branch whose last commits, %s, are replaced is rewritten', async (_, length, count) => {
+    await using repository = await create()
+    await grow(repository, length)
+    const base = await repository.git('rev-parse', `main~${count}`)
+    const from = await repository.git('rev-parse', 'main')
+    await repository.setRef('refs/keep/old', from)
+    await repository.setRef('refs/heads/main', base)
+    const to = await grow(repository, count, 'refs/heads/main', 'replaced')
 
-      expect(await relation(repository, from, to)).toBe('rewritten')
-    },
-  )
+    expect(await relation(repository, from, to)).toBe('rewritten')
+  })
 
   test.each([1, 300])('S3: a branch set back by %i commits is rewritten', async (count) => {
     await using repository = await create()
@@ -99,24 +95,18 @@ export function relates(open: Open, objectFormat: ObjectFormat): void {
     expect(await relation(repository, from, to)).toBe('rewritten')
   })
 
-  test(
-    'S3: it is unknown whether a branch of shared commits was rewritten once the old ones were collected, if it is long',
-    {
-      timeout: 60_000,
-    },
-    async () => {
-      await using repository = await create()
-      await grow(repository, HISTORY_LIMITS.depth + 100)
-      const from = await grow(repository, 1, 'refs/heads/main', 'old')
-      await repository.setRef('refs/heads/main', 'refs/heads/main~1')
-      const to = await grow(repository, 1, 'refs/heads/main', 'new')
-      await collect(repository)
+  test('S3: it is unknown whether a branch of shared commits was rewritten once the old ones were collected, if it is long', async () => {
+    await using repository = await create()
+    await grow(repository, HISTORY_LIMITS.depth + 100)
+    const from = await grow(repository, 1, 'refs/heads/main', 'old')
+    await repository.setRef('refs/heads/main', 'refs/heads/main~1')
+    const to = await grow(repository, 1, 'refs/heads/main', 'new')
+    await collect(repository)
 
-      expect(await relation(repository, from, to)).toBe('unknown')
-    },
-  )
+    expect(await relation(repository, from, to)).toBe('unknown')
+  })
 
-  test('a branch that moved on by more commits than are looked at is unknown', { timeout: 60_000 }, async () => {
+  test('a branch that moved on by more commits than are looked at is unknown', async () => {
     await using repository = await create()
     const from = await repository.commit({ a: '1' })
     const to = await grow(repository, HISTORY_LIMITS.depth + 100)

@@ -6,7 +6,7 @@ import { blobsOf, STEADY, workers } from './reached.ts'
 import { contentOf, failureOf, serve, type Served } from './served.ts'
 
 const SECRET = 'Bearer 5ecret-5ecret'
-const SOON = { connectMs: 300, idleMs: 300 }
+const SOON = { connectMs: 1500, idleMs: 1500 }
 
 const EVERYWHERE: readonly RequestKind[] = ['info-refs', 'ls-refs', 'fetch']
 
@@ -78,7 +78,7 @@ test('one byte that is another, anywhere, is refused or does no harm', async () 
   expect(harmless).toEqual(harmless.map(() => served.content))
   expect(harmless.length).toBeLessThan(20)
   expect(workers()).toBe(1)
-}, 120_000)
+})
 
 function isHang({ kind }: Fault): boolean {
   return kind === 'hang-before' || kind === 'hang'

@@ -65,7 +65,7 @@ test.each<Fault>([
   { kind: 'hang-before' },
   { kind: 'flip', at: 120 },
 ])('a server that fails (%o) makes it unknown, and no error', async (fault) => {
-  await using served = await serve({ limits: { idleMs: 50, connectMs: fault.kind === 'hang-before' ? 50 : 10_000 } })
+  await using served = await serve({ limits: { idleMs: 500, connectMs: fault.kind === 'hang-before' ? 500 : 10_000 } })
   const [from, to] = await moved(served, 2)
   served.server.fault = fault
 
@@ -76,7 +76,7 @@ test.each<Fault>([
   expect(await served.reached.scratch()).toEqual([])
 })
 
-test('commits of more bytes than are looked at make it unknown', { timeout: 60_000 }, async () => {
+test('commits of more bytes than are looked at make it unknown', async () => {
   await using served = await serve()
   // Looking for what is alike in noise takes git long.
   await served.repository.git('config', 'pack.window', '0')

@@ -5,7 +5,7 @@ import type { GitSource } from '../../../src/sync/model/source.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
 import { openUpstream } from '../../../src/sync/upstream/open.ts'
 import { FETCH_LIMITS, NOTHING_KNOWN } from '../../../src/sync/upstream/upstream.ts'
-import type { FetchLimits, Programs, Reach, SshAccess, Upstream } from '../../../src/sync/upstream/upstream.ts'
+import type { FetchLimits, Programs, Reach, SshAccess, TreeUpstream } from '../../../src/sync/upstream/upstream.ts'
 import { PLAIN_WAY, type Route, type Way } from '../../../src/sync/upstream/way.ts'
 import type { Repository } from '../../support/repository.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -31,7 +31,7 @@ export interface Opened extends AsyncDisposable {
 
 /** An upstream with a scratch folder of its own. */
 export interface Reached extends AsyncDisposable {
-  readonly upstream: Upstream
+  readonly upstream: TreeUpstream
   readonly reach: Reach
   /** Resolves and fetches, knowing nothing. */
   tree(): Promise<Tree>

@@ -1,0 +1,97 @@
+import { resolve } from 'node:path'
+import { countOf } from '../../serve/count-text.ts'
+import { systemClock } from '../clock.ts'
+import { configOfSources } from '../config/adhoc.ts'
+import { ConfigError } from '../config/problem.ts'
+import type { Config } from '../config.ts'
+import { verdicts } from '../doctor/check.ts'
+import type { Check, Checked, Ground } from '../doctor/check.ts'
+import { credentialChecks } from '../doctor/credential-checks.ts'
+import { examine } from '../doctor/examine.ts'
+import { folderChecks } from '../doctor/folder-checks.ts'
+import { hostChecks } from '../doctor/host-checks.ts'
+import { linkChecks } from '../doctor/link-checks.ts'
+import { listenChecks } from '../doctor/listen-checks.ts'
+import { programChecks } from '../doctor/program-checks.ts'
+import { serviceChecks } from '../doctor/service-checks.ts'
+import { stateChecks } from '../doctor/state-checks.ts'
+import { writerChecks } from '../doctor/writer-checks.ts'
+import { printable } from '../log-line.ts'
+import { configOf, printJson, printLines } from './command.ts'
+import type { Command, Context } from './command.ts'
+
+/** Each makes its checks of the configuration. A group more is a line more. */
+const GROUPS: readonly ((ground: Ground) => Check[])[] = [
+  programChecks,
+  stateChecks,
+  writerChecks,
+  listenChecks,
+  credentialChecks,
+  folderChecks,
+  linkChecks,
+  serviceChecks,
+]
+
+/** Those that ask others. */
+const AWAY: readonly ((ground: Ground) => Check[])[] = [hostChecks]
+
+export const doctor: Command = {
+  name: 'doctor',
+  summary: 'What would keep it from working on this machine; exits with 3 where something would',
+  options: {
+    offline: { type: 'boolean', help: 'ask no host whether it can be reached' },
+    strict: { type: 'boolean', help: 'a warning counts too' },
+  },
+  async run(context) {
+    const { environment, redactor, signal, values } = context
+    const { config, told } = await configured(context)
+    const ground = { config, environment, redactor, clock: systemClock }
+    const groups = values['offline'] === true ? GROUPS : [...GROUPS, ...AWAY]
+    const checks = groups.flatMap((group) => group(ground))
+    const all = [told, ...(await examine(checks, systemClock, signal))]
+    print(context, all)
+    const counts = values['strict'] === true ? ['warn', 'fail'] : ['fail']
+    return all.some(({ state }) => counts.includes(state)) ? 3 : 0
+  },
+}
+
+/** A configuration that cannot be used hides nothing of the machine: the rest is looked at without sources. */
+async function configured(context: Context): Promise<{ readonly config: Config; readonly told: Checked }> {
+  const { ok, fail } = verdicts('configuration')
+  try {
+    // Whoever asks with --offline asks the same daemon.
+    const config = { ...(await configOf(context)), mode: { locked: false, offline: false } }
+    const where = config.file ?? 'the command line'
+    return { config, told: ok(`${where}: valid, ${countOf(config.sources.length, 'source')}`) }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const { environment, values } = context
+    const state = typeof values['state'] === 'string' ? values['state'] : environment.state
+    const config = { ...configOfSources([ANY], environment), sources: [], state: resolve(state) }
+    return { config, told: fail(error.message, 'Mend what the message names; sources are not looked at until then') }
+  }
+}
+
+/** A configuration has one at least. It is taken out again. */
+const ANY = 'https://localhost/any.git'
+
+function print(context: Context, all: readonly Checked[]): void {
+  const offline = context.values['offline'] === true
+  const count = (wanted: Checked['state']) => all.filter(({ state }) => state === wanted).length
+  const [ok, warn, fail] = [count('ok'), count('warn'), count('fail')]
+  if (context.json) {
+    printJson(context, { ok: fail === 0, counts: { ok, warn, fail }, offline, checks: all })
+    return
+  }
+  const shown = context.quiet ? all.filter(({ state }) => state !== 'ok') : all
+  const verdict = fail + warn === 0 ? 'nothing found' : `${countOf(fail, 'fault')}, ${countOf(warn, 'warning')}`
+  const hosts = offline ? '; no host was asked' : ''
+  printLines(context, [...shown.flatMap(linesOf), `${countOf(all.length, 'check')}: ${verdict}${hosts}`])
+}
+
+function linesOf({ check, state, subject, message, mend }: Checked): string[] {
+  const about = subject === undefined ? check : `${check} ${printable(subject)}`
+  const [first = '', ...rest] = message.split('\n').map(printable)
+  const lines = [`${state.padEnd(4)}  ${about}: ${first}`, ...rest.map((line) => `        ${line}`)]
+  return mend === undefined ? lines : [...lines, `        → ${printable(mend)}`]
+}

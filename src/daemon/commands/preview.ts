@@ -1,0 +1,114 @@
+import { shown } from '../../sync/model/contract-value.ts'
+import type { JsonObject } from '../../sync/model/frontmatter.ts'
+import { isOfUpstream } from '../../sync/model/skill.ts'
+import type { Skill, SkillFile } from '../../sync/model/skill.ts'
+import { Store } from '../../sync/store/store.ts'
+import { storedSkill } from '../../sync/take.ts'
+import type { Config } from '../config.ts'
+import { ControlError } from '../control-client.ts'
+import { readKept } from '../kept-file.ts'
+import { printable, printableText } from '../log-line.ts'
+import { theOnly } from '../named-skill.ts'
+import { agreeWithDaemon } from '../requests.ts'
+import { readSkillRows } from '../skill-rows.ts'
+import { UsageError } from '../usage-error.ts'
+import { withWriter } from './asking.ts'
+import { configOf, printJson, printLines } from './command.ts'
+import type { Command, Context } from './command.ts'
+
+export const preview: Command = {
+  name: 'preview',
+  summary: 'Read the SKILL.md of a skill before anybody is served it',
+  operands: { text: 'SKILL', most: 1, offers: ['skills'] },
+  details: `
+  SKILL is its URI, SOURCE/PATH, SOURCE/NAME, its path or its name. Nothing follows from it: a skill that waits for
+  approval waits on, and no model is given it. One of an MCP source is asked for, and checked as it is for clients.
+`,
+  async run(context) {
+    const [asked] = context.operands
+    if (asked === undefined)
+      throw new UsageError('"preview" wants the URI, path or name of a skill; skillsyncd list shows them')
+    const config = await configOf(context)
+    await agreeWithDaemon(config, context.signal)
+    const rows = await readSkillRows(config)
+    const row = theOnly(
+      rows.map((one) => one.row),
+      asked,
+    )
+    const found = rows.find((one) => one.row === row)
+    if (found === undefined) throw new TypeError('A row that was found is one of the rows')
+    print(context, await previewOf(context, config, found))
+    return 0
+  },
+}
+
+/** What other clients call it. */
+export const inspect: Command = { ...preview, name: 'inspect', summary: 'The same as preview' }
+
+type Found = Awaited<ReturnType<typeof readSkillRows>>[number]
+
+/** A skill as a person looks at it. */
+interface Preview {
+  readonly source: string
+  readonly path: string
+  readonly uri: string | undefined
+  /** What its own server calls it, where it is of another one. */
+  readonly upstream: string | undefined
+  readonly pending: boolean
+  readonly digest: string | undefined
+  /** What it asks of whoever loads it. Nobody here acts on it. */
+  readonly requests: JsonObject
+  /** The SKILL.md, whole. */
+  readonly content: string
+}
+
+async function previewOf(context: Context, config: Config, { row, skill }: Found): Promise<Preview> {
+  const { source, path, uri, upstream, pending, digest } = row
+  const name = `${source}/${path}`
+  const file = skill.files.find((candidate) => candidate.path === 'SKILL.md')
+  if (row.disabled) throw new ControlError('disabled', `Cannot preview "${name}": it is disabled; enable it first`)
+  if (skill.standing === 'withheld' || file === undefined)
+    throw new ControlError('withheld', `Cannot preview "${name}": it is withheld; skillsyncd show says why`)
+  const content = (await bytesOf(context, config, skill, file)).toString('utf8')
+  return { source, path, uri, upstream, pending, digest, requests: requestsIn(skill.frontmatter), content }
+}
+
+async function bytesOf(context: Context, config: Config, skill: Skill, file: SkillFile): Promise<Buffer> {
+  const store = await Store.open(config.state)
+  if (!isOfUpstream(skill)) return store.skills.read(storedSkill(skill), file)
+  const { source } = skill.upstream
+  const kept = await readKept(skill, file, { store, config })
+  if (kept.kind === 'whole') return Buffer.from(kept.bytes)
+  await withWriter(context, config, (ask) => ask('bring', { source, path: skill.path, file: file.path }))
+  const brought = await readKept(skill, file, { store, config })
+  if (brought.kind === 'whole') return Buffer.from(brought.bytes)
+  throw new ControlError('unknown-skill', `Cannot preview "${source}/${skill.path}": its SKILL.md is not in the store`)
+}
+
+/** The fields that clients may act on. */
+const REQUESTS = ['allowed-tools', 'disallowed-tools', 'hooks', 'model', 'context', 'agent', 'shell'] as const
+
+function requestsIn(frontmatter: JsonObject | undefined): JsonObject {
+  const entries = REQUESTS.flatMap((key) => {
+    const value = frontmatter?.[key]
+    return value === undefined ? [] : [[key, value] as const]
+  })
+  return Object.fromEntries(entries)
+}
+
+function print(context: Context, found: Preview): void {
+  if (context.json) {
+    printJson(context, found)
+    return
+  }
+  const { source, path, upstream, pending, digest, requests, content } = found
+  const from = upstream === undefined ? source : `the MCP server "${source}", where it is ${upstream}`
+  printLines(context, [
+    `${printable(`${source}/${path}`)}: from ${printable(from)}`,
+    ...(digest === undefined ? [] : [`digest ${digest}`]),
+    ...(pending ? ['it waits for skillsyncd approve'] : []),
+    ...Object.entries(requests).map(([key, value]) => printable(`requests ${key}: ${shown(value)}`)),
+    '',
+    ...content.split('\n').map((line) => printableText(line.replace(/\r$/, ''))),
+  ])
+}

@@ -1,0 +1,79 @@
+import type { Stats } from 'node:fs'
+import { lstat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { unlessAbsent } from '../../sync/store/disk-error.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { VERSION } from '../../serve/version.ts'
+import { answers, ControlError } from '../control-client.ts'
+import { socketPathOf } from '../control.ts'
+import { holderOf } from '../daemon-lock.ts'
+import type { Holder } from '../daemon-lock.ts'
+import { identityOf, isAlive } from '../process-identity.ts'
+import { request } from '../requests.ts'
+import { verdicts } from './check.ts'
+import type { Check, Checked, Ground } from './check.ts'
+
+/** The one writer of the state folder: whether there can be one, who it is, and whether it answers. */
+export function writerChecks(ground: Ground): Check[] {
+  return [
+    { name: 'socket', look: async () => socketChecked(ground) },
+    { name: 'lock', look: async (signal) => lockChecked(ground, signal) },
+  ]
+}
+
+async function socketChecked({ config, environment }: Ground): Promise<Checked[]> {
+  const { ok, fail } = verdicts('socket')
+  try {
+    const path = socketPathOf(config.state, environment.runtime)
+    const folder = await unlessAbsent(lstat(dirname(path)))
+    if (folder !== undefined && !isOwn(folder)) {
+      const is = `it has owner ${folder.uid} and mode ${(folder.mode & 0o777).toString(8)}`
+      return [fail(`"${dirname(path)}" is no folder of yours alone, ${is}`, `Remove it, or chmod 700 ${dirname(path)}`)]
+    }
+    return [ok(`the daemon is asked over ${path}`)]
+  } catch (error) {
+    // The system cannot bind such a long path.
+    if (!(error instanceof SyncError)) throw error
+    return [fail(error.message, 'Set XDG_RUNTIME_DIR to a folder with a shorter path, or TMPDIR where that is not set')]
+  }
+}
+
+/** Whoever could put a socket into it could pass for the daemon, so that the daemon listens in no other. */
+function isOwn(folder: Stats): boolean {
+  return folder.isDirectory() && folder.uid === process.getuid?.() && (folder.mode & 0o077) === 0
+}
+
+async function lockChecked({ config }: Ground, signal: AbortSignal): Promise<Checked[]> {
+  const { ok, fail } = verdicts('lock')
+  const holder = await holderOf(config.state)
+  if (holder === undefined) return [ok('no daemon runs for this state folder')]
+  if (!(await answers(holder.socket))) return [await silent(holder)]
+  try {
+    await request(config, 'hello', {}, { signal, timeoutMs: ANSWER_MS })
+    return [ok(`skillsyncd ${holder.command}, process ${holder.pid}, holds it and answers`)]
+  } catch (error) {
+    if (!(error instanceof ControlError)) throw error
+    const who = `process ${holder.pid} (skillsyncd ${holder.command})`
+    if (error.code === 'timed-out') return [fail(`${who} holds it and does not answer`, STOPPED_MEND)]
+    return [
+      fail(error.message, `Restart the daemon with the configuration and the version (${VERSION}) that are meant`),
+    ]
+  }
+}
+
+const STOPPED_MEND = 'It is stopped or hangs: continue it (kill -CONT), or end it and start it again'
+
+/** A process of the machine before its last start is no process any more; one of another machine cannot be seen from here. */
+async function silent(holder: Holder): Promise<Checked> {
+  const { ok, warn, fail } = verdicts('lock')
+  const what = `process ${holder.pid} (skillsyncd ${holder.command})`
+  if (await isAlive(holder)) return fail(`${what} holds it and does not listen`, STOPPED_MEND)
+  const here = await identityOf(process.pid)
+  if (here.bootId === holder.bootId) return ok(`${what} left it and is gone; the next start takes it over`)
+  return warn(
+    `${what} of another machine, or of this one before it was started anew, has not released it`,
+    'Nothing to do if this folder is on this machine alone; a folder that several machines share serves none of them',
+  )
+}
+
+const ANSWER_MS = 2_000

@@ -1,0 +1,74 @@
+import type { Approvals } from '../../sync/model/approvals.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
+import type { Disabled } from '../../sync/model/disabled.ts'
+import { tallyOf } from '../../sync/model/snapshot.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { ConfiguredSource } from '../config.ts'
+import { pendingPaths } from '../status.ts'
+import type { Family, Sample } from './family.ts'
+import { single } from './family.ts'
+
+/** What the catalog's figures are made from. */
+export interface CatalogInput {
+  readonly catalog: Catalog
+  readonly sources: readonly ConfiguredSource[]
+  readonly disabled: Disabled
+  readonly approvals: Approvals
+}
+
+/** The figures of what is served. */
+export function catalogFamilies(input: CatalogInput): Family[] {
+  const { catalog } = input
+  return [
+    single(
+      'skillsyncd_catalog_generation',
+      'gauge',
+      'The number of the generation that is served; 0 before the first.',
+      catalog.generation,
+    ),
+    single('skillsyncd_catalog_skills', 'gauge', 'Skills in the lists, of all sources.', catalog.listed.length),
+    single('skillsyncd_catalog_files', 'gauge', 'Files that can be read, of all skills.', catalog.files.size),
+    {
+      name: 'skillsyncd_source_skills',
+      kind: 'gauge',
+      help: 'The skills that were seen in the source, by what became of them.',
+      samples: input.sources.flatMap((configured) => standingsOf(configured, input)),
+    },
+    {
+      name: 'skillsyncd_source_findings',
+      kind: 'gauge',
+      help: 'Problems that were found in the source, by rule.',
+      samples: input.sources.flatMap((configured) => findingsOf(configured, input.catalog)),
+    },
+  ]
+}
+
+function snapshotOf({ source }: ConfiguredSource, { snapshots }: Catalog): Snapshot | undefined {
+  return snapshots.find((snapshot) => snapshot.source === source.id)
+}
+
+function standingsOf(configured: ConfiguredSource, { catalog, disabled, approvals }: CatalogInput): Sample[] {
+  const { id } = configured.source
+  const snapshot = snapshotOf(configured, catalog)
+  const pending = new Set(pendingPaths(configured, snapshot, approvals))
+  const { seen: _all, ...standings } = tallyOf(snapshot?.skills ?? [], disabled.get(id), pending)
+  return Object.entries(standings).map(([standing, value]) => ({ labels: { source: id, standing }, value }))
+}
+
+/** Counted once for each snapshot, of which a later catalog has most again: there can be many of them. */
+function findingsOf(configured: ConfiguredSource, catalog: Catalog): Sample[] {
+  const snapshot = snapshotOf(configured, catalog)
+  if (snapshot === undefined) return []
+  const known = FINDINGS.get(snapshot) ?? countedIn(snapshot)
+  FINDINGS.set(snapshot, known)
+  return [...known].map(([rule, value]) => ({ labels: { source: snapshot.source, rule }, value }))
+}
+
+const FINDINGS = new WeakMap<Snapshot, ReadonlyMap<string, number>>()
+
+function countedIn({ skills, findings, docsFolder }: Snapshot): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const list of [findings, docsFolder?.findings ?? [], ...skills.map((skill) => skill.findings)])
+    for (const { rule } of list) counts.set(rule, (counts.get(rule) ?? 0) + 1)
+  return counts
+}

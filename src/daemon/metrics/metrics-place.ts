@@ -1,0 +1,21 @@
+import { isLoopback } from '../config/loopback.ts'
+import type { Config, ListenAddress } from '../config.ts'
+import { UsageError } from '../usage-error.ts'
+
+/** Where /metrics is: beside MCP, at the address for operations, or nowhere. */
+export type MetricsPlace = 'beside' | 'operations' | undefined
+
+/** Off loopback the figures are for the operator's programs alone, as webhooks are. Without an address for those there are none. */
+export function metricsPlaceOf(
+  { serve }: Config,
+  { host }: ListenAddress,
+  operations: ListenAddress | undefined,
+): MetricsPlace {
+  if (serve.metrics === false) return undefined
+  if (operations !== undefined) return 'operations'
+  if (isLoopback(host)) return 'beside'
+  if (serve.metrics === undefined) return undefined
+  throw new UsageError(
+    `Cannot listen on "${host}": off loopback, /metrics is at an address of its own; set serve.operations, or take serve.metrics out`,
+  )
+}

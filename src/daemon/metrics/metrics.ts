@@ -1,0 +1,84 @@
+import type { HttpFigures } from '../../serve/http/app.ts'
+import type { MetricsForm } from '../../serve/http/metrics.ts'
+import type { Unready } from '../../serve/http/health.ts'
+import type { Config } from '../config.ts'
+import { catalogFamilies } from './catalog-families.ts'
+import type { CatalogInput } from './catalog-families.ts'
+import { expositionOf } from './exposition.ts'
+import type { Family } from './family.ts'
+import { single } from './family.ts'
+import { processFamilies } from './process-families.ts'
+import { ServingCounts } from './serving-counts.ts'
+import { sourceFamilies } from './source-families.ts'
+import type { SourceFigures } from './source-families.ts'
+
+/** What a daemon has to tell of itself. */
+export interface DaemonFigures extends CatalogInput {
+  readonly limits: Config['limits']
+  readonly ofSources: readonly SourceFigures[]
+  readonly unready: readonly Unready[]
+  /** Of the state folder. */
+  readonly storedBytes: number
+}
+
+/** What /metrics says: looked up when it is asked for, but for what happens once and is counted then. */
+export class Metrics {
+  readonly counts = new ServingCounts()
+  readonly #daemon: () => DaemonFigures
+  #http: (() => HttpFigures) | undefined
+
+  constructor(daemon: () => DaemonFigures) {
+    this.#daemon = daemon
+  }
+
+  /** From now on the HTTP side is told of too. */
+  isServedBy(http: () => HttpFigures): void {
+    this.#http = http
+  }
+
+  readonly text = async (form: MetricsForm): Promise<string> => {
+    const ofProcess = await processFamilies()
+    const figures = this.#daemon()
+    return expositionOf(
+      [
+        ...ofProcess,
+        single('skillsyncd_ready', 'gauge', '1 where /readyz says so, else 0.', Number(figures.unready.length === 0)),
+        ...storeFamilies(figures),
+        ...catalogFamilies(figures),
+        ...sourceFamilies(figures.ofSources),
+        ...this.#httpFamilies(figures),
+        ...this.counts.families(),
+      ],
+      form,
+    )
+  }
+
+  #httpFamilies({ limits: { http } }: DaemonFigures): Family[] {
+    if (this.#http === undefined) return []
+    const { sessions, streams, subscribedUris, unsentBytes, updates, listChanges } = this.#http()
+    return [
+      single('skillsyncd_http_sessions', 'gauge', 'Sessions of the 2025 era.', sessions),
+      single('skillsyncd_http_max_sessions', 'gauge', 'What there may be of them.', http.sessions),
+      single('skillsyncd_http_streams', 'gauge', 'Open streams of notifications.', streams),
+      single('skillsyncd_http_max_streams', 'gauge', 'What there may be of them.', http.streams),
+      single('skillsyncd_http_subscribed_uris', 'gauge', 'URIs that anybody is subscribed to.', subscribedUris),
+      single('skillsyncd_http_unsent_bytes', 'gauge', 'Answers that clients have not taken yet.', unsentBytes),
+      {
+        name: 'skillsyncd_notifications_total',
+        kind: 'counter',
+        help: 'Notifications for subscribers, by kind; one for a session without a stream waits until it has one.',
+        samples: [
+          { labels: { kind: 'updated' }, value: updates },
+          { labels: { kind: 'list_changed' }, value: listChanges },
+        ],
+      },
+    ]
+  }
+}
+
+function storeFamilies({ storedBytes, limits }: DaemonFigures): Family[] {
+  return [
+    single('skillsyncd_store_bytes', 'gauge', 'What the state folder keeps, as last counted.', storedBytes),
+    single('skillsyncd_store_max_bytes', 'gauge', 'What it may keep: limits.disk.bytes.', limits.disk.bytes),
+  ]
+}

@@ -1,0 +1,119 @@
+import type { Outcome } from '../../sync/model/outcome.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import type { SourceRecord } from '../../sync/store/source-records.ts'
+import type { Age } from '../ages.ts'
+import type { Pulls } from '../pull-counts.ts'
+import type { Family, Sample } from './family.ts'
+
+/** What is known of one source. */
+export interface SourceFigures {
+  readonly age: Age
+  readonly record: SourceRecord
+  readonly pulls: Pulls
+  /** Of files that came since the process was started. */
+  readonly fetchedBytes: number
+  readonly isLookedAt: boolean
+}
+
+/** The figures of sources. One that never had an answer has the time 0 and an infinite age: alerts must not pass over it. */
+export function sourceFamilies(sources: readonly SourceFigures[]): Family[] {
+  const each = (valueOf: (figures: SourceFigures) => number): Sample[] =>
+    sources.map((figures) => ({ labels: { source: idOf(figures) }, value: valueOf(figures) }))
+  return [
+    {
+      name: 'skillsyncd_source_last_attempt_timestamp_seconds',
+      kind: 'gauge',
+      help: 'When the last look at the source ended, whatever came of it; 0 if there was none.',
+      samples: each(({ record }) => secondsOf(record.lastAttempt)),
+    },
+    {
+      name: 'skillsyncd_source_last_success_timestamp_seconds',
+      kind: 'gauge',
+      help: 'When the source last had an answer; 0 if it never had.',
+      samples: each(({ record }) => secondsOf(record.lastSuccess)),
+    },
+    {
+      name: 'skillsyncd_source_age_seconds',
+      kind: 'gauge',
+      help: 'How long ago that was; infinite if it never was.',
+      samples: each(({ age }) => age.ageMs / 1_000),
+    },
+    {
+      name: 'skillsyncd_source_max_age_seconds',
+      kind: 'gauge',
+      help: 'How long ago that may be: max_age of the source, or what follows from its schedule.',
+      samples: each(({ age }) => age.limitMs / 1_000),
+    },
+    {
+      name: 'skillsyncd_source_stale',
+      kind: 'gauge',
+      help: '1 where the source is older than it may be and nobody decided that it be left alone, else 0.',
+      samples: each(({ age }) => Number(age.isTooOld)),
+    },
+    {
+      name: 'skillsyncd_source_condition',
+      kind: 'gauge',
+      help: '1 for the code of what is wrong with the source; absent while all is well.',
+      samples: sources.flatMap((figures) => conditionOf(figures)),
+    },
+    {
+      name: 'skillsyncd_source_pulls_total',
+      kind: 'counter',
+      help: 'Looks at the source that ended, by outcome and, where there is one, by the code of what was wrong.',
+      samples: sources.flatMap((figures) => endsOf(figures)),
+    },
+    {
+      name: 'skillsyncd_source_pull_duration_seconds',
+      kind: 'summary',
+      help: 'How long looks at the source took.',
+      samples: sources.flatMap((figures) => durationsOf(figures)),
+    },
+    {
+      name: 'skillsyncd_source_fetched_bytes_total',
+      kind: 'counter',
+      help: 'Bytes of files that came from the source, without what the way adds to them.',
+      samples: each(({ fetchedBytes }) => fetchedBytes),
+    },
+    {
+      name: 'skillsyncd_source_pulling',
+      kind: 'gauge',
+      help: '1 while the source is being looked at, else 0.',
+      samples: each(({ isLookedAt }) => Number(isLookedAt)),
+    },
+  ]
+}
+
+function idOf({ age }: SourceFigures): SourceId {
+  return age.configured.source.id
+}
+
+function secondsOf(time: string | undefined): number {
+  return time === undefined ? 0 : Date.parse(time) / 1_000
+}
+
+function conditionOf(figures: SourceFigures): Sample[] {
+  const { condition } = figures.record
+  return condition === undefined ? [] : [{ labels: { source: idOf(figures), code: condition.code }, value: 1 }]
+}
+
+/** What there are no rates of before it happened once: with a zero at first they have a beginning. */
+const USUAL: readonly Outcome['kind'][] = ['unchanged', 'updated']
+
+function endsOf(figures: SourceFigures): Sample[] {
+  const source = idOf(figures)
+  const { ends } = figures.pulls
+  const none = USUAL.filter((outcome) => !ends.some((one) => one.outcome === outcome && one.code === undefined))
+  return [
+    ...none.map((outcome) => ({ labels: { source, outcome }, value: 0 })),
+    ...ends.map(({ outcome, code, count }) => ({ labels: { source, outcome, code }, value: count })),
+  ]
+}
+
+function durationsOf(figures: SourceFigures): Sample[] {
+  const labels = { source: idOf(figures) }
+  const { tookMs, count } = figures.pulls
+  return [
+    { suffix: '_sum', labels, value: tookMs / 1_000 },
+    { suffix: '_count', labels, value: count },
+  ]
+}

@@ -1,0 +1,235 @@
+import { fileURLToPath } from 'node:url'
+import type { Moment, PageHost, Problem, SkillChange, SourceChange, SourceHealth } from '../serve/page/page-host.ts'
+import { SideThread } from '../serve/side-thread.ts'
+import type { Registry } from '../serve/registry.ts'
+import type { Catalog } from '../sync/model/catalog.ts'
+import type { Skill } from '../sync/model/skill.ts'
+import type { Snapshot } from '../sync/model/snapshot.ts'
+import type { Source } from '../sync/model/source.ts'
+import type { SourceId } from '../sync/model/source-id.ts'
+import { matcher } from '../sync/survey-rules.ts'
+import type { Config, ConfiguredSource } from './config.ts'
+import { decisionTexts, disabledText, pendingText } from './decision-text.ts'
+import type { Move, Moment as Past } from './history.ts'
+import type { PastAnswer, PastQuestion } from './history-worker.ts'
+import type { Parts } from './parts.ts'
+import { signersTexts } from './signer-text.ts'
+import type { SourceStatus, Status } from './status.ts'
+
+/** What of the daemon the page is told of. */
+export interface NewsParts extends Pick<Parts, 'store' | 'clock' | 'redactor'> {
+  readonly config: Config
+  readonly registry: Registry
+  readonly status: () => Status
+  readonly pendingOf: (id: SourceId) => readonly string[]
+}
+
+/** What people are told of the daemon on its page. */
+export class PageNews implements AsyncDisposable {
+  readonly host: Omit<PageHost, 'isTokenRequired'>
+  readonly #parts: NewsParts
+  readonly #past = new SideThread<PastQuestion, PastAnswer>(new URL('./history-worker.js', import.meta.url), {
+    deadlineMs: 10_000,
+    heapMb: 1_024,
+    waiting: 8,
+  })
+  /** Of one catalog. */
+  #problems: { readonly catalog: Catalog; readonly problems: readonly Problem[] } | undefined
+  #sources: { readonly atMs: number; readonly sources: readonly SourceHealth[] } | undefined
+  /** Of one catalog: what was found out of the past once. */
+  #known: { readonly catalog: Catalog; readonly answers: Map<string, Promise<PastAnswer | undefined>> } | undefined
+
+  constructor(parts: NewsParts) {
+    const { redactor, clock } = parts
+    this.#parts = parts
+    this.host = {
+      clean: (text) => redactor.clean(text),
+      now: () => clock.now(),
+      sources: () => this.#sourcesNow(),
+      problems: () => this.#problemsNow(),
+      history: () => this.#history(),
+      compare: (from, to) => this.#compare(from, to),
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#past[Symbol.asyncDispose]()
+  }
+
+  /** A status goes through all findings: whoever looks again within a second is shown the same. */
+  #sourcesNow(): readonly SourceHealth[] {
+    const { clock, redactor, status } = this.#parts
+    const nowMs = clock.monotonicMs()
+    if (this.#sources !== undefined && nowMs - this.#sources.atMs < 1_000) return this.#sources.sources
+    const { state } = this.#parts.config
+    const clean = (text: string): string => redactor.clean(text.replaceAll(state, 'the state folder'))
+    const sources = status().sources.map((source) => healthOf(source, clean))
+    this.#sources = { atMs: nowMs, sources }
+    return sources
+  }
+
+  #problemsNow(): readonly Problem[] {
+    const { registry, config } = this.#parts
+    const { catalog } = registry
+    if (this.#problems?.catalog === catalog) return this.#problems.problems
+    const problems = catalog.snapshots.flatMap((snapshot) => {
+      const configured = config.sources.find(({ source }) => source.id === snapshot.source)
+      return configured === undefined ? [] : this.#problemsOf(snapshot, configured.source)
+    })
+    const sorted = problems.toSorted((a, b) => ORDER.indexOf(a.standing) - ORDER.indexOf(b.standing))
+    this.#problems = { catalog, problems: sorted }
+    return sorted
+  }
+
+  #problemsOf(snapshot: Snapshot, { unlisted }: Source): Problem[] {
+    const { source, skills, findings, docsFolder } = snapshot
+    const isHidden = isBelow(matcher(unlisted))
+    const disabled = this.#parts.store.decisions.disabled.get(source)
+    const pending = new Set(this.#parts.pendingOf(source))
+    const ofSkills = skills.flatMap((skill): Problem[] => {
+      if (skill.standing === 'unlisted' || isHidden(skill.path)) return []
+      const found = standingOf(skill, disabled?.has(skill.path) === true, pending.has(skill.path), source)
+      return found === undefined ? [] : [{ source, path: skill.path, ...found }]
+    })
+    const others = [findings, docsFolder?.findings ?? []].flat().filter(({ path }) => !isHidden(path))
+    return others.length === 0 ? ofSkills : [...ofSkills, { source, path: '', standing: 'source', findings: others }]
+  }
+
+  async #history(): Promise<readonly Moment[] | undefined> {
+    const { config } = this.#parts
+    const answer = await this.#ask('history', { kind: 'history', state: config.state, most: MOST_MOMENTS })
+    if (answer?.kind !== 'history') return undefined
+    const configured = new Set(config.sources.map(({ source }) => source.id))
+    return answer.moments.map((past) => momentOf(past, configured))
+  }
+
+  async #compare(from: number, to: number): Promise<readonly SourceChange[] | undefined> {
+    const { config, registry } = this.#parts
+    const sources = config.sources.map((configured) => ({
+      source: configured.source.id,
+      withText: isTextFree(configured, config),
+    }))
+    const answer = await this.#ask(`${from} ${to}`, { kind: 'compare', state: config.state, from, to, sources })
+    if (answer?.kind !== 'compare') return undefined
+    const served = new Set(registry.catalog.listed.map(({ source, skill }) => `${source}/${skill.path}`))
+    return answer.sources?.map((change) => withoutHidden(change, config, served))
+  }
+
+  /** What cannot be told now is asked anew by whoever comes next. */
+  async #ask(key: string, question: PastQuestion): Promise<PastAnswer | undefined> {
+    const { catalog } = this.#parts.registry
+    if (this.#known?.catalog !== catalog || this.#known.answers.size > MOST_ANSWERS)
+      this.#known = { catalog, answers: new Map() }
+    const { answers } = this.#known
+    const asked = answers.get(key) ?? this.#past.ask(question)
+    answers.set(key, asked)
+    const answer = await asked
+    if (answer === undefined) answers.delete(key)
+    return answer
+  }
+}
+
+const MOST_MOMENTS = 30
+const MOST_ANSWERS = 16
+
+const ORDER: readonly Problem['standing'][] = ['withheld', 'tools', 'pending', 'disabled', 'source', 'noted']
+
+/** Whether a path, or a folder above it, is one that a list of globs names. */
+function isBelow(matches: (path: string) => boolean): (path: string) => boolean {
+  return (path) => {
+    const segments = path.split('/')
+    return segments.some((_, index) => matches(segments.slice(0, index + 1).join('/')))
+  }
+}
+
+function standingOf(
+  { standing, findings, path }: Skill,
+  isDisabled: boolean,
+  isPending: boolean,
+  source: SourceId,
+): Pick<Problem, 'standing' | 'findings'> | undefined {
+  if (isDisabled)
+    return { standing: 'disabled', findings: [{ rule: 'disabled', path, message: disabledText(source, path) }] }
+  if (isPending)
+    return { standing: 'pending', findings: [{ rule: 'pending', path, message: pendingText(source, path) }] }
+  if (standing === 'withheld' || standing === 'tools') return { standing, findings }
+  return findings.length === 0 ? undefined : { standing: 'noted', findings }
+}
+
+function healthOf(status: SourceStatus, clean: (text: string) => string): SourceHealth {
+  const { id, kind, served, upstream, condition } = status
+  return {
+    id,
+    kind,
+    place: clean(placeText(status.url)),
+    ref: status.ref,
+    update: status.update,
+    served: served && {
+      commit: served.commit,
+      ref: served.ref,
+      ...(served.url !== undefined && { place: clean(placeText(served.url)) }),
+    },
+    signers: signersTexts(served?.signers),
+    upstream,
+    lastAttempt: status.lastAttempt,
+    lastSuccess: status.lastSuccess,
+    nextPoll: status.nextPoll,
+    isLooking: status.lookingSince !== undefined,
+    condition: condition && {
+      code: condition.code,
+      message: clean(withoutPath(condition.message, status.url)),
+      mend: condition.mend,
+    },
+    decisions: decisionTexts(status.decision, id),
+    tally: status.tally,
+    form: status.form,
+  }
+}
+
+/** Over HTTP nobody is told a path of this machine, nor what is started on it. */
+function placeText(url: string): string {
+  if (url.startsWith('file:')) return 'on the hub itself'
+  return url.startsWith('program:') ? 'a program on the hub' : url
+}
+
+function withoutPath(message: string, url: string): string {
+  if (!url.startsWith('file:')) return message
+  return message.replaceAll(fileURLToPath(url), 'the folder').replaceAll(url, 'the folder')
+}
+
+function momentOf({ generation, createdAt, isServed, cause, moves }: Past, configured: ReadonlySet<SourceId>): Moment {
+  const by = cause && `${cause.action}${cause.source === undefined ? '' : ` of ${cause.source}`} by ${cause.trigger}`
+  return {
+    generation,
+    createdAt,
+    isServed,
+    cause: cause?.rewritten === true ? `${by}, history rewritten` : by,
+    moves: moves?.filter(({ source }) => configured.has(source)).map(moveOf),
+  }
+}
+
+function moveOf({ source, from, to, skills }: Move): Exclude<Moment['moves'], undefined>[number] {
+  return { source, from, to, ...skills }
+}
+
+/**
+ * Whether people may read what its skills said earlier. Where a lock or signatures bind a source, what they let through now is
+ * all that is shown of it; what another server gave is not kept for that.
+ */
+function isTextFree({ source, signed }: ConfiguredSource, { mode }: Config): boolean {
+  return source.kind !== 'mcp' && source.update !== 'locked' && !mode.locked && signed === undefined
+}
+
+/** Without skills that are in no list, and without the text of any that is not served at this moment. */
+function withoutHidden(change: SourceChange, { sources }: Config, served: ReadonlySet<string>): SourceChange {
+  const source = sources.find(({ source: { id } }) => id === change.source)?.source
+  const isHidden = isBelow(matcher(source?.unlisted ?? []))
+  const skills = change.skills
+    .filter(({ path }) => !isHidden(path))
+    .map((skill) => (served.has(`${change.source}/${skill.path}`) ? skill : withoutText(skill)))
+  return { ...change, skills }
+}
+
+function withoutText({ path, name, change, files, moreFiles }: SkillChange): SkillChange {
+  return { path, name, change, files, moreFiles, diff: undefined }
+}

@@ -1,0 +1,21 @@
+import type { Unready } from '../serve/http/health.ts'
+import type { Catalog } from '../sync/model/catalog.ts'
+import type { Age } from './ages.ts'
+
+/** Why requests should go elsewhere; nothing where each required source is served and young enough. */
+export function unreadyIn(catalog: Catalog, ages: readonly Age[]): readonly Unready[] {
+  const ofAll: Unready[] = catalog.generation > 0 ? [] : [{ why: 'nothing-served' }]
+  const served = new Set(catalog.snapshots.map(({ source }) => source))
+  const ofSources = ages.flatMap(({ configured: { source, required }, ageMs, limitMs, isTooOld }): Unready[] => {
+    if (!required) return []
+    if (!served.has(source.id)) return [{ source: source.id, why: 'nothing-served' }]
+    if (!isTooOld) return []
+    if (ageMs === Number.POSITIVE_INFINITY) return [{ source: source.id, why: 'never-answered' }]
+    return [{ source: source.id, why: 'too-old', age: seconds(ageMs), limit: seconds(limitMs) }]
+  })
+  return [...ofAll, ...ofSources]
+}
+
+function seconds(ms: number): number {
+  return Math.floor(ms / 1000)
+}

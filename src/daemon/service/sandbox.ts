@@ -1,0 +1,69 @@
+import { realpath, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Config } from '../config.ts'
+import { UsageError } from '../usage-error.ts'
+import type { Service } from './units.ts'
+
+/** Throws where the system's service could not start: its sandbox hides a file that it needs, or its user may not read it. */
+export async function expectSystemSees({ program, config }: Service): Promise<void> {
+  for (const path of [program.node, program.main]) {
+    if (await isHidden(path, SYSTEM_HIDES))
+      throw hidden(
+        path,
+        'install Node and skillsyncd for all users (sudo npm install --global skillsyncd), or use --user',
+      )
+  }
+  if (await isHidden(config, SYSTEM_HIDES)) throw hidden(config, 'move it to /etc/skillsyncd/skillsyncd.yaml')
+  const closed = await firstClosed(config)
+  if (closed !== undefined)
+    throw new UsageError(
+      `Cannot make a service of "${config}": the service runs as a user of its own, who may not read "${closed}"; ` +
+        `let everybody read it (chmod o+rX), and hand secrets over with LoadCredential=`,
+    )
+}
+
+/** The same for the service of a user, whose home it sees. */
+export async function expectUserSees({ program, config, state }: Service): Promise<void> {
+  for (const path of [program.node, program.main, config, state])
+    if (await isHidden(path, USER_HIDES)) throw hidden(path, 'keep it elsewhere')
+}
+
+/** The folders of skills that the system's service does not see. It starts without them, and says so in its status. */
+export async function hiddenFolders({ sources }: Config): Promise<readonly string[]> {
+  const folders = sources.flatMap(({ source }) => (source.kind === 'directory' ? [source.path] : []))
+  const hiding = await Promise.all(folders.map(async (folder) => isHidden(folder, SYSTEM_HIDES)))
+  return folders.filter((_, index) => hiding[index])
+}
+
+/** PrivateTmp= has the service see others than everybody else. */
+const USER_HIDES = ['/tmp', '/var/tmp']
+/** And ProtectHome= has it see none of these. */
+const SYSTEM_HIDES = [...USER_HIDES, '/home', '/root', '/run/user']
+
+/** Also where a link leads there, or the folder is one itself. */
+async function isHidden(path: string, folders: readonly string[]): Promise<boolean> {
+  const [one, ...others] = await Promise.all([path, ...folders].map(realOf))
+  const real = one ?? path
+  return [...folders, ...others].some((folder) =>
+    [path, real].some((at) => at === folder || at.startsWith(`${folder}/`)),
+  )
+}
+
+async function realOf(path: string): Promise<string> {
+  return realpath(path).catch(() => path)
+}
+
+function hidden(path: string, mend: string): UsageError {
+  return new UsageError(`Cannot make a service of "${path}": its sandbox hides that folder; ${mend}`)
+}
+
+/** What on the way to a file is not open to everybody, from the root on. */
+async function firstClosed(file: string): Promise<string | undefined> {
+  const folders: string[] = []
+  for (let folder = dirname(file); ; folder = dirname(folder)) {
+    folders.unshift(folder)
+    if (folder === dirname(folder)) break
+  }
+  for (const folder of folders) if (((await stat(folder)).mode & 0o001) === 0) return folder
+  return ((await stat(file)).mode & 0o004) === 0 ? file : undefined
+}

@@ -1,0 +1,39 @@
+import type { IncomingMessage } from 'node:http'
+import type { Scope } from '../principal.ts'
+import type { Access, Denied } from './access.ts'
+import { TrustedProxies, networkOf } from './client-address.ts'
+import type { Site } from './listener.ts'
+import { RateLimit } from './rate-limit.ts'
+import type { Rate } from './rate-limit.ts'
+
+/** How often one may ask. */
+export interface RateOptions {
+  readonly limits: { readonly rate?: Rate | undefined }
+  /** Milliseconds that only ever go up. */
+  readonly now: () => number
+}
+
+/** Undefined where there is no limit. */
+export function rateOf({ limits, now }: RateOptions): RateLimit | undefined {
+  return limits.rate && new RateLimit(limits.rate, now)
+}
+
+/** Whether one may ask, and then whether not too often. Whoever is denied is counted too: that costs us as much. */
+export function admission(
+  access: Access,
+  rate: RateLimit | undefined,
+  trustedProxies: readonly string[] = [],
+): Site['admit'] {
+  if (rate === undefined) return async (request, scope) => access.decide(request, scope)
+  const proxies = new TrustedProxies(trustedProxies)
+  return async (request: IncomingMessage, scope: Scope) => {
+    const decision = await access.decide(request, scope)
+    const principal = decision.kind === 'granted' ? decision.principal : undefined
+    const waitS = rate.take(principal === undefined ? networkOf(proxies.clientOf(request)) : `as ${principal.id}`)
+    return waitS === undefined ? decision : { ...tooOften(waitS), ...(principal !== undefined && { principal }) }
+  }
+}
+
+function tooOften(waitS: number): Denied {
+  return { kind: 'denied', status: 429, message: 'Too many requests', headers: { 'retry-after': String(waitS) } }
+}

@@ -1,0 +1,50 @@
+import type { IncomingMessage } from 'node:http'
+import { NO_ROUTE } from '../meter.ts'
+import type { Meter } from '../meter.ts'
+import { Access } from './access.ts'
+import type { AccessRules } from './access.ts'
+import { admission, rateOf } from './admission.ts'
+import type { RateOptions } from './admission.ts'
+import { Guard, refusalOfBrowser } from './guard.ts'
+import type { Names } from './guard.ts'
+import { healthRoutes } from './health.ts'
+import type { Unready } from './health.ts'
+import { statusTo } from './http-audit.ts'
+import { openListener } from './listener.ts'
+import type { Listener, ListenerLimits, ListenerOptions, Site } from './listener.ts'
+import { metricsRoutes } from './metrics.ts'
+import type { Metrics } from './metrics.ts'
+import { hookRoutes } from './webhook.ts'
+import type { WebhookEndpoint } from './webhook.ts'
+
+/** What the second listener answers, and whom. */
+export interface OperationsOptions extends ListenerOptions {
+  readonly limits: ListenerLimits & RateOptions['limits']
+  readonly now: () => number
+  /** By which names it may be called besides the host; of webhooks none matters. */
+  readonly names?: Pick<Names, 'hosts'>
+  readonly webhooks: WebhookEndpoint
+  readonly metrics?: Metrics | undefined
+  readonly unready: () => readonly Unready[]
+  readonly access: AccessRules
+  readonly meter?: Meter | undefined
+}
+
+/** Opens the second listener, for programs of the operator and of git hosts. It may lie off loopback, and has nothing for browsers. */
+export async function serveOperations(options: OperationsOptions): Promise<Listener> {
+  const { host, names, webhooks, metrics, unready, access, meter } = options
+  const guard = new Guard({ ...names, host })
+  const isHook = ({ url = '/' }: IncomingMessage): boolean => url.startsWith('/hooks/')
+  const site: Site = {
+    refusalOf: (request) => refusalOfBrowser(request) ?? (isHook(request) ? undefined : guard.refusalOf(request)),
+    admit: admission(new Access(access), rateOf(options), options.trustedProxies),
+    answered: (_, response, { route }) => meter?.answered(route ?? NO_ROUTE, statusTo(response)),
+    routes: {
+      ...hookRoutes(webhooks),
+      ...healthRoutes({ unready, isOpen: !access.isTokenRequired }),
+      ...(metrics !== undefined && metricsRoutes(metrics)),
+    },
+    nothingHere: 'Nothing is served at this path',
+  }
+  return openListener(() => site, options)
+}

@@ -1,0 +1,106 @@
+import type { CatalogSkill } from '../../sync/model/catalog.ts'
+import type { Revision } from '../../sync/model/revision.ts'
+import { countOf } from '../count-text.ts'
+import { skillAddress } from './addresses.ts'
+import type { Body } from './frame.ts'
+import { html, NOTHING, said } from './html.ts'
+import type { Html } from './html.ts'
+import { queryOf, search } from './search.ts'
+import type { Found, Query } from './search.ts'
+import type { View } from './view.ts'
+import { refText, shortCommit, sizeText } from './words.ts'
+
+/** The skills that are served, and those of them that somebody looks for. */
+export function catalogView(view: View, name: string): Body {
+  const { catalog, params, up } = view
+  const query = queryOf(params)
+  const found = search(catalog, query)
+  return {
+    title: name,
+    place: 'skills',
+    content: html`<h1>${said(name)}</h1>
+      <p class="lead">
+        Every skill is pinned to a commit and has a digest. Clients connect to <code>${view.address}/mcp</code>;
+        <a href="${up}connect">here is how</a>.
+      </p>
+      ${findForm(view, query)}
+      <div id="found" data-live>
+        <p id="count" class="quiet small">${countText(found, query, view)}</p>
+        ${found.skills.length === 0 ? nothingFound(view, query) : listOf(found.skills, view)}
+        ${pagesOf(found, query, up)}
+      </div>`,
+  }
+}
+
+function findForm({ catalog, up }: View, { text, source }: Query): Html {
+  const options = catalog.snapshots.map(
+    ({ source: id }) => html`<option value="${id}" ${id === source ? html` selected` : NOTHING}>${id}</option>`,
+  )
+  return html`<form class="find" role="search" action="${up}" method="get">
+    <div>
+      <label for="q">Search by name, path or description</label>
+      <input id="q" type="search" name="q" value="${text}" maxlength="200" autocomplete="off" spellcheck="false" />
+    </div>
+    <div>
+      <label for="source">Source</label>
+      <select id="source" name="source">
+        <option value="">All sources</option>
+        ${options}
+      </select>
+    </div>
+    <button>Search</button>
+  </form>`
+}
+
+function countText({ total, page, pages }: Found, { text, source }: Query, { catalog }: View): string {
+  const of = text === '' && source === '' ? '' : `, of ${catalog.listed.length}`
+  const sources = source === '' ? ` of ${countOf(catalog.snapshots.length, 'source')}` : ''
+  return `${countOf(total, 'skill')}${of === '' ? sources : of}${pages > 1 ? `, page ${page} of ${pages}` : ''}`
+}
+
+function nothingFound({ catalog, up }: View, { text }: Query): Html {
+  if (catalog.listed.length > 0)
+    return html`<p>No skill has all of these words: ${said(text)}. <a href="${up}">Show all</a></p>`
+  return html`<p>No skill is served yet. <a href="${up}sources">The sources</a> say why.</p>`
+}
+
+function listOf(skills: readonly CatalogSkill[], { catalog, up }: View): Html {
+  const revisions = new Map(catalog.snapshots.map(({ source, revision }) => [source, revision]))
+  return html`<ul class="list">
+    ${skills.map((skill) => itemOf(skill, revisions.get(skill.source), up))}
+  </ul>`
+}
+
+function itemOf(entry: CatalogSkill, revision: Revision | undefined, up: string): Html {
+  const { name, description, source, files, skill } = entry
+  const { ref = '', commit = '' } = revision ?? {}
+  return html`<li>
+    <h2><a href="${up}${skillAddress(entry)}">${said(name)}</a></h2>
+    <p class="clamp">${said(description)}</p>
+    <div class="facts">
+      <span>${source}</span>
+      <span>${said(refText(ref))} at ${shortCommit(commit)}</span>
+      <span>${countOf(files.length, 'file')}, ${sizeText(skill.size)}</span>
+      ${skill.findings.length === 0 ? NOTHING : html`<span class="warn">${countOf(skill.findings.length, 'note')}</span>`}
+    </div>
+  </li>`
+}
+
+function pagesOf({ page, pages }: Found, query: Query, up: string): Html {
+  if (pages === 1) return NOTHING
+  const to = (number: number, text: string, rel: string): Html =>
+    number < 1 || number > pages
+      ? html`<span></span>`
+      : html`<a href="${up}?${addressOf({ ...query, page: number })}" rel="${rel}">${text}</a>`
+  return html`<nav class="pages" aria-label="Pages">
+    ${to(page - 1, '← Before', 'prev')} ${to(page + 1, 'Next →', 'next')}
+  </nav>`
+}
+
+function addressOf({ text, source, page }: Query): string {
+  return new URLSearchParams({
+    ...(text !== '' && { q: text }),
+    ...(source !== '' && { source }),
+    page: String(page),
+  }).toString()
+}

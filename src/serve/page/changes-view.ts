@@ -1,0 +1,167 @@
+import { countOf } from '../count-text.ts'
+import { skillAddress } from './addresses.ts'
+import type { Body } from './frame.ts'
+import { html, NOTHING, said, visible } from './html.ts'
+import type { Html } from './html.ts'
+import type { Moment, Move, SkillChange, SourceChange, TextDiff } from './page-host.ts'
+import type { View } from './view.ts'
+import { minute, shortCommit } from './words.ts'
+
+/** The generations that are kept, or what changed between two of them. */
+export async function changesView(view: View): Promise<Body> {
+  const { from, to } = numbersIn(view.params)
+  return from === undefined || to === undefined ? historyView(view) : comparisonView(from, to, view)
+}
+
+function numbersIn(params: URLSearchParams): { readonly from?: number; readonly to?: number } {
+  const [from, to] = ['from', 'to'].map((name) => /^\d{1,9}$/.exec(params.get(name) ?? '')?.[0])
+  return { ...(from !== undefined && { from: Number(from) }), ...(to !== undefined && { to: Number(to) }) }
+}
+
+async function historyView(view: View): Promise<Body> {
+  const moments = await view.host.history()
+  const intro = html`<h1>Changes</h1>
+    <p class="lead">Each time that something moved there is a new generation of what is served.</p>`
+  const content =
+    moments === undefined
+      ? html`${intro}
+          <p class="note">That cannot be told at the moment; try again.</p>`
+      : html`${intro}
+          <div id="changes" data-live>
+            ${moments.length > 1 ? compareForm(moments, view) : NOTHING}
+            <ol class="list">
+              ${moments.map((moment) => momentItem(moment, view))}
+            </ol>
+          </div>`
+  return { title: 'Changes', place: 'changes', content }
+}
+
+function compareForm(moments: readonly Moment[], { up }: View): Html {
+  const options = (chosen: number | undefined): Html[] =>
+    moments.map(
+      ({ generation }) =>
+        html`<option value="${generation}" ${generation === chosen ? html` selected` : NOTHING}>
+          Generation ${generation}
+        </option>`,
+    )
+  return html`<form class="find two" action="${up}changes" method="get" aria-label="Compare two generations">
+    <div>
+      <label for="from">From</label
+      ><select id="from" name="from">
+        ${options(moments[1]?.generation)}
+      </select>
+    </div>
+    <div>
+      <label for="to">To</label
+      ><select id="to" name="to">
+        ${options(moments[0]?.generation)}
+      </select>
+    </div>
+    <button>Compare</button>
+  </form>`
+}
+
+function momentItem({ generation, createdAt, isServed, cause, moves }: Moment, { up }: View): Html {
+  const before = generation - 1
+  return html`<li>
+    <h2>
+      ${moves === undefined || moves.length === 0 ? html`Generation ${generation}` : html`<a href="${up}changes?from=${before}&to=${generation}">Generation ${generation}</a>`}
+      ${isServed ? html`<span class="tag good">served</span>` : NOTHING}
+    </h2>
+    <div class="facts"><span>${minute(createdAt)}</span><span>${cause}</span></div>
+    ${moves === undefined ? html`<p class="quiet">What was before is not known any more.</p>` : NOTHING}
+    ${moves?.map((move) => html`<p>${moveText(move)}</p>`)}
+  </li>`
+}
+
+function moveText({ source, from, to, added, changed, removed }: Move): Html {
+  const counts = [
+    ...(added > 0 ? [`${countOf(added, 'skill')} added`] : []),
+    ...(changed > 0 ? [`${countOf(changed, 'skill')} changed`] : []),
+    ...(removed > 0 ? [`${countOf(removed, 'skill')} removed`] : []),
+  ]
+  const what = counts.length === 0 ? 'no skill moved' : counts.join(', ')
+  return html`<strong>${source}</strong>: ${what}
+    <span class="quiet small">${placeText(from)} → ${placeText(to)}</span>`
+}
+
+function placeText(commit: string | undefined): Html {
+  return commit === undefined ? html`nothing` : shortCommit(commit)
+}
+
+async function comparisonView(from: number, to: number, view: View): Promise<Body> {
+  const sources = await view.host.compare(from, to)
+  const title = `From generation ${from} to ${to}`
+  const head = html`<p class="crumbs"><a href="${view.up}changes">Changes</a></p>
+    <h1>${title}</h1>`
+  if (sources === undefined) {
+    const why = html`${head}
+      <p class="note">One of them is not kept any more, or it takes too long to compare them.</p>`
+    return { status: 404, title, place: 'changes', content: why }
+  }
+  const served = new Map(view.catalog.listed.map((skill) => [`${skill.source}/${skill.skill.path}`, skill]))
+  const linkTo = (path: string): string | undefined => {
+    const skill = served.get(path)
+    return skill && view.up + skillAddress(skill)
+  }
+  return {
+    title,
+    place: 'changes',
+    content: html`${head}${sources.length === 0 ? html`<p>No difference.</p>` : sources.map((source) => sectionOf(source, linkTo))}`,
+  }
+}
+
+/** The address of a skill that is served, by source and path. */
+type LinkTo = (path: string) => string | undefined
+
+function sectionOf({ source, from, to, skills, more }: SourceChange, linkTo: LinkTo): Html {
+  return html`<section aria-label="Source ${source}">
+    <h2>${source} <span class="quiet small">${placeText(from)} → ${placeText(to)}</span></h2>
+    ${skills.length === 0 ? html`<p class="quiet">No skill of the lists differs.</p>` : NOTHING}
+    <ul class="list">
+      ${skills.map((skill) => itemOf(skill, linkTo(`${source}/${skill.path}`)))}
+    </ul>
+    ${more === 0 ? NOTHING : html`<p class="quiet">${more} more are not shown here; skillsyncd diff shows all.</p>`}
+  </section>`
+}
+
+function itemOf({ path, name, change, files, moreFiles, diff }: SkillChange, address: string | undefined): Html {
+  const called = said(name)
+  return html`<li>
+    <h3>
+      ${address === undefined ? called : html`<a href="${address}">${called}</a>`}
+      <span class="tag ${TONES[change]}">${change}</span> <span class="quiet small">${said(path)}</span>
+    </h3>
+    ${files.length === 0 ? NOTHING : filesOf(files, moreFiles)} ${diff === undefined ? NOTHING : diffOf(diff)}
+  </li>`
+}
+
+function filesOf(files: SkillChange['files'], more: number): Html {
+  const items = files.map(
+    ({ path, change }) => html`<li><span class="${TONES[change]}">${change}</span> ${said(path)}</li>`,
+  )
+  return html`<ul class="files">
+    ${items} ${more === 0 ? NOTHING : html`<li class="quiet">and ${more} more</li>`}
+  </ul>`
+}
+
+const TONES: Readonly<Record<SkillChange['change'], string>> = { added: 'good', changed: 'warn', removed: 'bad' }
+
+function diffOf(diff: TextDiff): Html {
+  if ('why' in diff) return html`<p class="quiet">${diff.why}</p>`
+  return html`<details open>
+    <summary>SKILL.md</summary>
+    <div class="diff" role="region" aria-label="Changed lines" tabindex="0">
+      ${diff.hunks.map(({ from, to, lines }) => html`<span class="at">line ${from} → line ${to}</span>${lines.map(lineOf)}`)}
+    </div>
+  </details>`
+}
+
+/** A sign and a colour, and a word for those who hear it. */
+function lineOf(line: string): Html {
+  const sign = line[0]
+  const text = visible(line.slice(1))
+  if (sign === '+') return html`<span class="plus"><ins>+ ${text}</ins></span>`
+  if (sign === '-') return html`<span class="minus"><del>- ${text}</del></span>`
+  return html`<span>${'  '}${text}</span>`
+}

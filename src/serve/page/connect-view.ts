@@ -1,0 +1,58 @@
+import type { Body } from './frame.ts'
+import { html, NOTHING } from './html.ts'
+import type { Html } from './html.ts'
+import { shellWord } from '../shell-word.ts'
+import { clientWays } from './client-ways.ts'
+import type { ClientWay } from './client-ways.ts'
+import type { View } from './view.ts'
+
+/** How clients are told of this server, ready to copy. */
+export function connectView({ address, hasInstaller, host }: View): Body {
+  const { isTokenRequired } = host
+  return {
+    title: 'Connect',
+    place: 'connect',
+    content: html`<h1>Connect</h1>
+      <p class="lead">Clients of MCP take one address; it answers in every revision of the protocol that they speak.</p>
+      ${snippet('Address', `${address}/mcp`, 'the address')}
+      ${
+        isTokenRequired
+          ? html`<p class="note">
+              Each client needs a token: <code>skillsyncd token add NAME</code> on the hub. Below it is taken from the
+              environment, <code>SKILLS_TOKEN</code>, where the client can; put it where it says TOKEN.
+            </p>`
+          : NOTHING
+      }
+      <h2>Clients of MCP</h2>
+      <div class="ways">${clientWays(address, isTokenRequired).map(wayCard)}</div>
+      <h2>Without MCP</h2>
+      ${hasInstaller ? installer(address, isTokenRequired) : html`<p class="quiet">This hub offers no files to installers.</p>`}
+      <h2>On this machine</h2>
+      <p>Clients that start programs can start <code>skillsyncd mcp</code>; they are given paths besides addresses.</p>
+      ${snippet('Settings of the client', JSON.stringify({ mcpServers: { skills: { command: 'skillsyncd', args: ['mcp'] } } }, undefined, 2), 'the settings')}`,
+  }
+}
+
+function wayCard({ client, steps }: ClientWay): Html {
+  return html`<section class="card" aria-label="${client}">
+    <h3>${client}</h3>
+    ${steps.map(({ where, text }) => snippet(where, text, `for ${client}, ${where}`))}
+  </section>`
+}
+
+function installer(address: string, isTokenRequired: boolean): Html {
+  const needsPublic = html`<p class="quiet">
+    They send no token: that works where the files are public (<code>serve.public: [well-known]</code>).
+  </p>`
+  return html`<p>Installers put the skills into the folders that agents read:</p>
+    ${snippet('Shell', `npx skills add ${shellWord(address)}`, 'the command of the installer')}
+    ${isTokenRequired ? needsPublic : NOTHING}`
+}
+
+/** `what`: for whom hears the button. */
+function snippet(where: string, text: string, what: string): Html {
+  return html`<div class="snippet${where === 'Shell' ? ' shell' : ''}" data-what="${what}">
+    <div><span>${where}</span></div>
+    <pre tabindex="0">${text}</pre>
+  </div>`
+}

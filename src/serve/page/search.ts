@@ -1,0 +1,80 @@
+import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
+
+/** What somebody looks for, as the address of the page says it. */
+export interface Query {
+  readonly text: string
+  /** The id of a source; empty for all. */
+  readonly source: string
+  /** From 1. */
+  readonly page: number
+}
+
+/** One page of what was found. */
+export interface Found {
+  readonly skills: readonly CatalogSkill[]
+  readonly total: number
+  readonly page: number
+  readonly pages: number
+}
+
+export function queryOf(params: URLSearchParams): Query {
+  const page = Number(/^\d{1,6}$/.exec(params.get('page') ?? '')?.[0] ?? 1)
+  return { text: (params.get('q') ?? '').slice(0, MOST_CHARACTERS), source: params.get('source') ?? '', page }
+}
+
+/** The listed skills that hold every word: those that are called so first. */
+export function search(catalog: Catalog, { text, source, page }: Query): Found {
+  const words = text
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '')
+    .slice(0, MOST_WORDS)
+  const entries = entriesOf(catalog).filter((entry) => isMatch(entry, words, source))
+  const ranked = words.length === 0 ? entries : inRank(entries, words)
+  const pages = Math.max(1, Math.ceil(ranked.length / PAGE_SKILLS))
+  const shown = Math.min(Math.max(1, page), pages)
+  const skills = ranked.slice((shown - 1) * PAGE_SKILLS, shown * PAGE_SKILLS).map(({ skill }) => skill)
+  return { skills, total: ranked.length, page: shown, pages }
+}
+
+const PAGE_SKILLS = 50
+const MOST_CHARACTERS = 200
+const MOST_WORDS = 10
+
+interface Entry {
+  readonly skill: CatalogSkill
+  readonly name: string
+  /** All that is looked at, in lower case. */
+  readonly text: string
+}
+
+function entriesOf(catalog: Catalog): readonly Entry[] {
+  const known = KNOWN.get(catalog)
+  if (known !== undefined) return known
+  const entries = catalog.listed.map((skill) => {
+    const name = skill.name.toLowerCase()
+    return { skill, name, text: `${name}\n${skill.skill.path.toLowerCase()}\n${skill.description.toLowerCase()}` }
+  })
+  KNOWN.set(catalog, entries)
+  return entries
+}
+
+const KNOWN = new WeakMap<Catalog, readonly Entry[]>()
+
+function isMatch({ skill, text }: Entry, words: readonly string[], source: string): boolean {
+  return (source === '' || skill.source === source) && words.every((word) => text.includes(word))
+}
+
+/** In the order of the catalog among equals. Each is looked at once, however many there are. */
+function inRank(entries: readonly Entry[], words: readonly string[]): readonly Entry[] {
+  const ranks: Entry[][] = [[], [], [], []]
+  for (const entry of entries) ranks[rankOf(entry, words)]?.push(entry)
+  return ranks.flat()
+}
+
+function rankOf({ name }: Entry, words: readonly string[]): number {
+  const [first = ''] = words
+  if (name === words.join('-') || name === words.join(' ')) return 0
+  if (name.startsWith(first)) return 1
+  return words.some((word) => name.includes(word)) ? 2 : 3
+}

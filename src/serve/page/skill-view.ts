@@ -1,0 +1,181 @@
+import type { Catalog, CatalogFile, CatalogSkill } from '../../sync/model/catalog.ts'
+import type { JsonObject } from '../../sync/model/frontmatter.ts'
+import { pathBelow } from '../../sync/model/skill-uri.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { Signers } from '../../sync/model/trust.ts'
+import { countOf } from '../count-text.ts'
+import { mimeTypeOf } from '../mime.ts'
+import { fileAddress, skillAddress } from './addresses.ts'
+import type { Body } from './frame.ts'
+import { html, NOTHING, said, visible } from './html.ts'
+import type { Html } from './html.ts'
+import type { Readable, Readables } from './readable.ts'
+import type { View } from './view.ts'
+import { commitWords, refText, sizeText } from './words.ts'
+
+/** One skill: what its SKILL.md says, and all that is known of where that is from. */
+export async function skillView(entry: CatalogSkill, view: View, readables: Readables): Promise<Body> {
+  const { name, description, source, files } = entry
+  const [document] = files
+  const readable = document === undefined ? undefined : await readables.show(entry, document, false)
+  const { up } = view
+  return {
+    title: name,
+    place: 'skills',
+    content: html`<div id="skill" data-live>
+      <p class="crumbs"><a href="${up}">Skills</a> / <a href="${up}?source=${source}">${source}</a></p>
+      <h1>${said(name)}</h1>
+      <p class="lead">${said(description)}</p>
+      <div class="facts">
+        <span>${countOf(files.length, 'file')}, ${sizeText(entry.skill.size)}</span>
+        ${entry.skill.findings.length === 0 ? NOTHING : html`<span class="warn">${countOf(entry.skill.findings.length, 'note')}</span>`}
+        <a href="#about">Commit, digests and files</a>
+      </div>
+      <div class="sides">
+        <article aria-label="SKILL.md">${readable === undefined ? NOTHING : shown(readable, document)}</article>
+        <aside id="about" aria-label="About this skill">${about(entry, view)}</aside>
+      </div>
+    </div>`,
+  }
+}
+
+/** One file of a skill. `asText`: as it stands, whatever it means. */
+export async function fileView(
+  file: CatalogFile,
+  entry: CatalogSkill,
+  view: View,
+  readables: Readables,
+): Promise<Body> {
+  const isDocument = file.uri === entry.uri
+  const asText = isDocument || view.params.get('as') === 'text'
+  const readable = await readables.show(entry, file, asText)
+  const path = pathBelow(entry.root, file.uri)
+  const { up } = view
+  return {
+    title: `${path} · ${entry.name}`,
+    place: 'skills',
+    content: html`<div id="file" data-live>
+      <p class="crumbs"><a href="${up}">Skills</a> / <a href="${up}${skillAddress(entry)}">${said(entry.name)}</a></p>
+      <h1>${said(path)}</h1>
+      <div class="facts">
+        <span>${sizeText(file.file.size)}</span>
+        ${file.file.executable ? html`<span>executable</span>` : NOTHING}
+        ${readable.kind === 'document' ? html`<a href="${up}${fileAddress(file)}?as=text">As text</a>` : NOTHING}
+        ${asText && !isDocument && mimeTypeOf(file.name) === 'text/markdown' ? html`<a href="${up}${fileAddress(file)}">Rendered</a>` : NOTHING}
+      </div>
+      <p class="digest">SHA-256 ${file.file.sha256}</p>
+      <article aria-label="${path}">${shown(readable, file)}</article>
+    </div>`,
+  }
+}
+
+function shown(readable: Readable, file: CatalogFile | undefined): Html {
+  switch (readable.kind) {
+    case 'document':
+      return html`<div class="prose">${readable.content}</div>`
+    case 'text':
+      return html`${readable.isWhole ? NOTHING : html`<p class="note">Only its beginning is shown here.</p>`}
+        <pre class="source" tabindex="0"><code>${readable.content}</code></pre>`
+    case 'binary':
+      return html`<p class="quiet">This is no text. Clients are given its bytes.</p>`
+    case 'too-large':
+      return html`<p class="quiet">
+        It has ${sizeText(file?.file.size ?? 0)}, too much to be shown here. Clients are given all of it.
+      </p>`
+    case 'damaged':
+      return html`<p class="note bad">
+        What is stored cannot be read, or is not what was listed, so nobody is given it. It is fetched again.
+      </p>`
+    default:
+      return readable satisfies never
+  }
+}
+
+function about(entry: CatalogSkill, view: View): Html {
+  const { skill, files, uri, digest, signers } = entry
+  const snapshot = snapshotOf(view.catalog, entry)
+  return html`${notesOf(entry, view)}
+    <h2>Where it is from</h2>
+    <dl class="terms">
+      <dt>Source</dt>
+      <dd><a href="${view.up}sources#${entry.source}">${entry.source}</a></dd>
+      ${snapshot === undefined ? NOTHING : commitTerms(snapshot)}
+      <dt>Folder</dt>
+      <dd>${skill.path === '' ? 'the root' : said(skill.path)}</dd>
+      <dt>Signed</dt>
+      <dd>${signerText(signers)}</dd>
+    </dl>
+    <h2>What it is</h2>
+    <dl class="terms">
+      <dt>Address</dt>
+      <dd class="mono">${uri}</dd>
+      ${
+        skill.upstream === undefined
+          ? NOTHING
+          : html`<dt>There</dt>
+              <dd class="mono">${said(skill.upstream.uri)}</dd>`
+      }
+      <dt>Digest</dt>
+      <dd class="digest">${digest}</dd>
+      ${fieldsOf(entry.frontmatter)}
+    </dl>
+    <h2 id="files">${countOf(files.length, 'file')}, ${sizeText(skill.size)}</h2>
+    <ul class="files">
+      ${files.slice(0, MOST_FILES).map((file) => fileItem(file, entry, view.up))}
+    </ul>`
+}
+
+/** A skill has no more of its own; those of skills inside of it count too. */
+const MOST_FILES = 1_000
+
+function snapshotOf({ snapshots }: Catalog, { source }: CatalogSkill): Snapshot | undefined {
+  return snapshots.find((snapshot) => snapshot.source === source)
+}
+
+function commitTerms(snapshot: Snapshot): Html {
+  const { ref, commit, tag } = snapshot.revision
+  const words = commitWords(snapshot)
+  return html`<dt>Commit</dt>
+    <dd class="digest">${commit}</dd>
+    ${words === undefined ? NOTHING : html`<dd>${said(words.subject)} <span class="quiet">${said(words.author)}</span></dd>`}
+    <dt>Ref</dt>
+    <dd>${said(refText(ref))}${tag === undefined ? NOTHING : html` <span class="digest">${tag}</span>`}</dd>`
+}
+
+function signerText(signers: Signers | undefined): Html {
+  const named = [signers?.commit, signers?.tag].filter((signer) => signer !== undefined)
+  if (named.length === 0) return html`<span class="quiet">not asked for</span>`
+  return html`${named.map(({ principal, scheme, fingerprint }) => html`${said(principal)} <span class="digest">${scheme} ${said(fingerprint)}</span> `)}`
+}
+
+function notesOf({ skill }: CatalogSkill, { host }: View): Html {
+  if (skill.findings.length === 0) return NOTHING
+  const notes = skill.findings.map(
+    ({ rule, message, path }) =>
+      html`<p><strong>${rule}</strong> ${visible(host.clean(message))} <span class="quiet">${said(path)}</span></p>`,
+  )
+  return html`<div class="note" role="note" aria-label="Notes">${notes}</div>`
+}
+
+/** What a SKILL.md says of itself besides its name and description: some of it is asked of whoever loads it. */
+function fieldsOf(frontmatter: JsonObject): Html[] {
+  const entries = Object.entries(frontmatter).filter(([key]) => key !== 'name' && key !== 'description')
+  return entries.slice(0, MOST_FIELDS).map(([key, value]) => {
+    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    const cut = text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS).toWellFormed()}…` : text
+    return html`<dt>${visible(key)}</dt>
+      <dd>${said(cut)}</dd>`
+  })
+}
+
+const MOST_FIELDS = 30
+const MOST_CHARACTERS = 500
+
+function fileItem(file: CatalogFile, { root }: CatalogSkill, up: string): Html {
+  const { size, sha256, executable } = file.file
+  return html`<li>
+    <a href="${up}${fileAddress(file)}">${said(pathBelow(root, file.uri))}</a>
+    <span class="quiet small">${sizeText(size)}${executable ? ', executable' : ''}</span>
+    <span class="digest">${sha256}</span>
+  </li>`
+}

@@ -1,0 +1,118 @@
+import { countOf } from '../count-text.ts'
+import type { Body } from './frame.ts'
+import { html, NOTHING, said, visible } from './html.ts'
+import type { Html } from './html.ts'
+import type { SourceHealth } from './page-host.ts'
+import type { View } from './view.ts'
+import { ago, refText, shortCommit } from './words.ts'
+
+/** The sources: what is served of each, how fresh that is, what is wrong and what mends it. */
+export function sourcesView(view: View): Body {
+  const sources = view.host.sources()
+  return {
+    title: 'Sources',
+    place: 'sources',
+    content: html`<h1>Sources</h1>
+      <p class="lead">Where the skills come from, and how fresh they are.</p>
+      <div id="sources" data-live>${sources.map((source) => cardOf(source, view))}</div>`,
+  }
+}
+
+function cardOf(source: SourceHealth, view: View): Html {
+  const { id, place, kind, condition, decisions, signers, update, ref, served } = source
+  const now = view.host.now()
+  const state = stateOf(source)
+  return html`<section class="card" id="${id}" aria-label="Source ${id}">
+    <div class="state">
+      <h2>${id}</h2>
+      <span class="tag ${state.tone}">${state.text}</span>
+      <a class="small" href="${view.up}?source=${id}">Its skills</a>
+    </div>
+    ${
+      condition === undefined
+        ? NOTHING
+        : html`<div class="note bad">
+            <p><strong>${condition.code}</strong> ${visible(condition.message)}</p>
+            <p>${condition.mend}</p>
+          </div>`
+    }
+    ${decisions.map((text) => html`<p class="note">${visible(text)}</p>`)}
+    <dl class="terms row">
+      <dt>${KINDS[kind]}</dt>
+      <dd class="mono">${said(place)}</dd>
+      ${
+        kind === 'git'
+          ? html`<dt>Follows</dt>
+              <dd>${said(ref ?? 'the default branch')}${UPDATES[update]}</dd>`
+          : NOTHING
+      }
+      <dt>Serves</dt>
+      <dd>${servedText(served)}</dd>
+      <dt>Upstream</dt>
+      <dd>${upstreamText(source, now)}</dd>
+      ${signers.map(
+        (signer) =>
+          html`<dt>Signed</dt>
+            <dd>${said(signer)}</dd>`,
+      )}
+      <dt>Last looked</dt>
+      <dd>${ago(source.lastAttempt, now)}, last with success ${ago(source.lastSuccess, now)}</dd>
+      <dt>Next look</dt>
+      <dd>${source.isLooking ? 'now' : source.nextPoll === undefined ? 'not planned' : ago(source.nextPoll, now)}</dd>
+      <dt>Found</dt>
+      <dd>${tallyText(source, view.up)}</dd>
+    </dl>
+  </section>`
+}
+
+const KINDS: Readonly<Record<SourceHealth['kind'], string>> = {
+  git: 'Repository',
+  directory: 'Folder',
+  mcp: 'MCP server',
+}
+
+const UPDATES: Readonly<Record<SourceHealth['update'], string>> = {
+  auto: '',
+  locked: ', moved by the lock alone',
+  review: ', each move approved by a person',
+}
+
+interface State {
+  readonly text: string
+  readonly tone: string
+}
+
+/** "Up to date" is never said without the two commits that prove it, nor of what a person keeps from moving. */
+function stateOf({ served, upstream, condition, decisions }: SourceHealth): State {
+  if (served === undefined) return { text: 'nothing is served', tone: 'bad' }
+  if (condition !== undefined) return { text: 'needs a look', tone: 'bad' }
+  if (decisions.length > 0) return { text: 'kept as it is', tone: 'warn' }
+  if (upstream === undefined) return { text: 'not seen yet', tone: 'warn' }
+  return upstream.commit === served.commit ? { text: 'up to date', tone: 'good' } : { text: 'behind', tone: 'warn' }
+}
+
+function servedText(served: SourceHealth['served']): Html {
+  if (served === undefined) return html`<span class="bad">nothing</span>`
+  const from = served.place === undefined ? NOTHING : html`, from ${said(served.place)}, where the source was`
+  return html`${said(refText(served.ref))} at ${shortCommit(served.commit)}${from}`
+}
+
+function upstreamText({ upstream }: SourceHealth, now: Date): Html {
+  if (upstream === undefined) return html`<span class="quiet">was not seen yet</span>`
+  return html`was at ${shortCommit(upstream.commit)} ${ago(upstream.at, now)}`
+}
+
+function tallyText({ id, tally }: SourceHealth, up: string): Html {
+  const { seen, clean, noted, tools, withheld, disabled, pending } = tally
+  const parts = [
+    `${clean + noted} served`,
+    ...(noted > 0 ? [`${noted} of them with a note`] : []),
+    ...(tools > 0 ? [`${tools} for tools only`] : []),
+    ...(withheld > 0 ? [`${withheld} withheld`] : []),
+    ...(disabled > 0 ? [`${disabled} disabled`] : []),
+    ...(pending > 0 ? [`${pending} waiting for approval`] : []),
+  ]
+  const isClean = seen === clean
+  return html`${countOf(seen, 'skill')}:
+  ${parts.join(', ')}${isClean ? NOTHING : html`. <a href="${up}problems?source=${id}">Why</a>`}`
+}

@@ -1,0 +1,68 @@
+import { FOLDER_REF, LISTING_REF } from '../../sync/model/revision.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import { html } from './html.ts'
+import type { Html } from './html.ts'
+
+/** So many bytes as people read them. */
+export function sizeText(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`
+  return bytes < 2 ** 20 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`
+}
+
+/** A moment, and how long ago that was. */
+export function ago(at: string | undefined, now: Date): Html {
+  if (at === undefined) return html`never`
+  const seconds = Math.round((now.getTime() - Date.parse(at)) / 1000)
+  const text = seconds >= 0 ? `${lengthText(seconds)} ago` : `in ${lengthText(-seconds)}`
+  return html`<time datetime="${at}" title="${at}">${text}</time>`
+}
+
+function lengthText(seconds: number): string {
+  const [of, unit] = UNITS.find(([of]) => seconds >= of) ?? [1, 's']
+  return `${Math.floor(seconds / of)} ${unit}`
+}
+
+const UNITS: readonly (readonly [number, string])[] = [
+  [172_800, 'days'],
+  [3_600, 'h'],
+  [60, 'min'],
+]
+
+/** The day and the minute, UTC. */
+export function minute(at: string | undefined): Html | undefined {
+  if (at === undefined) return undefined
+  return html`<time datetime="${at}">${at.slice(0, 10)} ${at.slice(11, 16)} UTC</time>`
+}
+
+export function shortCommit(commit: string): Html {
+  return html`<code title="${commit}">${commit.slice(0, 12)}</code>`
+}
+
+/** What a revision is called: a branch or a tag by its name alone. */
+export function refText(ref: string): string {
+  if (ref === FOLDER_REF) return 'a folder'
+  if (ref === LISTING_REF) return 'a listing'
+  return ref.replace(/^refs\/(?:heads|tags)\//, '')
+}
+
+/** What people said of a commit. */
+interface CommitWords {
+  /** The first line of its message. */
+  readonly subject: string
+  readonly author: string
+}
+
+/** What the raw commit of a snapshot says. Undefined where nobody made one: a folder has no more than its content. */
+export function commitWords({ revision, proof }: Pick<Snapshot, 'revision' | 'proof'>): CommitWords | undefined {
+  if (revision.ref === FOLDER_REF || revision.ref === LISTING_REF) return undefined
+  const text = Buffer.from(proof.commit, 'base64').toString('utf8')
+  const end = text.indexOf('\n\n')
+  if (end === -1) return undefined
+  const author = /^author (.*?) </m.exec(text.slice(0, end))?.[1] ?? ''
+  const [subject = ''] = text
+    .slice(end + 2)
+    .trimStart()
+    .split('\n', 1)
+  if (subject === '') return undefined
+  return { subject: subject.slice(0, 200).toWellFormed(), author: author.slice(0, 100).toWellFormed() }
+}

@@ -1,0 +1,102 @@
+import { Worker } from 'node:worker_threads'
+
+/** What a thread may take. */
+export interface ThreadLimits {
+  /** For one answer, from when it is its turn. */
+  readonly deadlineMs: number
+  readonly heapMb: number
+  /** Questions that wait; one more is not answered. */
+  readonly waiting: number
+}
+
+/**
+ * A thread for work that others decide the length of: it answers one question after another, and is ended when it takes too
+ * long over one. It is started when it is first asked, and ends when nobody has asked for a while.
+ */
+export class SideThread<Question, Answer> implements AsyncDisposable {
+  readonly #script: URL
+  readonly #limits: ThreadLimits
+  readonly #waiting: Waiting<Question, Answer>[] = []
+  #worker: Worker | undefined
+  #current: Waiting<Question, Answer> | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(script: URL, limits: ThreadLimits) {
+    this.#script = script
+    this.#limits = limits
+  }
+
+  /** Undefined where there is no answer: it took too long or too much, or too many were waiting. */
+  async ask(question: Question): Promise<Answer | undefined> {
+    if (this.#waiting.length >= this.#limits.waiting) return undefined
+    const { promise, resolve } = Promise.withResolvers<Answer | undefined>()
+    this.#waiting.push({ question, resolve })
+    this.#next()
+    return promise
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { resolve } of this.#waiting.splice(0)) resolve(undefined)
+    const worker = this.#worker
+    this.#end(undefined)
+    await worker?.terminate()
+  }
+
+  #next(): void {
+    if (this.#current !== undefined) return
+    this.#current = this.#waiting.shift()
+    clearTimeout(this.#timer)
+    if (this.#current === undefined) {
+      this.#timer = setTimeout(() => this.#stop(), IDLE_MS).unref()
+      return
+    }
+    this.#worker ??= this.#start()
+    this.#timer = setTimeout(() => this.#stop(), this.#limits.deadlineMs).unref()
+    this.#worker.postMessage(this.#current.question, [])
+  }
+
+  #start(): Worker {
+    const worker = new Worker(this.#script, {
+      name: 'page',
+      resourceLimits: { maxOldGenerationSizeMb: this.#limits.heapMb },
+    })
+    // It keeps no process alive: who waits for an answer does.
+    worker.unref()
+    worker.on('message', (answer: Answer) => {
+      if (worker === this.#worker) this.#answered(answer)
+    })
+    // It ran out of memory, or its script has a fault: nobody is given an answer, and the next one starts it anew.
+    worker.on('error', () => {})
+    worker.on('exit', () => {
+      if (worker === this.#worker) this.#end(undefined)
+    })
+    return worker
+  }
+
+  #stop(): void {
+    const worker = this.#worker
+    this.#end(undefined)
+    void worker?.terminate()
+  }
+
+  #end(answer: undefined): void {
+    this.#worker = undefined
+    this.#answered(answer)
+  }
+
+  #answered(answer: Answer | undefined): void {
+    clearTimeout(this.#timer)
+    const current = this.#current
+    this.#current = undefined
+    current?.resolve(answer)
+    if (this.#worker !== undefined || this.#waiting.length > 0) this.#next()
+  }
+}
+
+/** Starting one takes longer than most answers. */
+const IDLE_MS = 30_000
+
+interface Waiting<Question, Answer> {
+  readonly question: Question
+  readonly resolve: (answer: Answer | undefined) => void
+}

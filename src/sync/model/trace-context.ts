@@ -1,0 +1,62 @@
+/** Where a request stands in the trace of whoever sent it (W3C Trace Context): checked, and otherwise as it came. */
+export interface TraceContext {
+  readonly traceparent: string
+  /** What the tracing systems on the way noted. It means nothing without the other. */
+  readonly tracestate?: string
+}
+
+/**
+ * The trace context that these values are; undefined where the first is none. Each is what a stranger sent. A `tracestate` that
+ * is not well formed is left out: the specification has it so, and the trace goes on without it.
+ */
+export function traceContextOf(traceparent: unknown, tracestate: unknown): TraceContext | undefined {
+  if (typeof traceparent !== 'string' || !isTraceparent(traceparent)) return undefined
+  const isState = typeof tracestate === 'string' && isTracestate(tracestate)
+  return { traceparent, ...(isState && { tracestate }) }
+}
+
+/** The ids of a trace and of the span in it, by the names that OpenTelemetry has for them in lines of a log. */
+export function traceIds(trace: TraceContext | undefined): TraceIds {
+  if (trace === undefined) return {}
+  const [, traceId = '', spanId = ''] = trace.traceparent.split('-')
+  return { trace_id: traceId, span_id: spanId }
+}
+
+export interface TraceIds {
+  readonly trace_id?: string
+  readonly span_id?: string
+}
+
+/** Of version 00, or of a later one, which may say more behind what this one does. */
+function isTraceparent(text: string): boolean {
+  if (text.length > MOST_TRACEPARENT) return false
+  const [, version, more] = TRACEPARENT.exec(text) ?? []
+  return version !== undefined && version !== 'ff' && (version !== '00' || more === '')
+}
+
+const TRACEPARENT = /^([0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}((?:-[\x21-\x7e]*)?)$/
+
+const MOST_TRACEPARENT = 256
+
+/** So much of it has to be passed on; of more, some tracing systems take nothing. */
+const MOST_TRACESTATE = 512
+
+function isTracestate(text: string): boolean {
+  if (text.length > MOST_TRACESTATE) return false
+  const members = text
+    .split(',')
+    .map((member) => member.replace(/^[ \t]+|[ \t]+$/g, ''))
+    .filter((member) => member !== '')
+  const keys = new Set(members.map((member) => member.slice(0, member.indexOf('='))))
+  return (
+    members.length > 0 &&
+    members.length <= MOST_MEMBERS &&
+    keys.size === members.length &&
+    members.every((member) => MEMBER.test(member))
+  )
+}
+
+const MOST_MEMBERS = 32
+
+const MEMBER =
+  /^(?:[a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/

@@ -1,0 +1,84 @@
+import { folderOf } from './paths.ts'
+import { decodedSegment, holdsForbidden } from './skill-uri.ts'
+
+/** A URI that another MCP server gave to a skill or to a file of one, read as the raw string that came. */
+export type UpstreamUri =
+  | { readonly ok: true; readonly scheme: string; readonly segments: readonly string[] }
+  | { readonly ok: false; readonly why: string }
+
+/** As in `skill-uri.ts`: longer than whatever is served. */
+const MAX_LENGTH = 8192
+
+/** Of the path, decoded: what one of us serves within its defaults has room in it, and encoded it is no longer than the above. */
+const MAX_BYTES = 2048
+const MAX_SEGMENTS = 128
+
+/**
+ * Reads the URI of something that a skill consists of. Schemes that lead out of the server are refused in every spelling, and
+ * so are dot segments, encoded separators, empty segments, queries and fragments: nothing of that is read, whoever lists it.
+ */
+export function readUpstreamUri(raw: string): UpstreamUri {
+  if (raw.length > MAX_LENGTH) return refused(`it is longer than ${MAX_LENGTH} characters`)
+  // RFC 3986, 3.1: schemes are letters, digits, "+", "-" and ".", and their case does not count.
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(raw)?.[1]?.toLowerCase()
+  if (scheme === undefined) return refused('it has no scheme')
+  if (ELSEWHERE.has(scheme)) return refused(`its scheme "${scheme}" leads out of the server`)
+  const rest = raw.slice(scheme.length + 1)
+  if (!rest.startsWith('//')) return refused('no "//" follows its scheme')
+  if (holdsForbidden(rest)) return refused('it holds a query, a fragment, a backslash or a control character')
+  const written = rest.slice(2).split('/')
+  if (written.length > MAX_SEGMENTS) return refused(`it is deeper than ${MAX_SEGMENTS} segments`)
+  if (scheme === OWN_SCHEME && /[@:[\]]/.test(written[0] ?? ''))
+    return refused('it names a user, a port or an address in place of a path')
+  const decoded = written.map(decodedSegment)
+  const segments = decoded.filter((segment) => segment !== undefined)
+  if (segments.length < decoded.length) return refused('a segment of it cannot name a file')
+  if (Buffer.byteLength([scheme, ...segments].join('/')) > MAX_BYTES)
+    return refused(`its path is longer than ${MAX_BYTES} bytes`)
+  return { ok: true, scheme, segments }
+}
+
+/** Reads the URI of a skill, which is that of its SKILL.md. `path`: the one that it has below the id of its source. */
+export function readSkillUri(
+  raw: string,
+): { readonly ok: true; readonly path: string } | { readonly ok: false; readonly why: string } {
+  const read = readUpstreamUri(raw)
+  if (!read.ok) return read
+  if (read.segments.at(-1) === 'SKILL.md' && read.segments.length > 1) return { ok: true, path: folderOf(pathOf(read)) }
+  return { ok: false, why: 'it does not name the SKILL.md in the folder of a skill' }
+}
+
+const OWN_SCHEME = 'skill'
+
+/** Whoever follows one of these asks somebody else than the server that named it. */
+const ELSEWHERE: ReadonlySet<string> = new Set(['file', 'http', 'https', 'data', 'javascript', 'ftp', 'ws', 'wss'])
+
+/**
+ * The path, below the id of the source, at which it is served. That of `skill://` stays as it is; another scheme stands
+ * before it behind a tilde, and a first segment that begins with one has it twice: no two URIs come to one path.
+ */
+export function pathOf({ scheme, segments }: Extract<UpstreamUri, { ok: true }>): string {
+  if (scheme !== OWN_SCHEME) return [`~${scheme}`, ...segments].join('/')
+  const [first = '', ...rest] = segments
+  return [first.startsWith('~') ? `~${first}` : first, ...rest].join('/')
+}
+
+/** What `pathOf` made the path from; undefined where no URI comes to it. */
+export function partsOf(path: string): Pick<Extract<UpstreamUri, { ok: true }>, 'scheme' | 'segments'> | undefined {
+  const [first = '', ...rest] = path.split('/')
+  if (first.startsWith('~~')) return { scheme: OWN_SCHEME, segments: [first.slice(1), ...rest] }
+  if (!first.startsWith('~')) return { scheme: OWN_SCHEME, segments: [first, ...rest] }
+  const scheme = first.slice(1)
+  const isOther = /^[a-z][a-z0-9+.-]*$/.test(scheme) && scheme !== OWN_SCHEME
+  return isOther && rest.length > 0 ? { scheme, segments: rest } : undefined
+}
+
+/** The URI as it is written by whoever encodes no more than has to be. */
+export function plainUpstreamUri(path: string): string | undefined {
+  const parts = partsOf(path)
+  return parts && `${parts.scheme}://${parts.segments.map(encodeURIComponent).join('/')}`
+}
+
+function refused(why: string): UpstreamUri {
+  return { ok: false, why }
+}

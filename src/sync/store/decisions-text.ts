@@ -1,0 +1,109 @@
+import type { Approval, Approvals } from '../model/approvals.ts'
+import type { Decision, Decisions } from '../model/decisions.ts'
+import type { Disabled } from '../model/disabled.ts'
+import type { Naming, Namings } from '../model/namings.ts'
+import { isObjectId } from '../model/revision.ts'
+import { isSourceId, type SourceId } from '../model/source-id.ts'
+import { parseJson } from '../model/json-value.ts'
+import { isObject, isTime } from './json.ts'
+import { isDigest } from './stored-path.ts'
+
+/** All that the file holds. */
+export interface Written {
+  readonly sources: Decisions
+  readonly disabled: Disabled
+  readonly approvals: Approvals
+  readonly namings: Namings
+}
+
+/** As it is written. */
+export function textForm({ sources, disabled, approvals, namings }: Written): object {
+  const paths = [...disabled].map(([source, folders]) => [source, [...folders]] as const)
+  return {
+    sources: Object.fromEntries(sources),
+    ...(disabled.size > 0 && { disabled: Object.fromEntries(paths) }),
+    ...(approvals.size > 0 && { approvals: nested(approvals) }),
+    ...(namings.size > 0 && { uris: nested(namings) }),
+  }
+}
+
+function nested(bySource: ReadonlyMap<SourceId, ReadonlyMap<string, object>>): object {
+  return Object.fromEntries([...bySource].map(([source, skills]) => [source, Object.fromEntries(skills)] as const))
+}
+
+/** What a text holds that was written so; undefined where that is damaged. */
+export function parseDecisions(text: string): Written | undefined {
+  const value = parseJson(text)
+  const sources = isObject(value) ? value['sources'] : undefined
+  const disabled = isObject(value) ? parseDisabled(value['disabled'] ?? {}) : undefined
+  const approvals = isObject(value) ? parseNested(value['approvals'] ?? {}, isApproval) : undefined
+  const namings = isObject(value) ? parseNested(value['uris'] ?? {}, isNaming) : undefined
+  if (!isObject(sources) || disabled === undefined || approvals === undefined || namings === undefined) return undefined
+  const decisions = new Map<SourceId, Decision>()
+  for (const [id, decision] of Object.entries(sources)) {
+    if (!isSourceId(id) || !isDecision(decision)) return undefined
+    decisions.set(id, decision)
+  }
+  return { sources: decisions, disabled, approvals, namings }
+}
+
+function parseDisabled(value: unknown): Disabled | undefined {
+  if (!isObject(value)) return undefined
+  const disabled = new Map<SourceId, ReadonlySet<string>>()
+  for (const [id, paths] of Object.entries(value)) {
+    const isText = Array.isArray(paths) && paths.every((path) => typeof path === 'string')
+    if (!isSourceId(id) || !isText) return undefined
+    disabled.set(id, new Set(paths))
+  }
+  return disabled
+}
+
+function parseNested<Item>(
+  value: unknown,
+  isItem: (item: unknown) => item is Item,
+): ReadonlyMap<SourceId, ReadonlyMap<string, Item>> | undefined {
+  if (!isObject(value)) return undefined
+  const parsed = new Map<SourceId, ReadonlyMap<string, Item>>()
+  for (const [id, items] of Object.entries(value)) {
+    if (!isSourceId(id) || !isObject(items)) return undefined
+    const ofSource = new Map<string, Item>()
+    for (const [key, item] of Object.entries(items)) {
+      if (!isItem(item)) return undefined
+      ofSource.set(key, item)
+    }
+    parsed.set(id, ofSource)
+  }
+  return parsed
+}
+
+function isApproval(value: unknown): value is Approval {
+  if (!isObject(value)) return false
+  const { declaration, at, by } = value
+  return typeof declaration === 'string' && isDigest(declaration) && isTime(at) && typeof by === 'string'
+}
+
+function isNaming(value: unknown): value is Naming {
+  if (!isObject(value)) return false
+  const { unverified, measured, at, by } = value
+  const areFlags = [unverified, measured].every((flag) => flag === undefined || flag === true)
+  return areFlags && isTime(at) && typeof by === 'string'
+}
+
+function isDecision(value: unknown): value is Decision {
+  if (!isObject(value)) return false
+  const { paused, frozen, skipped, approved } = value
+  if (paused !== undefined && paused !== true) return false
+  if (!isBy(frozen, 'pin', 'rollback') || !isBy(skipped, 'rollback', 'reject')) return false
+  return [frozen, skipped, approved].every((part) => part === undefined || isAboutCommit(part))
+}
+
+function isBy(part: unknown, ...who: readonly string[]): boolean {
+  return part === undefined || (isObject(part) && typeof part['by'] === 'string' && who.includes(part['by']))
+}
+
+function isAboutCommit(value: unknown): boolean {
+  if (!isObject(value)) return false
+  const { commit, tag } = value
+  if (typeof commit !== 'string' || !isObjectId(commit)) return false
+  return tag === undefined || (typeof tag === 'string' && isObjectId(tag))
+}

@@ -1,0 +1,47 @@
+import { isMapping } from '../../model/json-value.ts'
+import type { McpConnection } from './connection.ts'
+import { orSilence } from './refusal.ts'
+
+/** A variable of a template for which somebody looks for a value. */
+export interface Completing {
+  readonly template: string
+  readonly variable: string
+  /** Those that others have by now. */
+  readonly values: Readonly<Record<string, string>>
+}
+
+/** What a server has for a variable. */
+export interface Completed {
+  readonly values: readonly string[]
+  /** Whether these may not be all. */
+  readonly hasMore: boolean
+}
+
+/** Asks for the values of a variable. A server that refuses, or says nothing in time, has none. */
+export async function completed(
+  { template, variable, values }: Completing,
+  { connection, timeoutMs, signal }: Asking,
+): Promise<Completed> {
+  const params = {
+    ref: { type: 'ref/resource', uri: template },
+    argument: { name: variable, value: '' },
+    ...(Object.keys(values).length > 0 && { context: { arguments: values } }),
+  }
+  const reply = await orSilence(connection.request('completion/complete', params, signal, timeoutMs))
+  if (reply instanceof Error || !reply.ok) return { values: [], hasMore: false }
+  const { completion } = reply.result
+  const found: unknown = isMapping(completion) ? completion['values'] : undefined
+  const all = (Array.isArray(found) ? found : []).slice(0, MOST_VALUES)
+  const usable = all.filter((value) => typeof value === 'string' && value !== '' && value.length <= MAX_LENGTH)
+  return { values: [...new Set(usable)], hasMore: isMapping(completion) && completion['hasMore'] === true }
+}
+
+interface Asking {
+  readonly connection: McpConnection
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/** The protocol has a server send no more. */
+const MOST_VALUES = 100
+const MAX_LENGTH = 512

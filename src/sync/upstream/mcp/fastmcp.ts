@@ -1,0 +1,80 @@
+import { isSize, sha256In } from '../../model/declared-file.ts'
+import { readFrontmatter } from '../../model/frontmatter.ts'
+import { isMapping } from '../../model/json-value.ts'
+import type { SyncError } from '../../model/sync-error.ts'
+import { contentsOf, jsonIn } from './contents.ts'
+import { fetchFile, overLimits } from './first-read.ts'
+import { legible } from './legible.ts'
+import { rootOf, skillPathOf, unmade, uriOfFile } from './looking.ts'
+import type { Looking, Made } from './looking.ts'
+import { orSilence } from './refusal.ts'
+
+/**
+ * The skills of a FastMCP server: each SKILL.md among its resources that has a manifest beside it. The manifest has sizes and
+ * hashes of all files, so that SKILL.md alone is read. Undefined where nobody has a manifest.
+ */
+export async function byManifests(looking: Looking): Promise<readonly Made[] | SyncError | undefined> {
+  const resources = await orSilence(looking.lists.resources(looking.rules.connectMs))
+  if (resources instanceof Error) return resources
+  const uris = new Set([...resources].map(({ uri }) => uri).filter((uri) => /^skill:\/\/.+\/SKILL\.md$/.test(uri)))
+  const made: Made[] = []
+  let isFastMcp = false
+  for (const uri of uris) {
+    const path = skillPathOf(uri)
+    if (path === undefined || !looking.rules.isWanted(path)) continue
+    const manifest = await manifestOf(uri, looking)
+    isFastMcp ||= manifest !== undefined
+    made.push(await madeOf(uri, path, manifest, looking))
+  }
+  return isFastMcp ? made : undefined
+}
+
+interface ManifestFile {
+  readonly path: string
+  readonly size: number
+  readonly hash: unknown
+}
+
+/** Undefined where there is none. */
+async function manifestOf(uri: string, looking: Looking): Promise<readonly ManifestFile[] | 'broken' | undefined> {
+  const { connection, budget, signal } = looking
+  const reply = await connection.request('resources/read', { uri: `${rootOf(uri)}/_manifest` }, signal)
+  if (!reply.ok) return undefined
+  const document = contentsOf(reply.result, budget.bytes)
+  const manifest = 'why' in document ? undefined : legible(jsonIn(document.bytes))
+  if (!isMapping(manifest) || !Array.isArray(manifest['files'])) return 'broken'
+  const files: readonly unknown[] = manifest['files']
+  return files.every(isManifestFile) ? files : 'broken'
+}
+
+function isManifestFile(value: unknown): value is ManifestFile {
+  return isMapping(value) && typeof value['path'] === 'string' && value['path'].isWellFormed() && isSize(value['size'])
+}
+
+async function madeOf(
+  uri: string,
+  path: string,
+  files: readonly ManifestFile[] | 'broken' | undefined,
+  looking: Looking,
+): Promise<Made> {
+  if (files === undefined) return unmade('entry-refused', path, 'The server has no manifest of the skill')
+  if (files === 'broken') return unmade('entry-refused', path, 'The manifest of the skill is none')
+  const over = overLimits(files, path, looking)
+  if (over !== undefined) return over
+  const document = files.find((file) => file.path === 'SKILL.md')
+  const sha256 = sha256In(document?.hash)
+  if (document === undefined || sha256 === undefined)
+    return unmade('entry-refused', path, 'The manifest of the skill has no SKILL.md with its size and its SHA-256')
+  const { size } = document
+  const file = { uri, said: '', sha256, size }
+  const read = await looking.shelf.read(file, 'bytes', () => fetchFile(uri, size, looking))
+  if (!read.ok) return unmade(read.rule, path, `SKILL.md is not what its manifest says: ${read.why}`)
+  const found = readFrontmatter(read.bytes ?? new Uint8Array(), looking.rules.frontmatter)
+  if (!found.ok) return unmade(found.rule, path, found.message)
+  return { entry: { uri, frontmatter: found.frontmatter, resources: files.map((one) => resourceOf(one, uri)) } }
+}
+
+/** The paths of a manifest are raw. */
+function resourceOf({ path, size, hash }: ManifestFile, uri: string): object {
+  return { uri: uriOfFile(uri, path), digest: hash, size }
+}

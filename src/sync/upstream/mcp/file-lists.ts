@@ -1,0 +1,132 @@
+import { shown } from '../../model/contract-value.ts'
+import { isSize } from '../../model/declared-file.ts'
+import { isMapping } from '../../model/json-value.ts'
+import { folderOf } from '../../model/paths.ts'
+import { ListedFiles, pathOfUri } from './listed-files.ts'
+import type { ListedFile } from './listed-files.ts'
+import { rootOf, saidIn } from './looking.ts'
+import { allOf, answered } from './pages.ts'
+import type { Enumerating } from './pages.ts'
+import { isAbsence } from './refusal.ts'
+
+/** The files of a skill, or why they cannot be told. */
+export type FileList =
+  | {
+      readonly ok: true
+      readonly files: readonly ListedFile[]
+      /** The first of those that were listed for a folder and lie elsewhere, for a message. They are not looked at. */
+      readonly stray: string | undefined
+    }
+  | { readonly ok: false; readonly why: string }
+
+/** The files of skills that no entry names: in the folder, where the server lists folders, else among all resources. */
+export class FileLists {
+  readonly #enumerating: Enumerating
+  readonly #listsFolders: boolean
+  #resources: Promise<ListedFiles> | undefined
+
+  constructor(enumerating: Enumerating, listsFolders: boolean) {
+    this.#enumerating = enumerating
+    this.#listsFolders = listsFolders
+  }
+
+  /** Of the skill whose SKILL.md has this URI, at most so many. */
+  async of(uri: string, most: number): Promise<FileList> {
+    const walked = this.#listsFolders ? await this.#walk(uri, most) : undefined
+    if (walked !== undefined) return walked
+    const skill = folderOfUri(uri)
+    const files = (await this.resources()).below(skill ?? '')
+    return { ok: true, files, stray: undefined }
+  }
+
+  /** Everything in `resources/list`; nothing where the server has no such list. Asked for once. */
+  async resources(firstMs?: number): Promise<ListedFiles> {
+    this.#resources ??= this.#listed(firstMs)
+    return this.#resources
+  }
+
+  async #listed(firstMs: number | undefined): Promise<ListedFiles> {
+    const asked = { method: 'resources/list', key: 'resources', ...(firstMs !== undefined && { firstMs }) }
+    const items = await allOf(asked, this.#enumerating)
+    if (!('ok' in items)) return new ListedFiles(filesIn(items))
+    // A server that is out of order for a while would seem to have skills of one file.
+    if (!isAbsence(items)) throw answered(asked.method, items)
+    return new ListedFiles([])
+  }
+
+  /** Undefined where the server does not list the folder after all. */
+  async #walk(uri: string, most: number): Promise<FileList | undefined> {
+    const walk = new Walk(most)
+    const folders: Folder[] = [{ uri: rootOf(uri), path: folderOfUri(uri) ?? '', depth: 0 }]
+    for (let folder = folders.shift(); folder !== undefined; folder = folders.shift()) {
+      const asked = { method: 'resources/directory/read', key: 'resources', params: { uri: folder.uri } }
+      const items = await allOf(asked, this.#enumerating)
+      if ('ok' in items && !isAbsence(items)) throw answered(asked.method, items)
+      if ('ok' in items) return folder.depth === 0 ? undefined : { ok: false, why: `"${folder.path}" is not listed` }
+      folders.push(...walk.take(items, folder))
+      if (walk.why !== undefined) return { ok: false, why: walk.why }
+    }
+    return { ok: true, files: walk.files, stray: walk.stray }
+  }
+}
+
+interface Folder {
+  readonly uri: string
+  readonly path: string
+  readonly depth: number
+}
+
+/** What a walk through folders came by, each thing once. */
+class Walk {
+  readonly files: ListedFile[] = []
+  stray: string | undefined
+  /** Why there is no use in going on. */
+  why: string | undefined
+  readonly #most: number
+  readonly #met = new Set<string>()
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /** Takes what lies right in a folder, and gives the folders among it. */
+  take(items: readonly unknown[], { path: parent, depth }: Folder): Folder[] {
+    const folders: Folder[] = []
+    for (const item of items.filter(isMapping)) {
+      const { uri, mimeType } = item
+      const path = typeof uri === 'string' ? pathOfUri(uri) : undefined
+      // A listing is no leave to read: with nothing but children, no walk turns in a circle.
+      if (typeof uri !== 'string' || path === undefined || folderOf(path) !== parent) this.stray ??= shown(uri)
+      else if (!this.#isNew(path)) continue
+      else if (mimeType === FOLDER) folders.push({ uri, path, depth: depth + 1 })
+      else this.files.push(...filesIn([item]))
+    }
+    if (depth >= DEPTH && folders.length > 0) this.why = `folders lie more than ${DEPTH} deep`
+    if (this.files.length > this.#most) this.why = `it has more than ${this.#most} files`
+    if (this.#met.size > NODES) this.why = `it has more than ${NODES} files and folders`
+    return folders
+  }
+
+  #isNew(path: string): boolean {
+    const isNew = !this.#met.has(path)
+    this.#met.add(path)
+    return isNew
+  }
+}
+
+const FOLDER = 'inode/directory'
+const DEPTH = 32
+const NODES = 10_000
+
+function filesIn(items: readonly unknown[]): ListedFile[] {
+  return items.filter(isMapping).flatMap(({ uri, size, annotations }) => {
+    if (typeof uri !== 'string') return []
+    const { lastModified }: Readonly<Record<string, unknown>> = isMapping(annotations) ? annotations : {}
+    return [{ uri, size: isSize(size) ? size : undefined, said: saidIn([size, lastModified]) }]
+  })
+}
+
+function folderOfUri(uri: string): string | undefined {
+  const path = pathOfUri(uri)
+  return path === undefined ? undefined : folderOf(path)
+}

@@ -1,0 +1,108 @@
+import { isMapping } from '../../model/json-value.ts'
+import type { SyncError } from '../../model/sync-error.ts'
+import { contentsOf, jsonIn } from './contents.ts'
+import { firstRead } from './first-read.ts'
+import { legible } from './legible.ts'
+import { saidIn, skillPathOf } from './looking.ts'
+import type { Looking, Made } from './looking.ts'
+import { answered, broken, over } from './pages.ts'
+import { packedSkill, packedUri, parcelIn } from './packed.ts'
+import { isAbsence, orSilence } from './refusal.ts'
+import { wholeEntry } from './whole-entry.ts'
+
+const INDEX = 'skill://index.json'
+
+/** The one that the first revisions name. Those after them name none. */
+const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
+
+/**
+ * What `skill://index.json` lists, in any form that it had before there was `skills/list`. Undefined where there is none, the
+ * failure where that cannot be told. An index that is there and is broken is thrown: what it listed before stays.
+ */
+export async function byIndex(looking: Looking): Promise<readonly Made[] | SyncError | undefined> {
+  const items = await indexItems(looking)
+  if (items === undefined || items instanceof Error) return items
+  const made: Made[] = []
+  const entries = items.map(legible)
+  const taken = new Set(entries.flatMap((entry) => unpackedPathOf(entry) ?? []))
+  for (const entry of entries) made.push(await madeOf(entry, taken, looking))
+  return made
+}
+
+/** The entries of the index as they came. Undefined, given and thrown as above. */
+export async function indexItems(looking: Looking): Promise<readonly unknown[] | SyncError | undefined> {
+  const { connection, budget, hints, rules, signal } = looking
+  const reply = await orSilence(connection.request('resources/read', { uri: INDEX }, signal, rules.connectMs))
+  if (reply instanceof Error) return reply
+  if (!reply.ok) return isAbsence(reply) ? undefined : answered(INDEX, reply)
+  hints.hear('resources/read', reply.result)
+  const document = contentsOf(reply.result, budget.bytes)
+  if ('why' in document)
+    throw document.isTooLarge ? over(INDEX, 'listing_bytes', budget.bytes) : broken(INDEX, document.why)
+  const items = itemsIn(document.bytes, looking)
+  if (items.length > budget.entries) throw over(INDEX, 'listing_entries', budget.entries)
+  return items
+}
+
+function itemsIn(bytes: Uint8Array, { rules }: Looking): readonly unknown[] {
+  const document = jsonIn(bytes)
+  if (!isMapping(document)) throw broken(INDEX, 'it is no JSON object')
+  const { $schema, skills } = document
+  if (!Array.isArray(skills)) throw broken(INDEX, 'it has no list "skills"')
+  if ($schema !== undefined && $schema !== SCHEMA)
+    rules.onOddity(
+      `The index names the schema ${JSON.stringify(legible($schema)).slice(0, 200)}, which is not known here`,
+    )
+  return skills
+}
+
+/** Which revision wrote an entry is told by its fields: one document may serve the readers of all. */
+async function madeOf(item: unknown, taken: Set<string>, looking: Looking): Promise<Made> {
+  if (!isMapping(item)) return unusable()
+  if (isPacked(item)) return madeOfParcel(item, taken, looking)
+  const { type, uri, url, name, description, frontmatter, resources, digest } = item
+  // The first revisions ask a host to skip the types that it does not know.
+  if (!isKnown(type)) return {}
+  if (typeof uri === 'string' && (resources !== undefined || url === undefined))
+    return wholeEntry({ uri, frontmatter, resources: resources ?? 'dynamic' }, looking)
+  if (typeof url === 'string')
+    return firstRead({ uri: url, frontmatter, digest, said: saidIn([name, description]) }, looking)
+  return unusable()
+}
+
+function isKnown(type: unknown): boolean {
+  return type === undefined || type === 'skill-md'
+}
+
+/** By this entry it is to be had as an archive alone. */
+function isPacked({ type, uri, url, archives }: Readonly<Record<string, unknown>>): boolean {
+  return type === 'archive' || (isKnown(type) && uri === undefined && url === undefined && Array.isArray(archives))
+}
+
+/** Of a skill that is to be had file by file, by one entry or another, no archive is read; and of archives of one skill, one. */
+async function madeOfParcel(
+  item: Readonly<Record<string, unknown>>,
+  taken: Set<string>,
+  looking: Looking,
+): Promise<Made> {
+  const { archives } = looking
+  if (archives === undefined) return {}
+  const parcel = parcelIn(item)
+  if (parcel === undefined) return unusable()
+  const path = skillPathOf(packedUri(parcel))
+  if (path !== undefined && taken.has(path)) return {}
+  if (path !== undefined) taken.add(path)
+  return packedSkill(parcel, archives, looking)
+}
+
+function unpackedPathOf(item: unknown): string | undefined {
+  if (!isMapping(item) || !isKnown(item['type'])) return undefined
+  const { uri, url } = item
+  if (typeof uri === 'string') return skillPathOf(uri)
+  return typeof url === 'string' ? skillPathOf(url) : undefined
+}
+
+function unusable(): Made {
+  const message = 'An entry of the index names no skill'
+  return { findings: [{ rule: 'entry-refused', path: '', message }] }
+}

@@ -1,0 +1,42 @@
+/**
+ * What JSON comes to once it is parsed, measured before it is: its bytes, or, where that is more, what its values take in
+ * memory. A list of empty objects is twenty times its text.
+ */
+export class JsonWeight {
+  #bytes = 0
+  #values = 0
+  #isInText = false
+  #isEscaped = false
+
+  get total(): number {
+    return Math.max(this.#bytes, this.#values * VALUE_BYTES)
+  }
+
+  /** The state stays out of its fields while it looks: each byte of an answer passes here. */
+  add(bytes: Uint8Array): void {
+    let [isInText, isEscaped, values] = [this.#isInText, this.#isEscaped, 0]
+    for (let at = 0; at < bytes.length; at += 1) {
+      const byte = bytes[at]
+      // No text of JSON holds a line break: what stands before the next one, as events have it, leaves nothing open.
+      if (byte === LINE_FEED || byte === RETURN) isInText = isEscaped = false
+      else if (isEscaped) isEscaped = false
+      else if (byte === QUOTE) isInText = !isInText
+      else if (isInText) isEscaped = byte === BACKSLASH
+      else if (byte === COMMA || byte === BRACKET || byte === BRACE) values += 1
+    }
+    this.#bytes += bytes.length
+    this.#values += values
+    ;[this.#isInText, this.#isEscaped] = [isInText, isEscaped]
+  }
+}
+
+export function jsonWeightOf(text: Uint8Array): number {
+  const weight = new JsonWeight()
+  weight.add(text)
+  return weight.total
+}
+
+/** Half of an empty object in a list, which has a brace and a comma. */
+const VALUE_BYTES = 32
+
+const [LINE_FEED, RETURN, QUOTE, COMMA, BRACKET, BACKSLASH, BRACE] = [0x0a, 0x0d, 0x22, 0x2c, 0x5b, 0x5c, 0x7b]

@@ -1,0 +1,80 @@
+import type { ListingForm } from '../../model/listing-form.ts'
+import { isMapping } from '../../model/json-value.ts'
+import { inSlices } from '../../model/slices.ts'
+import { SyncError } from '../../model/sync-error.ts'
+import { byManifests } from './fastmcp.ts'
+import { byIndex } from './index-document.ts'
+import type { Looking, Made } from './looking.ts'
+import { METHOD_NOT_FOUND } from './message.ts'
+import { withNamed } from './named.ts'
+import { allOf, answered } from './pages.ts'
+import { orSilence } from './refusal.ts'
+import type { Enumeration } from './server.ts'
+import { declaresSkills } from './settings.ts'
+import { wholeEntry } from './whole-entry.ts'
+
+/**
+ * Enumerates the skills of a server, by the newest form that answers; `known` is the one that did before. Where none does and
+ * one of them should have, that is a failure: it says nothing of what there is.
+ */
+export async function listingOf(looking: Looking, known: ListingForm | undefined): Promise<Enumeration> {
+  let failure: SyncError | undefined
+  for (const { form, made } of FORMS) {
+    const found = await made(looking)
+    if (found instanceof SyncError) {
+      // A server that is out of order for a while would seem to have other skills, or none.
+      if (known === form) throw found
+      failure ??= found
+    } else if (found !== undefined) return withNamed(listingIn(form, found), looking)
+  }
+  if (failure !== undefined) throw failure
+  return withNamed(listingIn('none', []), looking)
+}
+
+interface Form {
+  readonly form: ListingForm
+  /** Undefined where the server has no such form, the failure where that cannot be told. */
+  readonly made: (looking: Looking) => Promise<readonly Made[] | SyncError | undefined>
+}
+
+const FORMS: readonly Form[] = [
+  { form: 'skills/list', made: byMethod },
+  { form: 'index', made: byIndex },
+  { form: 'fastmcp', made: byManifests },
+]
+
+/** PHP's server declares the extension, knows no method of it, and answers in a way that nobody can hear. */
+async function byMethod(looking: Looking): Promise<readonly Made[] | SyncError | undefined> {
+  if (!declaresSkills(looking.connection)) return undefined
+  const asked = { method: 'skills/list', key: 'skills', firstMs: looking.rules.connectMs }
+  const entries = await orSilence(allOf(asked, looking))
+  if (entries instanceof Error) return entries
+  if ('ok' in entries) return entries.code === METHOD_NOT_FOUND ? undefined : answered('skills/list', entries)
+  const made: Made[] = []
+  // Most of them are whole, and to wait for nothing lets nobody else in.
+  await inSlices(
+    entries,
+    async (entry) => {
+      made.push(await wholeEntry(entry, looking))
+    },
+    looking.signal,
+  )
+  return made
+}
+
+function listingIn(form: ListingForm, made: readonly Made[]): Enumeration {
+  const entries = made.flatMap((one) => ('entry' in one ? [one.entry] : []))
+  const findings = made.flatMap((one) => one.findings ?? [])
+  const urisOf = (chosen: readonly Made[]): ReadonlySet<string> => new Set(chosen.flatMap(uriIn))
+  const firstRead = urisOf(made.filter(({ isFirstRead }) => isFirstRead === true))
+  const dynamic = urisOf(made.filter(({ isDynamic }) => isDynamic === true))
+  const packed = made.flatMap(({ entry, archive }): [string, string][] => {
+    const [uri] = uriIn({ entry })
+    return archive !== undefined && uri !== undefined ? [[uri, archive]] : []
+  })
+  return { form, entries, findings, firstRead, dynamic, packed: new Map(packed) }
+}
+
+function uriIn({ entry }: Made): readonly string[] {
+  return isMapping(entry) && typeof entry['uri'] === 'string' ? [entry['uri']] : []
+}

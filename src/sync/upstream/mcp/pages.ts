@@ -1,0 +1,90 @@
+import type { ListingBudget } from '../../model/source.ts'
+import { SyncError } from '../../model/sync-error.ts'
+import type { CacheHints } from './cache-hints.ts'
+import type { McpConnection } from './connection.ts'
+import { jsonWeightOf } from './json-weight.ts'
+import { legible } from './legible.ts'
+import type { Reply } from './message.ts'
+
+/** What an enumeration is made with. */
+export interface Enumerating {
+  readonly connection: McpConnection
+  readonly budget: ListingBudget
+  readonly hints: CacheHints
+  readonly signal: AbortSignal
+}
+
+export type Refusal = Extract<Reply, { readonly ok: false }>
+
+/** A list of what, by which method, in which field of its answer. */
+export interface Asked {
+  readonly method: string
+  readonly key: string
+  readonly params?: { readonly uri: string }
+  /** How long the first page may take; as long as any request if nothing is said. */
+  readonly firstMs?: number
+}
+
+/**
+ * All pages of a list, or what the first of them was refused with. A chain of fresh cursors has no end of its own, so pages,
+ * entries, bytes and time are bounded.
+ */
+export async function allOf(asked: Asked, enumerating: Enumerating): Promise<readonly unknown[] | Refusal> {
+  const { method, key } = asked
+  const { budget, hints, signal } = enumerating
+  const overall = AbortSignal.any([signal, AbortSignal.timeout(budget.timeoutMs)])
+  const entries: unknown[] = []
+  const cursors = new Set<string>()
+  let bytes = 0
+  for (let cursor: string | undefined, page = 1; ; page += 1) {
+    const reply = await pageOf(asked, cursor, { ...enumerating, overall })
+    if (!reply.ok) {
+      if (page === 1) return reply
+      throw answered(method, reply)
+    }
+    hints.hear(method, reply.result)
+    const { [key]: items, nextCursor } = reply.result
+    if (!Array.isArray(items)) throw broken(method, `its answer has no list "${key}"`)
+    if (entries.length + items.length > budget.entries) throw over(method, 'listing_entries', budget.entries)
+    for (const item of items) {
+      const entry = legible(item)
+      entries.push(entry)
+      bytes += jsonWeightOf(Buffer.from(JSON.stringify(entry)))
+      if (bytes > budget.bytes) throw over(method, 'listing_bytes', budget.bytes)
+    }
+    if (nextCursor === undefined || nextCursor === null) return entries
+    if (typeof nextCursor !== 'string') throw broken(method, 'its cursor is no text')
+    if (cursors.has(nextCursor)) throw broken(method, 'it repeats a cursor')
+    if (page === budget.pages) throw over(method, 'listing_pages', budget.pages)
+    cursors.add(nextCursor)
+    cursor = nextCursor
+  }
+}
+
+async function pageOf(
+  { method, params, firstMs }: Asked,
+  cursor: string | undefined,
+  { connection, budget, signal, overall }: Enumerating & { readonly overall: AbortSignal },
+): Promise<Reply> {
+  try {
+    const sent = { ...params, ...(cursor !== undefined && { cursor }) }
+    return await connection.request(method, sent, overall, cursor === undefined ? firstMs : undefined)
+  } catch (error) {
+    if (signal.aborted || !overall.aborted) throw error
+    throw new SyncError('source-unreachable', `Cannot enumerate with ${method}: not done after ${budget.timeoutMs} ms`)
+  }
+}
+
+/** What a method was refused with, as the failure that it is. */
+export function answered(method: string, { code, message }: Refusal): SyncError {
+  const said = message.slice(0, 200)
+  return new SyncError('source-unreachable', `Cannot enumerate with ${method}: the server answers ${code}, "${said}"`)
+}
+
+export function broken(method: string, why: string): SyncError {
+  return new SyncError('content-refused', `Cannot enumerate with ${method}: ${why}`)
+}
+
+export function over(method: string, key: string, most: number): SyncError {
+  return new SyncError('limit-exceeded', `Cannot enumerate with ${method}: it is more than budgets.${key} (${most})`)
+}

@@ -1,0 +1,83 @@
+import { shown } from '../../model/contract-value.ts'
+import { readUpstreamUri } from '../../model/upstream-uri.ts'
+
+/** A template for the URIs of skills: level 1 of RFC 6570, `{variable}` and nothing else in braces. */
+interface Template {
+  /** Each once, in the order that they stand in. */
+  readonly variables: readonly string[]
+  readonly parts: readonly Part[]
+}
+
+type Part = { readonly kind: 'literal'; readonly text: string } | { readonly kind: 'variable'; readonly name: string }
+
+type ReadTemplate = { readonly ok: true; readonly template: Template } | Refused
+
+type Expanded = { readonly ok: true; readonly uri: string } | Refused
+
+interface Refused {
+  readonly ok: false
+  readonly why: string
+}
+
+/** Reads a template as the raw string that came. Whatever it is filled in with, its scheme and its segments are fixed. */
+export function readTemplate(raw: string): ReadTemplate {
+  if (raw.length > MAX_LENGTH) return refused(`it is longer than ${MAX_LENGTH} characters`)
+  if (!/^[a-z][a-z0-9+.-]*:/i.test(raw)) return refused('it does not begin with a scheme')
+  const parts: Part[] = []
+  for (const [index, piece] of raw.split(/\{([^{}]*)\}/).entries()) {
+    const part = index % 2 === 0 ? literal(piece) : variable(piece)
+    if ('why' in part) return part
+    parts.push(part)
+  }
+  const names = parts.flatMap((part) => (part.kind === 'variable' ? [part.name] : []))
+  // Any value will do: what it tells of the rest holds for all.
+  const filled = readUpstreamUri(textOf(parts, () => 'x'))
+  if (!filled.ok) return refused(filled.why)
+  if (!raw.endsWith('/SKILL.md') || filled.segments.length < 2)
+    return refused('it does not lead to the SKILL.md in the folder of a skill')
+  const template = { variables: [...new Set(names)], parts }
+  if (template.variables.length > MAX_VARIABLES) return refused(`it has more than ${MAX_VARIABLES} variables`)
+  return { ok: true, template }
+}
+
+/** Enough for any, and many of them fit into an answer. */
+const MAX_LENGTH = 1024
+const MAX_VARIABLES = 16
+
+/** The URI that the values make. All that is reserved in a value is encoded, so that it stays in the segment it stands in. */
+export function expanded({ variables, parts }: Template, values: ReadonlyMap<string, string>): Expanded {
+  for (const name of variables) {
+    const value = values.get(name)
+    if (value === undefined || value === '') return refused(`"${name}" has no value`)
+    if (!value.isWellFormed()) return refused(`the value of "${name}" holds half of a surrogate pair`)
+  }
+  const uri = textOf(parts, (name) => encoded(values.get(name) ?? ''))
+  const read = readUpstreamUri(uri)
+  return read.ok ? { ok: true, uri } : refused(`it comes to ${shown(uri)}, which is refused: ${read.why}`)
+}
+
+function literal(text: string): Part | Refused {
+  return /[{}]/.test(text) ? refused('it has a brace that belongs to no variable') : { kind: 'literal', text }
+}
+
+/** RFC 6570, 2.3: names are letters, digits and "_", with dots between. */
+function variable(name: string): Part | Refused {
+  const isPlain = /^[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*$/.test(name)
+  return isPlain ? { kind: 'variable', name } : refused(`${shown(`{${name}}`)} is no plain variable such as {product}`)
+}
+
+function textOf(parts: readonly Part[], valueOf: (name: string) => string): string {
+  return parts.map((part) => (part.kind === 'literal' ? part.text : valueOf(part.name))).join('')
+}
+
+/** RFC 6570, 3.2.2: all but letters, digits and "-._~". */
+function encoded(value: string): string {
+  return encodeURIComponent(value).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+}
+
+function refused(why: string): Refused {
+  return { ok: false, why }
+}

@@ -1,0 +1,12 @@
+import { firstRead } from './first-read.ts'
+import { isMapping } from '../../model/json-value.ts'
+import type { Looking, Made } from './looking.ts'
+import { sized } from './sizes.ts'
+
+/** An entry with what its server leaves unsaid, as far as that can be learnt: sizes, and what dynamic files are at this look. */
+export async function wholeEntry(entry: unknown, looking: Looking): Promise<Made> {
+  if (!looking.rules.takesDynamic || !isMapping(entry)) return sized(entry, looking)
+  const { uri, frontmatter, resources } = entry
+  if (typeof uri !== 'string' || resources !== 'dynamic') return sized(entry, looking)
+  return { ...(await firstRead({ uri, frontmatter, digest: undefined, said: '' }, looking)), isDynamic: true }
+}

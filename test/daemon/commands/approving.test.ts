@@ -1,0 +1,119 @@
+import { expect, test } from 'vitest'
+import { HostileServer } from '../../support/hostile-server.ts'
+import { Home } from '../../support/program.ts'
+
+const URI = 'skill://refunds/SKILL.md'
+const FILES = { 'SKILL.md': '---\nname: refunds\ndescription: d\n---\nbody\n', 'notes.md': 'notes\n' }
+
+test('a first sync says that what it found waits for a person, and for which command', async () => {
+  await using world = await waiting()
+
+  const told = await world.home.command('sync', 'au', '--json')
+  world.au.skills.set('skill://other/SKILL.md', { 'SKILL.md': FILES['SKILL.md'].replace('refunds', 'other') })
+  const moved = await world.home.command('sync', 'au')
+  const json = JSON.parse(told.stdout)
+
+  expect(world.first.stdout).toContain(': 0 of 1 skill served')
+  expect(world.first.stdout).toContain('  1 waiting for skillsyncd approve au/\n')
+  expect(json.sources[0].outcome).toBe('unchanged')
+  expect(moved.stdout).toContain(': 0 of 2 skills served')
+  expect(moved.stdout).toContain('  2 waiting for skillsyncd approve au/\n')
+})
+
+test('a skill that waits is not told to be served, nor since when', async () => {
+  await using world = await waiting()
+  const { home } = world
+
+  const told = [await home.command('show', 'au/refunds'), await home.command('why', 'au/refunds')]
+  const why = JSON.parse((await home.command('why', 'au/refunds', '--json')).stdout)
+  await home.command('approve', 'au/refunds')
+  const after = await home.command('why', 'au/refunds')
+
+  for (const { stdout } of told) {
+    expect(stdout).toContain('refunds (waits for approval)\n')
+    expect(stdout).toContain('clients do not find it, until skillsyncd approve au/refunds\n')
+  }
+  expect(told[1]?.stdout).toContain('since   not served; nobody has approved what is declared now\n')
+  expect(why).toMatchObject({ pending: true })
+  expect(why).not.toHaveProperty('since')
+  expect(after.stdout).toContain('refunds (served)\n')
+  expect(after.stdout).toContain('since   served with this digest since generation 1 ')
+})
+
+test('where its skills wait and no revision does, approve says how they are approved', async () => {
+  await using world = await waiting()
+  const { home } = world
+
+  const approved = await home.command('approve', 'au')
+  const rejected = await home.command('reject', 'au')
+  await home.command('approve', 'au/')
+  const after = await home.command('approve', 'au')
+
+  expect(approved).toMatchObject({ status: 1, stdout: '' })
+  expect(approved.stderr).toContain('1 of its skills waits: skillsyncd approve au/')
+  expect(rejected.stderr).toContain('Nothing of "au" waits for a decision; skillsyncd status shows what does')
+  expect(after.stderr).toContain('Nothing of "au" waits for a decision; skillsyncd status shows what does')
+})
+
+test('approve of all skills of a source that is not configured says so, with status 2 as everywhere', async () => {
+  await using world = await waiting()
+
+  const end = await world.home.command('approve', 'nobody/')
+
+  expect(end).toMatchObject({ status: 2, stdout: '' })
+  expect(end.stderr).toContain('No source is called "nobody"; there are au')
+})
+
+test('approve tells that the daemon has another configuration, and not that nothing waits there', async () => {
+  await using world = await waiting()
+  const { home } = world
+  await home.start('start').line()
+  await home.configure({ other: [`mcp: "${world.au.url}"`] })
+
+  const end = await home.command('approve', 'other/')
+
+  expect(end).toMatchObject({ status: 2, stdout: '' })
+  expect(end.stderr).toContain('has another configuration')
+})
+
+test('mirror of a disabled skill says that it is disabled, and what to do', async () => {
+  await using world = await waiting()
+  const { home } = world
+  await home.command('disable', 'au/refunds')
+
+  const end = await home.command('mirror', 'au/refunds', '--json')
+
+  expect(end.status).toBe(1)
+  expect(JSON.parse(end.stdout).skills).toMatchObject([
+    { files: 0, error: { code: 'disabled', message: 'Cannot mirror "au/refunds": it is disabled; enable it first' } },
+  ])
+  expect(world.au.reads()).toEqual([])
+})
+
+test('verify counts a skill of another server once, however many files it has', async () => {
+  await using world = await waiting()
+  await world.home.command('approve', 'au/')
+  await world.home.command('mirror', 'au/refunds')
+
+  const verified = await world.home.command('verify')
+
+  expect(verified.stdout).toBe('generation 1, 1 skill looked at: nothing found\n')
+})
+
+/** A home that looked at a server, one skill of which waits. */
+async function waiting() {
+  const au = await HostileServer.start()
+  au.skills.set(URI, FILES)
+  const home = await Home.create()
+  await home.configure({ au: [`mcp: "${au.url}"`] })
+  const first = await home.command('sync')
+  return {
+    au,
+    home,
+    first,
+    async [Symbol.asyncDispose]() {
+      await home[Symbol.asyncDispose]()
+      await au[Symbol.asyncDispose]()
+    },
+  }
+}

@@ -1,0 +1,123 @@
+import { execFile } from 'node:child_process'
+import { mkdir, readFile, readdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { looksLikeSecret } from '../../src/daemon/config/problem.ts'
+import { VERSION } from '../../src/serve/version.ts'
+import { modernHttp } from '../support/peer.ts'
+import { Home, Program } from '../support/program.ts'
+import { Repository } from '../support/repository.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+/** Loaded machines take their time to unpack; nothing is measured here. */
+const INSTALL_MS = 300_000
+
+describe('what npm pack makes', () => {
+  let folder: Awaited<ReturnType<typeof temporaryFolder>>
+  /** Where the package is installed, as `npm install --global` does it. */
+  let prefix: string
+  let packed: readonly string[]
+
+  beforeAll(async () => {
+    folder = await temporaryFolder()
+    prefix = join(folder.path, 'prefix')
+    // The build of this run is packed: another one would take it away from the tests that run beside this.
+    const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder.path], {
+      cwd: root,
+    })
+    const [{ filename, files }] = JSON.parse(stdout)
+    packed = files.map(({ path }: { readonly path: string }) => path)
+    const home = join(folder.path, 'home')
+    await mkdir(home)
+    const args = ['install', '--global', '--prefix', prefix, '--prefer-offline', '--ignore-scripts', '--no-audit']
+    // In an empty home npm still has to know from where this machine has its packages, and through which proxy.
+    const env = { ...process.env, ...(await npmSettings()), HOME: home }
+    const timeout = INSTALL_MS
+    await run('npm', [...args, '--no-fund', join(folder.path, filename)], { cwd: home, env, timeout })
+  }, INSTALL_MS + 60_000)
+
+  afterAll(() => folder[Symbol.asyncDispose]())
+
+  test('holds the program, what it is run with and what is read about it, and nothing else', () => {
+    const kinds = new Set(packed.map((path) => path.split('/')[0]))
+
+    expect(kinds).toEqual(
+      new Set([
+        'ARCHITECTURE.md',
+        'CHANGELOG.md',
+        'LICENSE',
+        'README.md',
+        'SECURITY.md',
+        'config',
+        'dist',
+        'docs',
+        'examples',
+        'man',
+        'package.json',
+        'systemd',
+      ]),
+    )
+    for (const path of ['dist/daemon/main.js', 'config/skillsyncd.schema.json', 'man/skillsyncd.1'])
+      expect(packed).toContain(path)
+    expect(packed.filter((path) => /\.map$|\.test\.|(?:^|\/)\./.test(path))).toEqual([])
+  })
+
+  test('names no folder of the machine that packed it, and holds no secret', async () => {
+    const at = join(prefix, 'lib/node_modules/skillsyncd')
+    const texts = await Promise.all(packed.map(async (path) => [path, await readFile(join(at, path), 'utf8')] as const))
+
+    // Words of the rules that find secrets, in the program itself and in what explains it, are none.
+    const told = texts.filter(([path, text]) => text.includes(root) || (!path.startsWith('dist/') && hasSecret(text)))
+
+    expect(texts.length).toBeGreaterThan(100)
+    expect(told.map(([path]) => path)).toEqual([])
+  })
+
+  test('brings its manual page to where man looks', async () => {
+    expect(await readdir(join(prefix, 'share/man/man1'))).toEqual(['skillsyncd.1'])
+  })
+
+  test('in an empty home it says its version, writes a configuration, starts, serves a client, and stops', async () => {
+    await using home = await Home.create()
+    await using repository = await Repository.create()
+    const skill = await readFile(join(root, 'examples/skills/git-bisect/SKILL.md'))
+    await repository.commit({ 'skills/git-bisect/SKILL.md': skill })
+    home.env['PATH'] = `${join(prefix, 'bin')}:${dirname(process.execPath)}:${home.env['PATH']}`
+    const skillsyncd = (...args: string[]): Program => new Program('skillsyncd', args, home)
+
+    const version = await skillsyncd('--version').ended()
+    const init = await skillsyncd('init', repository.folder).ended()
+    const daemon = skillsyncd('start', '--port', '0')
+    const url = await daemon.line()
+    await daemon.said((line) => line.includes('source-updated'))
+    const served = await listed(url)
+    const status = await skillsyncd('status', '--json').ended()
+    const end = await daemon.stop()
+
+    expect(version).toMatchObject({ status: 0, stdout: `${VERSION}\n` })
+    expect(init).toMatchObject({ status: 0, stdout: expect.stringContaining('skillsyncd start') })
+    expect(served).toContain('git-bisect/SKILL.md')
+    expect(JSON.parse(status.stdout).daemon.pid).toBe(daemon.pid)
+    expect(end).toMatchObject({ status: 0 })
+  })
+})
+
+async function listed(url: string): Promise<string> {
+  await using peer = await modernHttp(url)
+  return JSON.stringify((await peer.call('skills/list')).result)
+}
+
+async function npmSettings(): Promise<Record<string, string>> {
+  const { stdout } = await run('npm', ['config', 'get', 'cache', 'userconfig', 'registry'], { cwd: root })
+  const settings = [...stdout.matchAll(/^(\w+)=(.+)$/gm)].map(([, name, value = '']) => [`npm_config_${name}`, value])
+  return Object.fromEntries(settings)
+}
+
+function hasSecret(text: string): boolean {
+  return text.split('\n').some(looksLikeSecret)
+}

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { barriersOn, Browser, noBrowser, picture } from '../support/browser.ts'
+import { Repository } from '../support/repository.ts'
+import { serve } from '../support/served.ts'
+import type { Served } from '../support/served.ts'
+
+const reason = noBrowser === undefined ? '' : ` (skipped: ${noBrowser})`
+
+const DOCUMENT = `# Release notes
+
+Write them from the commits since the last tag, [as the guide says](references/guide.md).
+
+1. Read \`git log\`
+2. Group by [kind](https://www.conventionalcommits.org/)
+
+> Nobody reads a list of commits.
+
+## Form
+
+| Kind | Heading | Count |
+| :--- | :-----: | ----: |
+| feat | Added   |     3 |
+
+\`\`\`sh
+git log --oneline "$(git describe --tags --abbrev=0)"..HEAD   # a long line that does not fit into a narrow window at all
+\`\`\`
+
+- [ ] nothing is missing
+- ~~nothing~~ is told twice
+
+![A diagram of the steps](steps.png)
+
+Hidden: \u200B.
+`
+
+const FILES = {
+  'release-notes/SKILL.md': `---\nname: release-notes\ndescription: Writes the notes of a release from the commits since the last one. Use it when a version is tagged.\nlicense: Apache-2.0\nallowed-tools: Bash(git log:*)\nmetadata:\n  version: "1.2"\n---\n${DOCUMENT}`,
+  'release-notes/references/guide.md': '# Guide\n\nBack to [the skill](../SKILL.md).\n',
+  'release-notes/steps.png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 1, 2]),
+  'release-notes/scripts/log.sh': { executable: '#!/bin/sh\ngit log\n' },
+  'a-skill-with-a-name-that-is-as-long-as-a-name-may-be-sixty-four/SKILL.md':
+    '---\nname: a-skill-with-a-name-that-is-as-long-as-a-name-may-be-sixty-four\ndescription: Long\n---\n',
+  'broken/SKILL.md': '---\nname: [\n---\n',
+}
+
+describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
+  let browser: Browser
+  let repository: Repository
+  let served: Served
+  beforeAll(async () => {
+    browser = await Browser.start()
+    repository = await Repository.create()
+    await repository.commit(FILES)
+    served = await serve(repository)
+    await repository.commit({
+      'release-notes/SKILL.md': FILES['release-notes/SKILL.md'].replace('Group by', 'Sort by'),
+      'new/SKILL.md': '---\nname: new\ndescription: New\n---\n',
+    })
+    await served.sync()
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await served?.[Symbol.asyncDispose]()
+    await repository?.[Symbol.asyncDispose]()
+  })
+
+  const pages = {
+    skills: '/',
+    search: '/?q=nothing-is-called-so',
+    skill: '/skills/fx/release-notes/',
+    file: '/skills/fx/release-notes/scripts/log.sh',
+    sources: '/sources',
+    changes: '/changes',
+    difference: '/changes?from=1&to=2',
+    problems: '/problems',
+    connect: '/connect',
+    nothing: '/skills/fx/none/',
+  }
+  const looks = [
+    { colorScheme: 'light', width: 360 },
+    { colorScheme: 'dark', width: 360 },
+    { colorScheme: 'light', width: 1280 },
+    { colorScheme: 'dark', width: 1280 },
+  ] as const
+
+  test.each(Object.entries(pages))(
+    '%s: nobody is kept out, and nothing is wider than its window',
+    async (name, path) => {
+      const { page, said } = await browser.open(served.http.url + path)
+
+      for (const { colorScheme, width } of looks) {
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+        await page.setViewportSize({ width, height: 800 })
+        await picture(page, `${name}-${colorScheme}-${width}`)
+        expect(await page.evaluate('document.documentElement.scrollWidth'), `at ${width}`).toBeLessThanOrEqual(width)
+        expect(await barriersOn(page), `${colorScheme} at ${width}`).toEqual([])
+      }
+      expect(said.filter((text) => !text.includes('404'))).toEqual([])
+    },
+  )
+
+  test('the form that asks for a token keeps nobody out either', async () => {
+    await using closed = await serve(repository, {
+      config: ['serve:', '  http: { allowed_hosts: [skills.example.com] }'],
+    })
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const { page } = await browser.open(closed.http.url, { colorScheme, viewport: { width: 360, height: 700 } })
+      await picture(page, `sign-in-${colorScheme}-360`)
+      expect(await barriersOn(page)).toEqual([])
+    }
+  })
+
+  test('what has the focus is seen, on every stop of the keyboard', async () => {
+    const { page } = await browser.open(`${served.http.url}/skills/fx/release-notes/`)
+    for (let stop = 0; stop < 12; stop += 1) {
+      await page.keyboard.press('Tab')
+      const focused = await page.evaluate<{ outline: string; html: string }>(
+        '({ outline: getComputedStyle(document.activeElement).outlineStyle, html: document.activeElement.outerHTML })',
+      )
+      expect(focused.outline, focused.html.slice(0, 200)).toBe('solid')
+    }
+  })
+})
