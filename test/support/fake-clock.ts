@@ -1,7 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Clock } from '../../src/daemon/clock.ts'
 
-/** A clock that stands still until it is moved by hand. It starts in the year 2026, at noon UTC. */
+/**
+ * A clock that stands still until it is moved by hand. It starts in the year 2026, at noon UTC, and as a timer of Node does
+ * it knows whole milliseconds only: a wait of a part of one would leave its two times apart.
+ */
 export class FakeClock implements Clock {
   #ms = Date.UTC(2026, 5, 15, 12)
   #monotonicMs = 0
@@ -24,7 +27,7 @@ export class FakeClock implements Clock {
     signal.throwIfAborted()
     if (ms <= 0) return
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const wait = { atMs: this.#monotonicMs + ms, resolve }
+    const wait = { atMs: this.#monotonicMs + Math.ceil(ms), resolve }
     const abort = () => reject(signal.reason)
     this.#waits.add(wait)
     signal.addEventListener('abort', abort)
