@@ -1,6 +1,6 @@
+import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { legacyHttp, modernHttp } from '../support/peer.ts'
 import { Figures, HAS_PROMTOOL, promtool } from '../support/prometheus.ts'
@@ -311,11 +311,12 @@ test('who leaves in the middle of a request is counted as having left, and not a
   await using world = await World.create()
   const { origin } = new URL(await world.home.start('start').line())
   const { hostname, port } = new URL(origin)
-  const head = `POST /mcp HTTP/1.1\r\nhost: ${hostname}:${port}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: 100\r\n\r\n{`
+  const head = `POST /mcp HTTP/1.1\r\nhost: ${hostname}:${port}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: 100\r\nexpect: 100-continue\r\n\r\n`
 
   const socket = connect(Number(port), hostname)
   socket.write(head)
-  await setTimeout(200)
+  // By then the request is in hand, and waits for its body.
+  const [told] = await once(socket, 'data')
   socket.destroy()
 
   const left = async () =>
@@ -323,5 +324,6 @@ test('who leaves in the middle of a request is counted as having left, and not a
       route: '/mcp',
       code: '499',
     })
+  expect(String(told)).toMatch(/^HTTP\/1\.1 100 /)
   await expect.poll(left).toBe(1)
 })
