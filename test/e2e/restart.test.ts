@@ -44,7 +44,7 @@ test('P2: with the git server down, a restarted daemon serves the last generatio
   expect(Date.parse(source!.upstream!.at)).toBeLessThanOrEqual(after)
   expect(Date.parse(source!.lastAttempt!)).toBeGreaterThan(after)
   const { stdout } = await home.run('status')
-  expect(stdout).toMatch(/; upstream was at [0-9a-f]{12} \d+ s ago, last tried /)
+  expect(stdout).toMatch(/; upstream was at [0-9a-f]{12} \d+ (?:s|min) ago, last tried /)
   expect(stdout).toContain('! source-unreachable')
   expect(stdout).not.toContain('up to date')
 })
