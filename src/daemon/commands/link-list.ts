@@ -4,7 +4,6 @@ import { AGENTS } from '../link/agents.ts'
 import type { Agent } from '../link/agents.ts'
 import { agentsHere, foldersNow, linkCommandOf } from '../link/folders-now.ts'
 import type { FolderNow } from '../link/folders-now.ts'
-import { linkedState } from '../link/linked-state.ts'
 import type { Use } from '../link/links.ts'
 import { printable } from '../log-line.ts'
 import { agreeWithDaemon } from '../requests.ts'
@@ -15,8 +14,7 @@ import { useText } from './link-text.ts'
 /** The agents that there are, which of them are here, and how what is linked for them stands to what is served. */
 export async function listLinks(context: Context, config: Config): Promise<ExitStatus> {
   await agreeWithDaemon(config, context.signal)
-  const state = await linkedState(config)
-  const folders = state === undefined ? [] : await foldersNow(state)
+  const folders = await foldersNow(config)
   const here = await agentsHere(context.environment)
   const agents = AGENTS.map((agent) => ({
     agent,

@@ -15,7 +15,6 @@ import { VERSION } from '../../serve/version.ts'
 import { ControlError } from '../control-client.ts'
 import { foldersNow, isAsServed, linkCommandOf } from '../link/folders-now.ts'
 import type { FolderNow } from '../link/folders-now.ts'
-import { linkedState } from '../link/linked-state.ts'
 import { printable } from '../log-line.ts'
 import { request, sourcesOf } from '../requests.ts'
 import { statusOf, withFindings } from '../status.ts'
@@ -72,8 +71,7 @@ interface Linked {
 /** What was linked is no reason to say nothing of the rest. */
 async function linkedNow(config: Config): Promise<Linked> {
   try {
-    const state = await linkedState(config)
-    return { folders: state === undefined ? [] : await foldersNow(state) }
+    return { folders: await foldersNow(config) }
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
     return { folders: [], foldersError: error.message }

@@ -2,7 +2,6 @@ import { countOf } from '../../serve/count-text.ts'
 import type { Config } from '../config.ts'
 import { foldersNow, isAsServed, linkCommandOf } from '../link/folders-now.ts'
 import type { FolderNow } from '../link/folders-now.ts'
-import { linkedState } from '../link/linked-state.ts'
 import { verdicts } from './check.ts'
 import type { Check, Checked, Ground } from './check.ts'
 
@@ -12,8 +11,7 @@ export function linkChecks({ config }: Ground): Check[] {
 }
 
 async function linksChecked(config: Config): Promise<readonly Checked[]> {
-  const state = await linkedState(config)
-  return state === undefined ? [] : (await foldersNow(state)).map(folderChecked)
+  return (await foldersNow(config)).map(folderChecked)
 }
 
 function folderChecked(now: FolderNow): Checked {

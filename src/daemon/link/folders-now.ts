@@ -1,12 +1,15 @@
 import { stat } from 'node:fs/promises'
 import { shellWord } from '../../serve/shell-word.ts'
 import { isDiskError } from '../../sync/store/disk-error.ts'
+import type { Config } from '../config.ts'
 import type { Environment } from '../config/environment.ts'
 import { AGENTS } from './agents.ts'
 import type { Agent } from './agents.ts'
 import { planOf } from './folder-plan.ts'
 import type { Step } from './folder-plan.ts'
+import { linkedState } from './linked-state.ts'
 import type { LinkedState } from './linked-state.ts'
+import { readLinks } from './links-file.ts'
 import type { LinkedFolder, Only, Use } from './links.ts'
 
 /** How one folder that is linked stands to what is served. */
@@ -25,8 +28,14 @@ export interface FolderNow {
   readonly blocked: readonly string[]
 }
 
-/** Every folder that is linked. What a daemon cannot mend by itself stands here: it writes in no folder of an agent's. */
-export async function foldersNow(state: LinkedState): Promise<readonly FolderNow[]> {
+/**
+ * Every folder that is linked. What a daemon cannot mend by itself stands here: it writes in no folder of an agent's. No
+ * catalog is read where nothing is linked.
+ */
+export async function foldersNow(config: Config): Promise<readonly FolderNow[]> {
+  const { folders } = await readLinks(config.state)
+  const state = folders.size === 0 ? undefined : await linkedState(config)
+  if (state === undefined) return []
   return Promise.all([...state.links.folders].map(([path, folder]) => folderNow(path, folder, state)))
 }
 
