@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import type { Unready } from '../serve/http/health.ts'
 import type { Webhooks } from '../serve/http/webhook.ts'
-import { Registry } from '../serve/registry.ts'
+import type { Registry } from '../serve/registry.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import type { Fallback } from '../sync/fallback.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
@@ -22,21 +22,20 @@ import { configuredIn, idsOf } from './config.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import { decisionAfter, isWaiting, type Verb } from './decide.ts'
 import { Keyring } from './keyring.ts'
+import { lastingFor } from './lasting.ts'
+import type { Lasting } from './lasting.ts'
 import { Contents } from './contents.ts'
 import { expectLock } from './lock-rules.ts'
-import { FetchedBytes } from './fetched-bytes.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { Nudges } from './nudges.ts'
-import { Hosts, hostOf } from './hosts.ts'
-import { Linking } from './linking.ts'
-import { oauthOf } from './oauth.ts'
+import { hostOf } from './hosts.ts'
+import type { Linking } from './linking.ts'
 import { PageNews } from './page-news.ts'
 import type { Parts } from './parts.ts'
 import type { DaemonFigures } from './metrics/metrics.ts'
 import { Puller, repositoryOf } from './puller.ts'
 import type { PullerParts } from './puller.ts'
 import { unreadyIn } from './readiness.ts'
-import { PullCounts } from './pull-counts.ts'
 import { ownFolders } from './reaching.ts'
 import { Report } from './report.ts'
 import type { RollbackTarget, RolledBack } from './rollback.ts'
@@ -47,7 +46,7 @@ import { servingOf } from './serving.ts'
 import { standingText } from './standing.ts'
 import { SessionJournal } from './session-journal.ts'
 import { pendingPaths, statusOf } from './status.ts'
-import { Tokens } from './tokens.ts'
+import type { Tokens } from './tokens.ts'
 import type { HttpStatus, Status } from './status.ts'
 import { Upstreams, forgetRemoved } from './upstreams.ts'
 import { webhooksOf } from './webhooks.ts'
@@ -448,39 +447,6 @@ interface Loaded {
   readonly publisher: Publisher
   readonly report: Report
   readonly lasting: Lasting
-}
-
-/** What a daemon hands on to the one that goes on with another configuration. */
-interface Lasting {
-  readonly registry: Registry
-  readonly tokens: Tokens
-  /** With the keys that it knows: while the issuer is down nobody could ask for them again. */
-  readonly oauth: OAuthOptions | undefined
-  /** Whoever wants to be left alone is left alone by the next one, too. */
-  readonly hosts: Hosts
-  readonly linking: Linking
-  /** What is counted goes up as long as the process lives. */
-  readonly pulls: PullCounts
-  readonly fetched: FetchedBytes
-  readonly startedAt: Date
-}
-
-function lastingFor({ state, serve: { oauth } }: Config, parts: Parts): Lasting {
-  const { clock } = parts
-  const registry = new Registry()
-  const tokens = new Tokens(state, () => clock.now())
-  const linking = new Linking(parts, registry)
-  registry.watch(() => linking.follow())
-  return {
-    registry,
-    tokens,
-    oauth: oauth && oauthOf(oauth, parts),
-    hosts: new Hosts(clock),
-    linking,
-    pulls: new PullCounts(),
-    fetched: new FetchedBytes(),
-    startedAt: clock.now(),
-  }
 }
 
 /** Where they cannot be read, what is stored is served on, and nothing moves: each pull says why. */

@@ -1,0 +1,43 @@
+import type { OAuthOptions } from '../serve/http/protected-resource.ts'
+import { Registry } from '../serve/registry.ts'
+import type { Config } from './config.ts'
+import { FetchedBytes } from './fetched-bytes.ts'
+import { Hosts } from './hosts.ts'
+import { Linking } from './linking.ts'
+import { oauthOf } from './oauth.ts'
+import type { Parts } from './parts.ts'
+import { PullCounts } from './pull-counts.ts'
+import { Tokens } from './tokens.ts'
+
+/** What a daemon hands on to the one that goes on with another configuration. */
+export interface Lasting {
+  readonly registry: Registry
+  readonly tokens: Tokens
+  /** With the keys that it knows: while the issuer is down nobody could ask for them again. */
+  readonly oauth: OAuthOptions | undefined
+  /** Whoever wants to be left alone is left alone by the next one, too. */
+  readonly hosts: Hosts
+  readonly linking: Linking
+  /** What is counted goes up as long as the process lives. */
+  readonly pulls: PullCounts
+  readonly fetched: FetchedBytes
+  readonly startedAt: Date
+}
+
+export function lastingFor({ state, serve: { oauth } }: Config, parts: Parts): Lasting {
+  const { clock } = parts
+  const registry = new Registry()
+  const tokens = new Tokens(state, () => clock.now())
+  const linking = new Linking(parts, registry)
+  registry.watch(() => linking.follow())
+  return {
+    registry,
+    tokens,
+    oauth: oauth && oauthOf(oauth, parts),
+    hosts: new Hosts(clock),
+    linking,
+    pulls: new PullCounts(),
+    fetched: new FetchedBytes(),
+    startedAt: clock.now(),
+  }
+}
