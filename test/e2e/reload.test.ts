@@ -19,7 +19,7 @@ test('61: a configuration that is not valid any more is refused with its place, 
 })
 
 test('61: what is valid by itself and not together with the lock is refused, and the old one goes on', async () => {
-  await using hub = await Hub.start(['--locked'])
+  await using hub = await Hub.start({ args: ['--locked'] })
   await hub.configure(['team', 'more'])
 
   const refused = await hub.world.home.command('reload')
@@ -116,6 +116,18 @@ test('63: what is set once for a process is named, and nothing else of that conf
   expect(await hub.listed()).toEqual(['skill://team/alpha/SKILL.md'])
 })
 
+test('where there is an address for operations, by which names the daemon may be called is set once', async () => {
+  await using hub = await Hub.start({ serve: 'http: { port: 0 }, operations: { host: 127.0.0.1, port: 0 }' })
+  const { configFile } = hub.world.home
+  const before = await readFile(configFile, 'utf8')
+  await writeFile(configFile, before.replace('http: { port: 0 }', 'http: { port: 0, allowed_hosts: [hub.example] }'))
+
+  const refused = await hub.world.home.command('reload')
+
+  expect(refused).toMatchObject({ status: 2, stdout: '' })
+  expect(refused.stderr).toContain('(serve.http.allowed_hosts')
+})
+
 test.each([
   ['what is open to everybody', 'public: [page]'],
   ['the title of the page', "page: { title: 'Skills of ours' }"],
@@ -195,6 +207,11 @@ test('a daemon that was started with --source has nothing to read again', async 
   expect(refused.stderr).toContain('command line')
 })
 
+interface HubOptions {
+  readonly args?: readonly string[]
+  readonly serve?: string
+}
+
 /** A daemon that serves `team`, with a client that stays connected. `more` and `crew` can be had. */
 class Hub implements AsyncDisposable {
   readonly world: World
@@ -209,8 +226,12 @@ class Hub implements AsyncDisposable {
     this.#more = more
   }
 
-  static async start(args: readonly string[] = []): Promise<Hub> {
+  /** `serve`: what stands under that key of the configuration, in place of the usual. */
+  static async start({ args = [], serve }: HubOptions = {}): Promise<Hub> {
     const world = await World.create()
+    const { configFile } = world.home
+    const config = await readFile(configFile, 'utf8')
+    if (serve !== undefined) await writeFile(configFile, config.replace(/^serve: .*$/m, `serve: { ${serve} }`))
     await world.synced()
     await world.home.command('lock')
     const more = await Repository.create()
