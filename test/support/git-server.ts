@@ -107,11 +107,23 @@ export class GitServer implements AsyncDisposable {
     })
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Nobody listens on its port any more, until `comeBack`. */
+  async goAway(): Promise<void> {
     const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()))
     this.#server.closeAllConnections()
-    this.#end.abort()
     await closed
+  }
+
+  async comeBack(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen(Number(new URL(this.origin).port), '127.0.0.1', resolve)
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#end.abort()
+    await this.goAway()
   }
 
   async #answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {

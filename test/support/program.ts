@@ -20,6 +20,8 @@ export class Home implements AsyncDisposable {
   readonly state: string
   /** Every process that was started here gets these. */
   readonly env: Record<string, string>
+  /** What starts the program in its place, with the program's own words after its own: strace, nsenter, faketime. */
+  under: readonly string[] = []
   readonly #folder: AsyncDisposable
   readonly #programs: Program[] = []
 
@@ -59,7 +61,8 @@ export class Home implements AsyncDisposable {
 
   /** Starts the program. It is killed with this home if it is still there. */
   start(...args: string[]): Program {
-    const program = new Program(process.execPath, [MAIN, ...args], this)
+    const [file = '', ...words] = [...this.under, process.execPath, MAIN, ...args]
+    const program = new Program(file, words, this)
     this.#programs.push(program)
     return program
   }

@@ -1,0 +1,120 @@
+import { readFile, readdir } from 'node:fs/promises'
+import { expect } from 'vitest'
+import { GitServer } from '../support/git-server.ts'
+import { Home } from '../support/program.ts'
+import type { Program } from '../support/program.ts'
+import { Repository } from '../support/repository.ts'
+import { isListing } from '../scenarios/hub.ts'
+import { skill } from '../e2e/world.ts'
+import { Witness } from './witness.ts'
+
+/** A daemon that polls the source `team` each second, the git server behind it, and a witness of what it serves. */
+export class Scene implements AsyncDisposable {
+  readonly home: Home
+  readonly git: GitServer
+  readonly repository: Repository
+  #daemon: Program | undefined
+  #witness: Witness | undefined
+  #commits = 0
+  /** How many the daemon had open before the fault. */
+  #descriptors = 0
+
+  private constructor(home: Home, git: GitServer, repository: Repository) {
+    this.home = home
+    this.git = git
+    this.repository = repository
+  }
+
+  /** `source`: more lines of the source; `rest`: lines of the top level of the configuration. */
+  static async set(source: readonly string[] = [], rest: readonly string[] = []): Promise<Scene> {
+    const scene = new Scene(await Home.create(), await GitServer.start(), await Repository.create())
+    await scene.commit()
+    const url = scene.git.serve('team', scene.repository)
+    await scene.home.configure({ team: [`url: ${url}`, 'every: 1s', ...source] }, rest)
+    return scene
+  }
+
+  /** Starts the daemon, and the witness once something is served. */
+  async play(): Promise<void> {
+    this.#daemon = this.home.start('start')
+    const url = await this.#daemon.line()
+    await this.#daemon.said((line) => line.includes('"source-updated"'))
+    this.#witness = await Witness.at(url)
+    this.#descriptors = await descriptorsOf(this.daemon.pid)
+  }
+
+  get daemon(): Program {
+    if (this.#daemon === undefined) throw new Error('No daemon was started')
+    return this.#daemon
+  }
+
+  get witness(): Witness {
+    if (this.#witness === undefined) throw new Error('Nothing is served yet')
+    return this.#witness
+  }
+
+  /** A commit that changes one skill, and leaves the others. */
+  async commit(): Promise<string> {
+    this.#commits += 1
+    const body = `commit ${this.#commits}`
+    return this.repository.commit({
+      'moving/SKILL.md': skill('moving', body),
+      'moving/references/more.md': `More of ${body}\n`,
+      'still/SKILL.md': skill('still', 'always the same'),
+      'still/data.bin': Buffer.alloc(20_000, 'still'),
+    })
+  }
+
+  /** Resolves once the source is in the condition. */
+  async condition(code: string): Promise<void> {
+    await this.daemon.said((line) => line.includes('"pull-failed"') && line.includes(`"code":"${code}"`))
+  }
+
+  /**
+   * Makes a commit when the fault is gone, and waits until it is served. Nobody helps, and no more than two looks are needed:
+   * one can be under way that began before.
+   */
+  async recovers(): Promise<void> {
+    const before = this.git.requests.length
+    const commit = await this.commit()
+    await this.daemon.said((line) => line.includes('"source-updated"') && line.includes(commit))
+    const since = this.git.requests.slice(before)
+    const fetched = since.findIndex(({ body }) => body.includes(`want ${commit}`))
+    expect(since.slice(0, fetched).filter(isListing).length, 'looks until it is fetched').toBeLessThanOrEqual(2)
+  }
+
+  /** Hears the witness, and looks for what the daemon left: processes, descriptors, scratch. */
+  async expectWell(): Promise<void> {
+    await this.witness.testify()
+    expect(await childrenOf(this.daemon.pid), 'no process is left').toEqual([])
+    expect(await descriptorsOf(this.daemon.pid), 'open descriptors').toBeLessThan(this.#descriptors + FEW)
+    expect(await readdir(`${this.home.state}/tmp`), 'no scratch is left').toEqual([])
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#witness?.[Symbol.asyncDispose]()
+    await this.home[Symbol.asyncDispose]()
+    await this.git[Symbol.asyncDispose]()
+    await this.repository[Symbol.asyncDispose]()
+  }
+}
+
+/** Connections to the git server that are kept for the next poll, and a look that is under way. */
+const FEW = 10
+
+/** The command lines of the processes that a process started and that are there still. */
+export async function childrenOf(pid: number): Promise<readonly string[]> {
+  const threads = await readdir(`/proc/${pid}/task`)
+  const lists = threads.map(async (thread) => readFile(`/proc/${pid}/task/${thread}/children`, 'utf8'))
+  const pids = (await Promise.all(lists))
+    .join(' ')
+    .split(' ')
+    .filter((text) => text.trim() !== '')
+  const lines = pids.map(async (child) => readFile(`/proc/${child}/cmdline`, 'utf8').catch(() => ''))
+  return (await Promise.all(lines)).filter((line) => line !== '').map((line) => line.replaceAll('\0', ' '))
+}
+
+/** How many descriptors a process has open. */
+async function descriptorsOf(pid: number): Promise<number> {
+  return (await readdir(`/proc/${pid}/fd`)).length
+}
