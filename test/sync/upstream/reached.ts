@@ -112,7 +112,7 @@ function programs(
   return { git, ssh, path: process.env['PATH'] ?? '', access: async () => ({ ...nobody, ...access }) }
 }
 
-const MODES = {
+export const MODES = {
   file: '100644',
   executable: '100755',
   link: '120000',
