@@ -327,5 +327,6 @@ const GRACE_MS = 5_000
 
 /** Equal for sources that are the same repository to the same reader. */
 export function repositoryOf({ source, access, ca, proxy }: ConfiguredSource): string {
-  return JSON.stringify([source.url, access, ca, proxy])
+  const backend = source.kind === 'git' ? source.backend : undefined
+  return JSON.stringify([source.url, backend, access, ca, proxy])
 }

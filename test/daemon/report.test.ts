@@ -158,6 +158,7 @@ test('a record that cannot be written is told once, and that it can be again', a
 
 const TEAM: Source = {
   kind: 'git',
+  backend: 'auto',
   id: sourceId('team'),
   url: 'https://git.example.com/skills.git',
   ref: 'main',

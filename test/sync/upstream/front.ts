@@ -68,7 +68,7 @@ export function portOf(server: Server): number {
 
 /** Those that a git server cares for. */
 function headersOf(request: IncomingMessage): Record<string, string> {
-  const names = ['accept', 'authorization', 'content-type', 'git-protocol']
+  const names = ['accept', 'authorization', 'content-encoding', 'content-type', 'git-protocol']
   return Object.fromEntries(
     names.flatMap((name) => (request.headers[name] ? [[name, String(request.headers[name])]] : [])),
   )
