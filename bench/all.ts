@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
 import { measureFederation } from './federation.ts'
 import { measureFirstSync } from './first-sync.ts'
+import { measureGit } from './git.ts'
 import { measureMeter } from './meter.ts'
 import { measureNotify } from './notify.ts'
 import { measurePoll } from './poll.ts'
@@ -18,6 +19,7 @@ const before = machine()
 const figures = [
   ...(await measurePoll(extent)),
   ...(await measureFirstSync(extent)),
+  ...(await measureGit(extent)),
   ...(await measureNotify(extent)),
   ...(await measureFederation(extent)),
   ...(await measureRestart(extent)),
