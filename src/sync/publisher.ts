@@ -71,15 +71,40 @@ export class Publisher {
    * aborted when its turn comes publishes nothing; what has begun is brought to its end.
    */
   async publish(changed: Changed, cause: Cause, now: Date, signal: AbortSignal): Promise<Catalog> {
+    return this.#inTurn(signal, async () => this.#publish(changed, cause, now))
+  }
+
+  /**
+   * Where the disk has lost what is served of a source, or which generation is served, it gets it again from memory, in a new
+   * generation. Says whether it had.
+   */
+  async mend(source: SourceId, cause: Cause, now: Date, signal: AbortSignal): Promise<boolean> {
+    // In turn, since the disk is ahead of the memory while something is published.
+    return this.#inTurn(signal, async () => {
+      const { generations, snapshots } = this.#store
+      const current = this.#current.get(source)
+      const isKept = current === undefined || (await snapshots.isWhole(current.held.snapshot))
+      if (isKept && (this.#generation === undefined || (await generations.isServed(this.#generation)))) return false
+      const changed: Changed = isKept ? new Map() : new Map([[source, await this.#keptAnew(current, signal)]])
+      await this.#publish(changed, cause, now)
+      return true
+    })
+  }
+
+  async #keptAnew({ held, snapshot }: Current, signal: AbortSignal): Promise<Current> {
+    return { held: { ...held, snapshot: await this.#store.snapshots.keep(snapshot, signal) }, snapshot }
+  }
+
+  async #inTurn<Done>(signal: AbortSignal, work: () => Promise<Done>): Promise<Done> {
     const previous = this.#last
-    const published = (async () => {
+    const done = (async () => {
       await previous
       signal.throwIfAborted()
-      return this.#publish(changed, cause, now)
+      return work()
     })()
     // Who comes next waits for the end of this one, not for its success.
-    this.#last = published.catch(() => {})
-    return published
+    this.#last = done.catch(() => {})
+    return done
   }
 
   /** Resolves when all that was to be published so far is on the disk, or has failed. */

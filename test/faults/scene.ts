@@ -1,4 +1,5 @@
 import { readFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect } from 'vitest'
 import { GitServer } from '../support/git-server.ts'
 import { Home } from '../support/program.ts'
@@ -34,9 +35,9 @@ export class Scene implements AsyncDisposable {
     return scene
   }
 
-  /** Starts the daemon, and the witness once something is served. */
-  async play(): Promise<void> {
-    this.#daemon = this.home.start('start')
+  /** Starts the daemon, unless it is given, and the witness once something is served. */
+  async play(daemon = this.home.start('start')): Promise<void> {
+    this.#daemon = daemon
     const url = await this.#daemon.line()
     await this.#daemon.said((line) => line.includes('"source-updated"'))
     this.#witness = await Witness.at(url)
@@ -51,6 +52,11 @@ export class Scene implements AsyncDisposable {
   get witness(): Witness {
     if (this.#witness === undefined) throw new Error('Nothing is served yet')
     return this.#witness
+  }
+
+  /** Where something of the state folder is seen from here: the daemon may have a disk of its own. */
+  seen(...names: readonly string[]): string {
+    return join(`/proc/${this.daemon.pid}/root`, this.home.state, ...names)
   }
 
   /** A commit that changes one skill, and leaves the others. */
@@ -68,6 +74,17 @@ export class Scene implements AsyncDisposable {
   /** Resolves once the source is in the condition. */
   async condition(code: string): Promise<void> {
     await this.daemon.said((line) => line.includes('"pull-failed"') && line.includes(`"code":"${code}"`))
+  }
+
+  /** How often the source was looked at. */
+  get looks(): number {
+    return this.git.requests.filter(isListing).length
+  }
+
+  /** What waits for a line of the daemon that was not there when this was asked for. */
+  fromNow(): (accepts: (line: string) => boolean) => Promise<string> {
+    const before = new Set(this.daemon.stderr.split('\n'))
+    return async (accepts) => this.daemon.said((line) => !before.has(line) && accepts(line))
   }
 
   /**
@@ -88,7 +105,7 @@ export class Scene implements AsyncDisposable {
     await this.witness.testify()
     expect(await childrenOf(this.daemon.pid), 'no process is left').toEqual([])
     expect(await descriptorsOf(this.daemon.pid), 'open descriptors').toBeLessThan(this.#descriptors + FEW)
-    expect(await readdir(`${this.home.state}/tmp`), 'no scratch is left').toEqual([])
+    expect(await readdir(this.seen('tmp')), 'no scratch is left').toEqual([])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

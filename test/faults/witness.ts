@@ -5,7 +5,7 @@ import { legacyHttp, modernHttp } from '../support/peer.ts'
 import type { Heard, Peer } from '../support/peer.ts'
 
 /** The digest and size of each file of each skill, by its URI. */
-type Listing = ReadonlyMap<string, string>
+export type Listing = ReadonlyMap<string, string>
 
 /**
  * A client that lists and reads everything, over and over, for as long as a fault lasts, and hears what it is told meanwhile.
@@ -13,6 +13,8 @@ type Listing = ReadonlyMap<string, string>
  * request that fails (P2), a notification without a change, or a change without a notification (P4).
  */
 export class Witness implements AsyncDisposable {
+  /** What may be refused meanwhile, since it lies damaged on the disk. Wrong bytes are never forgiven. */
+  readonly forgiven = new Set<string>()
   readonly #reader: Peer
   readonly #hearing: readonly Hearing[]
   readonly #first: Listing
@@ -77,6 +79,7 @@ export class Witness implements AsyncDisposable {
   /** One generation has one listing: what differs from it is fine only if the listing is another by now. */
   async #read(uri: string, listing: Listing): Promise<void> {
     const reply = await this.#reader.call('resources/read', { uri })
+    if (reply.error !== undefined && this.forgiven.has(uri)) return
     const read = reply.error === undefined ? stateOf(contentOf(reply).bytes) : JSON.stringify(reply.error)
     if (read === listing.get(uri)) return
     const now = await listingOf(this.#reader)
@@ -133,7 +136,8 @@ function isUpdate(message: { readonly method?: string }): boolean {
   return message.method === 'notifications/resources/updated'
 }
 
-async function listingOf(peer: Peer): Promise<Listing> {
+/** Everything that is listed, as it is listed. */
+export async function listingOf(peer: Peer): Promise<Listing> {
   const entries: readonly Entry[] = itemsOf(await walkPages(peer, 'skills/list'))
   return new Map(
     entries.flatMap(({ resources }) => resources.map(({ uri, digest, size }) => [uri, `${digest} ${size}`] as const)),
