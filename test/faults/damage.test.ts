@@ -13,17 +13,20 @@ import type { Listing } from './witness.ts'
 // snapshot, and in a generation that names it.
 
 /** A folder that is gone takes all of them with it. */
-const OF_THE_SKILL = ['skill://team/still/data.bin', 'skill://team/still/SKILL.md']
+const OF_THE_SKILL = ['skill://team/large/data.bin', 'skill://team/large/SKILL.md']
+/** To be answered from memory: each reading is one of the disk. */
+const TOO_LARGE = Buffer.alloc(2 ** 20 + 1, 'large')
 
 test('38: a stored file that is damaged in any way is refused and never read wrong, and is had again by itself', async () => {
   await using scene = await Scene.set()
+  await scene.repository.commit({ 'large/SKILL.md': skill('large', 'large'), 'large/data.bin': TOO_LARGE })
   await scene.play()
-  const sound = await readFile(await storedFile(scene, 'still/data.bin'))
+  const sound = await readFile(await storedFile(scene, 'large/data.bin'))
 
   for (const harm of [flip, shorten, remove, removeFolder, linkAway]) {
     const said = scene.fromNow()
     for (const uri of OF_THE_SKILL) scene.witness.forgiven.add(uri)
-    const file = await storedFile(scene, 'still/data.bin')
+    const file = await storedFile(scene, 'large/data.bin')
     await chmod(file, 0o600)
     await harm(file)
     // The witness is the one who reads.
@@ -31,7 +34,7 @@ test('38: a stored file that is damaged in any way is refused and never read wro
     await said((line) => line.includes('"source-updated"'))
     await scene.witness.looksAgain()
     scene.witness.forgiven.clear()
-    expect(await readFile(await storedFile(scene, 'still/data.bin')), harm.name).toEqual(sound)
+    expect(await readFile(await storedFile(scene, 'large/data.bin')), harm.name).toEqual(sound)
   }
 
   await scene.recovers()

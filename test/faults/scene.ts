@@ -84,7 +84,9 @@ export class Scene implements AsyncDisposable {
   /** What waits for a line of the daemon that was not there when this was asked for. */
   fromNow(): (accepts: (line: string) => boolean) => Promise<string> {
     const before = new Set(this.daemon.stderr.split('\n'))
-    return async (accepts) => this.daemon.said((line) => !before.has(line) && accepts(line))
+    return async (accepts) =>
+      // Who waits for what the witness is to find would wait for ever once it has failed.
+      Promise.race([this.daemon.said((line) => !before.has(line) && accepts(line)), this.witness.failure])
   }
 
   /**

@@ -41,6 +41,11 @@ export class Witness implements AsyncDisposable {
     return witness
   }
 
+  /** Rejects with the first thing that it should not have seen. */
+  get failure(): Promise<never> {
+    return this.#watching.then(async () => new Promise<never>(() => {}))
+  }
+
   /** Resolves once everything was listed and read again, all of it after now. */
   async looksAgain(): Promise<void> {
     const enough = this.#rounds + 2
