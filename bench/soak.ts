@@ -12,7 +12,7 @@ import type { SoakedSource } from './soak-source.ts'
 import { columnsOf, extentOf, isStarted } from './table.ts'
 
 /** What came of it, in words, and whether all bounds have held. */
-export interface Soaked {
+interface Soaked {
   readonly lines: readonly string[]
   readonly isWithin: boolean
 }
@@ -21,7 +21,7 @@ export interface Soaked {
  * Thousands of fetches that fail in all the ways that there are, and commits that come through in between: what the daemon
  * holds at rest must not grow, in memory, in the system or on the disk.
  */
-export async function soak({ quick }: Extent): Promise<Soaked> {
+async function soak({ quick }: Extent): Promise<Soaked> {
   const { sources, rounds, fails, heapKiB } = quick ? QUICK : FULL
   await using folder = await temporaryFolder()
   await using overHttp = await disposedTogether(manyOf(sources.http, (number) => serveOverHttp(number, SKILLS)))
