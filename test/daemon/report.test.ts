@@ -51,6 +51,14 @@ test('of what is served instead of the newest commit, the newest is remembered a
   expect(desk.record()).toMatchObject({ condition, revision: newest, followed: FOLLOWED })
 })
 
+test('32: where it was followed to is remembered by the next poll, if a process was killed before it remembered it', async () => {
+  await using desk = await Desk.open()
+
+  await desk.report.outcome(TEAM, { ...unchanged(), followed: FOLLOWED }, 1)
+
+  expect((await desk.reopened()).recordOf(TEAM)).toMatchObject({ followed: FOLLOWED })
+})
+
 test('of a source that is elsewhere by now, nothing is remembered but what it was followed to', async () => {
   await using desk = await Desk.open()
   await desk.report.outcome(TEAM, updated(), 1)
@@ -192,7 +200,7 @@ function updated(): Extract<Outcome, { kind: 'updated' }> {
   return { kind: 'updated', revision: snapshot.revision, snapshot, held, from: undefined, moved, rewritten: false }
 }
 
-function unchanged(): Outcome {
+function unchanged(): Extract<Outcome, { kind: 'unchanged' }> {
   return { kind: 'unchanged', revision: updated().revision }
 }
 
