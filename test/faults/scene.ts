@@ -1,5 +1,6 @@
 import { readFile, readdir } from 'node:fs/promises'
 import { expect } from 'vitest'
+import type { Identity } from '../support/certificates.ts'
 import { GitServer } from '../support/git-server.ts'
 import { Home } from '../support/program.ts'
 import type { Program } from '../support/program.ts'
@@ -16,6 +17,8 @@ export class Scene implements AsyncDisposable {
   #daemon: Program | undefined
   #witness: Witness | undefined
   #commits = 0
+  /** How much of what the daemon said belongs to faults that are over. */
+  #over = 0
   /** How many the daemon had open before the fault. */
   #descriptors = 0
 
@@ -25,20 +28,20 @@ export class Scene implements AsyncDisposable {
     this.repository = repository
   }
 
-  /** `source`: more lines of the source; `rest`: lines of the top level of the configuration. */
-  static async set(source: readonly string[] = [], rest: readonly string[] = []): Promise<Scene> {
-    const scene = new Scene(await Home.create(), await GitServer.start(), await Repository.create())
+  /** `source`: more lines of the source; `rest`: lines of the top level of the configuration; `tls`: what the server shows. */
+  static async set(source: readonly string[] = [], rest: readonly string[] = [], tls?: Identity): Promise<Scene> {
+    const scene = new Scene(await Home.create(), await GitServer.start(tls), await Repository.create())
     await scene.commit()
     const url = scene.git.serve('team', scene.repository)
     await scene.home.configure({ team: [`url: ${url}`, 'every: 1s', ...source] }, rest)
     return scene
   }
 
-  /** Starts the daemon, and the witness once something is served. */
-  async play(): Promise<void> {
+  /** Starts the daemon, and the witness once something of each of the sources is served. */
+  async play(sources: readonly string[] = ['team']): Promise<void> {
     this.#daemon = this.home.start('start')
     const url = await this.#daemon.line()
-    await this.#daemon.said((line) => line.includes('"source-updated"'))
+    for (const id of sources) await this.updated(id)
     this.#witness = await Witness.at(url)
     this.#descriptors = await descriptorsOf(this.daemon.pid)
   }
@@ -65,9 +68,16 @@ export class Scene implements AsyncDisposable {
     })
   }
 
-  /** Resolves once the source is in the condition. */
-  async condition(code: string): Promise<void> {
-    await this.daemon.said((line) => line.includes('"pull-failed"') && line.includes(`"code":"${code}"`))
+  /** Resolves once a source is in the condition, of which the last recovery was not. Returns the line that says so. */
+  async condition(code: string, source = 'team'): Promise<string> {
+    const words = ['"pull-failed"', `"source":"${source}"`, `"code":"${code}"`]
+    return this.daemon.said((line) => words.every((word) => line.includes(word)), this.#over)
+  }
+
+  /** Resolves once a source was updated, or once it was to the commit. */
+  async updated(source: string, commit = ''): Promise<void> {
+    const words = ['"source-updated"', `"source":"${source}"`, commit]
+    await this.daemon.said((line) => words.every((word) => line.includes(word)))
   }
 
   /**
@@ -77,8 +87,9 @@ export class Scene implements AsyncDisposable {
   async recovers(): Promise<void> {
     const before = this.git.requests.length
     const commit = await this.commit()
-    await this.daemon.said((line) => line.includes('"source-updated"') && line.includes(commit))
-    const since = this.git.requests.slice(before)
+    await this.updated('team', commit)
+    this.#over = this.daemon.stderr.length
+    const since = this.git.requests.slice(before).filter(({ url }) => url.includes('/team.git/'))
     const fetched = since.findIndex(({ body }) => body.includes(`want ${commit}`))
     expect(since.slice(0, fetched).filter(isListing).length, 'looks until it is fetched').toBeLessThanOrEqual(2)
   }
