@@ -94,12 +94,13 @@ export class Scene implements AsyncDisposable {
     expect(since.slice(0, fetched).filter(isListing).length, 'looks until it is fetched').toBeLessThanOrEqual(2)
   }
 
-  /** Hears the witness, and looks for what the daemon left: processes, descriptors, scratch. */
+  /** Hears the witness, and looks for what the daemon left: processes, descriptors, scratch. What is under way may end first. */
   async expectWell(): Promise<void> {
     await this.witness.testify()
-    expect(await childrenOf(this.daemon.pid), 'no process is left').toEqual([])
-    expect(await descriptorsOf(this.daemon.pid), 'open descriptors').toBeLessThan(this.#descriptors + FEW)
-    expect(await readdir(`${this.home.state}/tmp`), 'no scratch is left').toEqual([])
+    const { pid } = this.daemon
+    await expect.poll(async () => childrenOf(pid), left('processes')).toEqual([])
+    await expect.poll(async () => descriptorsOf(pid), left('descriptors')).toBeLessThan(this.#descriptors + FEW)
+    await expect.poll(async () => readdir(`${this.home.state}/tmp`), left('scratch')).toEqual([])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -108,6 +109,10 @@ export class Scene implements AsyncDisposable {
     await this.git[Symbol.asyncDispose]()
     await this.repository[Symbol.asyncDispose]()
   }
+}
+
+function left(what: string) {
+  return { message: `${what} that are left`, timeout: 60_000 }
 }
 
 /** Connections to the git server that are kept for the next poll, and a look that is under way. */
