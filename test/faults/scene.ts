@@ -1,6 +1,7 @@
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
+import type { Identity } from '../support/certificates.ts'
 import { GitServer } from '../support/git-server.ts'
 import { Home } from '../support/program.ts'
 import type { Program } from '../support/program.ts'
@@ -17,6 +18,8 @@ export class Scene implements AsyncDisposable {
   #daemon: Program | undefined
   #witness: Witness | undefined
   #commits = 0
+  /** How much of what the daemon said belongs to faults that are over. */
+  #over = 0
   /** How many the daemon had open before the fault. */
   #descriptors = 0
 
@@ -26,20 +29,20 @@ export class Scene implements AsyncDisposable {
     this.repository = repository
   }
 
-  /** `source`: more lines of the source; `rest`: lines of the top level of the configuration. */
-  static async set(source: readonly string[] = [], rest: readonly string[] = []): Promise<Scene> {
-    const scene = new Scene(await Home.create(), await GitServer.start(), await Repository.create())
+  /** `source`: more lines of the source; `rest`: lines of the top level of the configuration; `tls`: what the server shows. */
+  static async set(source: readonly string[] = [], rest: readonly string[] = [], tls?: Identity): Promise<Scene> {
+    const scene = new Scene(await Home.create(), await GitServer.start(tls), await Repository.create())
     await scene.commit()
     const url = scene.git.serve('team', scene.repository)
     await scene.home.configure({ team: [`url: ${url}`, 'every: 1s', ...source] }, rest)
     return scene
   }
 
-  /** Starts the daemon, unless it is given, and the witness once something is served. */
-  async play(daemon = this.home.start('start')): Promise<void> {
+  /** Starts the daemon, unless it is given, and the witness once something of each of the sources is served. */
+  async play(sources: readonly string[] = ['team'], daemon = this.home.start('start')): Promise<void> {
     this.#daemon = daemon
     const url = await this.#daemon.line()
-    await this.#daemon.said((line) => line.includes('"source-updated"'))
+    for (const id of sources) await this.updated(id)
     this.#witness = await Witness.at(url)
     this.#descriptors = await descriptorsOf(this.daemon.pid)
   }
@@ -71,9 +74,16 @@ export class Scene implements AsyncDisposable {
     })
   }
 
-  /** Resolves once the source is in the condition. */
-  async condition(code: string): Promise<void> {
-    await this.daemon.said((line) => line.includes('"pull-failed"') && line.includes(`"code":"${code}"`))
+  /** Resolves once a source is in the condition, of which the last recovery was not. Returns the line that says so. */
+  async condition(code: string, source = 'team'): Promise<string> {
+    const words = ['"pull-failed"', `"source":"${source}"`, `"code":"${code}"`]
+    return this.daemon.said((line) => words.every((word) => line.includes(word)), this.#over)
+  }
+
+  /** Resolves once a source was updated, or once it was to the commit. */
+  async updated(source: string, commit = ''): Promise<void> {
+    const words = ['"source-updated"', `"source":"${source}"`, commit]
+    await this.daemon.said((line) => words.every((word) => line.includes(word)))
   }
 
   /** How often the source was looked at. */
@@ -96,18 +106,20 @@ export class Scene implements AsyncDisposable {
   async recovers(): Promise<void> {
     const before = this.git.requests.length
     const commit = await this.commit()
-    await this.daemon.said((line) => line.includes('"source-updated"') && line.includes(commit))
-    const since = this.git.requests.slice(before)
+    await this.updated('team', commit)
+    this.#over = this.daemon.stderr.length
+    const since = this.git.requests.slice(before).filter(({ url }) => url.includes('/team.git/'))
     const fetched = since.findIndex(({ body }) => body.includes(`want ${commit}`))
     expect(since.slice(0, fetched).filter(isListing).length, 'looks until it is fetched').toBeLessThanOrEqual(2)
   }
 
-  /** Hears the witness, and looks for what the daemon left: processes, descriptors, scratch. */
+  /** Hears the witness, and looks for what the daemon left: processes, descriptors, scratch. What is under way may end first. */
   async expectWell(): Promise<void> {
     await this.witness.testify()
-    expect(await childrenOf(this.daemon.pid), 'no process is left').toEqual([])
-    expect(await descriptorsOf(this.daemon.pid), 'open descriptors').toBeLessThan(this.#descriptors + FEW)
-    expect(await readdir(this.seen('tmp')), 'no scratch is left').toEqual([])
+    const { pid } = this.daemon
+    await expect.poll(async () => childrenOf(pid), left('processes')).toEqual([])
+    await expect.poll(async () => descriptorsOf(pid), left('descriptors')).toBeLessThan(this.#descriptors + FEW)
+    await expect.poll(async () => readdir(this.seen('tmp')), left('scratch')).toEqual([])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -116,6 +128,10 @@ export class Scene implements AsyncDisposable {
     await this.git[Symbol.asyncDispose]()
     await this.repository[Symbol.asyncDispose]()
   }
+}
+
+function left(what: string) {
+  return { message: `${what} that are left`, timeout: 60_000 }
 }
 
 /** Connections to the git server that are kept for the next poll, and a look that is under way. */

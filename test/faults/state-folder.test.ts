@@ -18,7 +18,7 @@ test('40: of daemons that are started at once on one state folder exactly one se
 
   const winner = await onlyOne(startTogether(home))
 
-  await scene.play(winner)
+  await scene.play(['team'], winner)
   const rivals = startTogether(home)
   for (const rival of rivals) expect((await rival.ended()).stderr).toContain(`process ${winner.pid} (skillsyncd start)`)
   await scene.recovers()

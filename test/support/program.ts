@@ -183,9 +183,9 @@ export class Program {
     )
   }
 
-  /** The first line on stderr that is accepted, written already or to come. */
-  async said(accepts: (line: string) => boolean): Promise<string> {
-    return this.#firstLine(() => this.#stderr, accepts)
+  /** The first line on stderr, from so many characters on, that is accepted, written already or to come. */
+  async said(accepts: (line: string) => boolean, since = 0): Promise<string> {
+    return this.#firstLine(() => this.#stderr.slice(since), accepts)
   }
 
   /** Resolves when it has ended by itself. */

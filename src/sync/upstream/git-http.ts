@@ -52,7 +52,9 @@ export class GitHttp implements HttpClient {
   }
 
   async request(call: HttpCall): Promise<GitHttpResponse> {
-    const what = `Cannot reach "${this.#url}"`
+    const { proxy } = this.#allowance.way.route
+    // A proxy that relays can answer in place of the host, and nobody sees which of the two it was.
+    const what = `Cannot reach "${this.#url}"${proxy === undefined ? '' : ` through the proxy "${proxy.url}"`}`
     const watch = new Watch(what, this.#allowance)
     try {
       const method = call.method ?? 'GET'
