@@ -85,14 +85,17 @@ export class Publisher {
       const current = this.#current.get(source)
       const isKept = current === undefined || (await snapshots.isWhole(current.held.snapshot))
       if (isKept && (this.#generation === undefined || (await generations.isServed(this.#generation)))) return false
-      const changed: Changed = isKept ? new Map() : new Map([[source, await this.#keptAnew(current, signal)]])
-      await this.#publish(changed, cause, now)
+      await this.#publish(new Map(), cause, now)
       return true
     })
   }
 
-  async #keptAnew({ held, snapshot }: Current, signal: AbortSignal): Promise<Current> {
-    return { held: { ...held, snapshot: await this.#store.snapshots.keep(snapshot, signal) }, snapshot }
+  /** What is served of the source, on the disk again where that has lost it: no generation can name it otherwise. */
+  async #kept(current: Current): Promise<Current> {
+    const { snapshots } = this.#store
+    const { held, snapshot } = current
+    if (await snapshots.isWhole(held.snapshot)) return current
+    return { held: { ...held, snapshot: await snapshots.keep(snapshot) }, snapshot }
   }
 
   async #inTurn<Done>(signal: AbortSignal, work: () => Promise<Done>): Promise<Done> {
@@ -113,7 +116,9 @@ export class Publisher {
   }
 
   async #publish(changed: Changed, cause: Cause, now: Date): Promise<Catalog> {
-    const next = new Map(this.#current)
+    const next = new Map<SourceId, Current>()
+    // One that changes is kept by who changed it. That another was lost must not hold it up.
+    for (const [source, current] of this.#current) if (!changed.has(source)) next.set(source, await this.#kept(current))
     for (const [source, current] of changed) {
       if (current === undefined) next.delete(source)
       else next.set(source, current)

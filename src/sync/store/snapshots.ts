@@ -14,7 +14,7 @@ import { isDigest } from './stored-path.ts'
 export class SnapshotStore {
   readonly #state: StateFolder
   readonly #claims: Claims
-  /** What the files of some were like when they were read, and found whole. */
+  /** What the files of some were like when they were written, or read and found whole. */
   readonly #whole = new Map<string, string>()
 
   constructor(state: StateFolder, claims: Claims) {
@@ -27,6 +27,7 @@ export class SnapshotStore {
     const { digest, bytes } = await written(snapshot, signal)
     await this.#claims.claim(digest)
     await writeWhole(this.#fileOf(digest), bytes)
+    await this.#noteWhole(digest)
     return digest
   }
 
@@ -85,6 +86,12 @@ export class SnapshotStore {
   async setAside(digest: string): Promise<string | undefined> {
     this.#whole.delete(digest)
     return this.#claims.remove(digest, () => this.#state.setAside(this.#fileOf(digest)))
+  }
+
+  /** It takes long to hash a large one, and it has just been. */
+  async #noteWhole(digest: string): Promise<void> {
+    const mark = await this.#markOf(digest)
+    if (mark !== undefined) this.#whole.set(digest, mark)
   }
 
   /** Another whenever the file is written to or replaced. Undefined where there is none. */
