@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatOf, isIdOf, type ObjectId, type Revision } from '../model/revision.ts'
-import { SyncError } from '../model/sync-error.ts'
+import { SyncError, type SyncErrorCode } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
 import { GitHttp } from './git-http.ts'
 import type { Place, WorkerTask } from './git-messages.ts'
@@ -73,14 +73,14 @@ export class RemoteObjects implements Objects {
       const snapshot = await this.#fetch({ ...wanted, have }, way)
       this.#snapshot = snapshot
       const root = treeOfCommit(snapshot.read(commit)?.bytes ?? NOTHING)
-      if (root === undefined) return true
-      const ids = await lackingTrees(root, known, this.#task.limits, (id) => snapshot.read(id))
-      if (ids.length > 0 && ids.length <= MOST_LACKING)
-        this.#rest = await this.#fetch({ ids, filter: 'blob:none' }, way)
-      if (ids.length <= MOST_LACKING) return true
+      const ids = root && (await lackingTrees(root, known, this.#task.limits, (id) => snapshot.read(id)))
+      if (ids !== undefined && ids.length <= MOST_LACKING) {
+        if (ids.length > 0) this.#rest = await this.#fetch({ ids, filter: 'blob:none' }, way)
+        return true
+      }
     } catch (cause) {
-      // It does not know what to make of a tree that we have, or want.
-      if (!(cause instanceof ServerRefusal)) throw cause
+      // Whatever a server makes of a tree that we have, it can be asked in the usual way.
+      if (!(cause instanceof SyncError) || FINAL.has(cause.code)) throw cause
     }
     this.#snapshot?.[Symbol.dispose]()
     return false
@@ -139,6 +139,14 @@ export class RemoteObjects implements Objects {
 
 /** Trees that one request asks for. Where more moved, all of them are asked for by the commit. */
 const MOST_LACKING = 1000
+/** To ask again at once would bring the same, or is what was asked not to be done. */
+const FINAL: ReadonlySet<SyncErrorCode> = new Set([
+  'limit-exceeded',
+  'store-failed',
+  'rate-limited',
+  'credentials-rejected',
+])
+
 const NOTHING = Buffer.alloc(0)
 const TOO_LARGE: Taken = { kind: 'refused', reason: 'too-large' }
 const ABSENT: Taken = { kind: 'refused', reason: 'absent' }

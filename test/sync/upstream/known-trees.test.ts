@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { packet } from '../../../src/sync/upstream/pkt-line.ts'
 import { NOTHING_KNOWN, type KnownTrees } from '../../../src/sync/upstream/upstream.ts'
@@ -9,6 +10,10 @@ import { blobsOf, objectId, reach, STEADY } from './reached.ts'
 const MANY = Object.fromEntries(Array.from({ length: 250 }, (_, n) => [`many/d${n}/f`, `${n}\n`]))
 /** Less than the trees of `MANY` take, and more than the others. */
 const FEW_BYTES = 6000
+
+const EMPTY = Buffer.from('PACK\0\0\0\u0002\0\0\0\0', 'latin1')
+/** As a server sends it: 37 bytes in a packet, of the first band. */
+const EMPTY_PACK = Buffer.concat([Buffer.from('0025\u0001'), EMPTY, createHash('sha1').update(EMPTY).digest()])
 
 let server: GitServer
 let repository: Repository
@@ -71,14 +76,17 @@ test('a tree that the server does not have leaves nothing out', async () => {
   expect(blobsOf(tree)).toHaveLength(252)
 })
 
-test('a server that refuses what we have is asked for all', async () => {
+test.each([
+  ['refuses', packet('ERR what is that?\n')],
+  ['makes nothing of', Buffer.alloc(0)],
+  ['sends no commit because of', Buffer.concat([packet('packfile\n'), EMPTY_PACK, Buffer.from('0000')])],
+])('a server that %s what we have is asked for all', async (_, answer) => {
   const known = await knownNow()
   await repository.commit({ 'other/f': 'new\n' })
-  const refusal = packet('ERR what is that?\n')
   await using front = await startFront(
     server.origin,
     () => false,
-    (body) => (body.includes('have ') ? refusal : undefined),
+    (body) => (body.includes('have ') ? answer : undefined),
   )
   await using reached = await reach(served().replace(server.origin, front.origin))
 
