@@ -53,6 +53,8 @@ export class HttpTrace {
   #begin(status: number): void {
     const headers = new Map<string, string>()
     this.#headers = headers
+    // A word before the answer (103 Early Hints) is none.
+    if (status < 200) return
     const answer = { method: this.#method, status, header: (name: string) => headers.get(name) }
     this.#last = answer
     if (answer.method === 'GET') this.#listing ??= answer

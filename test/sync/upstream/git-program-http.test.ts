@@ -23,7 +23,7 @@ test('P7: while a fetch hangs no secret is in a command line or a file, and none
   proxy.access = `Basic ${PROXY_BASIC}`
   const route = { proxy: { url: proxy.url, headers: { 'proxy-authorization': proxy.access } } }
   const headers = { authorization: `Basic ${BASIC}`, 'x-api-key': KEY }
-  await using reached = await reach('http://git.example.test/team.git', { backend: 'system', headers, route })
+  await using reached = await reach('http://program.example.test/team.git', { backend: 'system', headers, route })
   served.server.fault = { kind: 'hang-before', on: 'fetch' }
   const abort = new AbortController()
   const revision = await reached.upstream.resolve(STEADY)
@@ -35,7 +35,7 @@ test('P7: while a fetch hangs no secret is in a command line or a file, and none
   abort.abort(new Error('enough'))
   await expect(fetching).rejects.toThrow('enough')
 
-  const own = running.filter(({ line }) => line.includes('http://git.example.test/team.git'))
+  const own = running.filter(({ line }) => line.includes('http://program.example.test/team.git'))
   expect(new Set(own.map(({ name }) => name))).toEqual(new Set(['git', 'git-remote-http']))
   // They have it all the same, where nobody but the same user can read it.
   for (const { environ } of own) expect(environ).toContain(BASIC)
@@ -44,7 +44,7 @@ test('P7: while a fetch hangs no secret is in a command line or a file, and none
     expect(running.map(({ line }) => line).join('\n')).not.toContain(secret)
     expect(files.map(({ text }) => text).join('\n')).not.toContain(secret)
   }
-  expect((await processes()).filter(({ line }) => line.includes('git.example.test'))).toEqual([])
+  expect((await processes()).filter(({ line }) => line.includes('program.example.test'))).toEqual([])
   expect(await reached.scratch()).toEqual([])
   expect(workers()).toBe(0)
 })
@@ -162,6 +162,19 @@ test.each([
 
   expect(failure).toMatchObject({ code, message: expect.stringContaining(why) })
   expect(served.server.requests).toEqual([])
+})
+
+test('a word before the answer is not taken for it', async () => {
+  await using served = await serve()
+  await using front = await startFront(served.server.origin, (_, response) => {
+    response.writeEarlyHints({ link: '</style.css>; rel=preload' })
+    return false
+  })
+  await using reached = await reach(served.url.replace(served.server.origin, front.origin), { backend: 'system' })
+
+  await using tree = await reached.tree()
+
+  expect(await contentOf(tree)).toEqual(served.content)
 })
 
 interface Process {
