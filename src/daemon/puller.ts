@@ -248,8 +248,10 @@ export class Puller implements AsyncDisposable {
         await this.#mend(source, trigger, signal)
       return outcome
     } catch (error) {
-      if (error instanceof SyncError) return { kind: 'failed', error }
-      throw error
+      if (!(error instanceof SyncError)) throw error
+      // What a person has to know of the source is not hidden by a disk that says no.
+      const isTold = outcome.kind === 'held' || (outcome.kind === 'failed' && outcome.withdraw !== true)
+      return isTold ? outcome : { kind: 'failed', error }
     }
   }
 

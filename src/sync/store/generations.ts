@@ -83,7 +83,8 @@ export class GenerationStore {
     await writeWhole(this.#fileOf(number), canonicalJson(generation))
     await writeWhole(this.#currentFile, `${number}\n`).catch(async (error: unknown) => {
       // On a full disk each try would leave one more. Why the write failed outranks why this did.
-      if ((await this.#pointed()) !== number) await rm(this.#fileOf(number), { force: true }).catch(() => {})
+      if ((await this.#pointed().catch(() => number)) !== number)
+        await rm(this.#fileOf(number), { force: true }).catch(() => {})
       throw error
     })
     return generation
