@@ -32,11 +32,12 @@ test('18: a host of ssh that stops in the middle of a pack is given up, and neit
 
   const { folder } = scene.repository
   // Short answers end well, and nothing that was said before waits in a buffer.
-  const stops = 'dd bs=1 count=20000 2> /dev/null; [ "$(head -c 1 | wc -c)" = 0 ] || exec cat <&3'
+  const stops =
+    'dd bs=1 count=20000 2> /dev/null; [ "$(head -c 1 | wc -c)" = 0 ] || while kill -0 $PPID 2> /dev/null; do sleep 1; done'
   await host.run(`exec 3<&0; git-upload-pack ${folder} <&3 | (${stops})`)
   await scene.repository.commit({ 'large/SKILL.md': skill('large', 'x'), 'large/data.bin': randomBytes(300_000) })
   const programs = await groupOf(scene.daemon.pid, 'fetch')
-  await scene.condition('source-unreachable')
+  expect(await scene.condition('source-unreachable')).toContain('nothing came within 5000 ms')
   await scene.witness.looksAgain()
   await host.run(undefined)
 

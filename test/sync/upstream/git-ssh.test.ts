@@ -233,11 +233,13 @@ test('S18: a host that hangs in the middle of a pack is given up, and neither pr
   await using repository = await Repository.create()
   await repository.commit({ 'a.md': randomBytes(300_000) })
   await repository.git('config', 'uploadpack.allowFilter', 'false')
-  const limits = { connectMs: 5000, idleMs: 1000 }
+  // A busy machine may be silent for longer where nothing hangs.
+  await using patient = await reach(host.url(repository.folder))
+  const revision = await patient.upstream.resolve(STEADY)
+  const limits = { connectMs: 60_000, idleMs: 1000 }
   await using reached = await reach(host.url(repository.folder), { limits })
-  const revision = await reached.upstream.resolve(STEADY)
-  // head would keep what it has until there is more, and the client would wait for the first word.
-  const stops = 'dd bs=1 count=20000 2> /dev/null; exec cat <&3'
+  // head would keep what it has until there is more, and the client would wait for the first word. Then nothing, until it leaves.
+  const stops = 'dd bs=1 count=20000 2> /dev/null; while kill -0 $PPID 2> /dev/null; do sleep 1; done'
   await using _ = await hostThat(`exec 3<&0; git-upload-pack ${repository.folder} <&3 | (${stops})`)
 
   const failure = await failureOf(reached.upstream.fetch(revision, { byPath: new Map() }, STEADY))
