@@ -58,6 +58,8 @@ test.skipIf(OBSTACLE !== '')(
     await expect.poll(async () => readFile(log, 'utf8').catch(() => '')).toMatch(/fsync\(\d+<[^>]*\/skills\/\.tmp-/)
     const [pid = 0] = (await readFile(`/proc/${traced.pid}/task/${traced.pid}/children`, 'utf8')).split(' ').map(Number)
 
+    // 0 would be this process and all of its group.
+    expect(pid).toBeGreaterThan(1)
     process.kill(pid, 'SIGTERM')
     const ended = await traced.ended()
 

@@ -111,6 +111,7 @@ export class Scene implements AsyncDisposable {
     const since = this.git.requests.slice(before).filter(({ url }) => url.includes('/team.git/'))
     const fetched = since.findIndex(({ body }) => body.includes(`want ${commit}`))
     expect(since.slice(0, fetched).filter(isListing).length, 'looks until it is fetched').toBeLessThanOrEqual(2)
+    await this.witness.heardAll()
   }
 
   /** Hears the witness, and looks for what the daemon left: processes, descriptors, scratch. What is under way may end first. */

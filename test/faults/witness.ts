@@ -52,6 +52,12 @@ export class Witness implements AsyncDisposable {
     while (this.#rounds < enough) await Promise.race([this.#watching, nextTurn()])
   }
 
+  /** Resolves once all has been told of that is listed now: before that, two changes would be heard as one. */
+  async heardAll(): Promise<void> {
+    const last = await listingOf(this.#reader)
+    for (const hearing of this.#hearing) await hearing.testify(this.#first, last)
+  }
+
   /** Ends it. Rejects with the first thing that it should not have seen. */
   async testify(): Promise<void> {
     await this.looksAgain()
