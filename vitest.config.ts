@@ -21,6 +21,8 @@ export default defineConfig({
   ],
   test: {
     include: ['test/**/*.test.ts'],
+    // A lane of its own: vitest.faults.config.ts.
+    exclude: ['test/faults/**'],
     // They end what hangs, and judge nothing: a busy machine may take a minute for what takes a second elsewhere.
     testTimeout: 180_000,
     hookTimeout: 180_000,

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
 import { measureFederation } from './federation.ts'
 import { measureFirstSync } from './first-sync.ts'
+import { measureGit } from './git.ts'
 import { measureMeter } from './meter.ts'
 import { measureNotify } from './notify.ts'
 import { measurePoll } from './poll.ts'
@@ -11,13 +12,15 @@ import { measureServe } from './serve.ts'
 import { extentOf, tableOf } from './table.ts'
 
 // Every figure, in one table and, with each sample, in results.json. A missed target is told, and fails nothing: what is
-// measured on a busy machine is no verdict. `--quick` measures little, to see that all of it runs.
+// measured on a busy machine is no verdict. `--quick` measures little, to see that all of it runs. The soak takes an hour, and
+// runs by itself alone.
 
 const extent = extentOf(process.argv)
 const before = machine()
 const figures = [
   ...(await measurePoll(extent)),
   ...(await measureFirstSync(extent)),
+  ...(await measureGit(extent)),
   ...(await measureNotify(extent)),
   ...(await measureFederation(extent)),
   ...(await measureRestart(extent)),

@@ -1,4 +1,4 @@
-import { fork } from 'node:child_process'
+import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
@@ -15,6 +15,11 @@ export interface Child extends AsyncDisposable {
 export async function startChild(file: string, args: readonly string[] = []): Promise<Child> {
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, { execArgv: ['--expose-gc'] })
   await once(child, 'message')
+  return overseen(child)
+}
+
+/** A process that does what it is told. It ends with its channel. */
+export function overseen(child: ChildProcess): Child {
   const tell = async (what: string, ...values: readonly string[]): Promise<unknown> => {
     const answer = once(child, 'message')
     child.send([what, ...values])

@@ -5,9 +5,12 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import type { Config } from '../src/daemon/config.ts'
+import type { SyncEnd } from '../src/daemon/sync-end.ts'
 
 const { readConfig } = await import('../src/daemon/config.ts')
 const { request } = await import('../src/daemon/requests.ts')
+const { SYNC_END } = await import('../src/daemon/sync-end.ts')
 
 export interface RunningDaemon extends AsyncDisposable {
   /** Where it serves MCP. */
@@ -31,10 +34,7 @@ export async function startFollower(folder: string, hub: string): Promise<Runnin
 }
 
 async function startOver(folder: string, source: readonly string[], logged: string): Promise<RunningDaemon> {
-  const file = join(folder, 'skillsyncd.yaml')
-  const entry = ['id: bench', ...source, 'every: 1d'].join(', ')
-  const lines = [`sources: [{ ${entry} }]`, `state: ${folder}/state`]
-  await writeFile(file, `${[...lines, 'serve: { http: { port: 0 } }'].join('\n')}\n`)
+  const { file, config } = await writeSettings(folder, { bench: source })
   const program = fileURLToPath(new URL('../dist/daemon/main.js', import.meta.url))
   const args = [program, 'start', '--config', file, '--log-level', logged]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -42,8 +42,7 @@ async function startOver(folder: string, source: readonly string[], logged: stri
   return {
     url: String(url),
     async sync() {
-      const { signal } = new AbortController()
-      await request(await readConfig({ file }), 'sync', {}, { signal, timeoutMs: 60_000 })
+      await syncBy(config)
     },
     async [Symbol.asyncDispose]() {
       const exit = once(child, 'exit')
@@ -52,3 +51,32 @@ async function startOver(folder: string, source: readonly string[], logged: stri
     },
   }
 }
+
+/** Writes a configuration of sources, by their ids, and of lines of the top level. No schedule comes due. */
+export async function writeSettings(
+  folder: string,
+  sources: Readonly<Record<string, readonly string[]>>,
+  rest: readonly string[] = [],
+): Promise<{ readonly file: string; readonly config: Config }> {
+  const entries = Object.entries(sources).map(
+    ([id, lines]) => `  - { ${[`id: ${id}`, ...lines, 'every: 365d'].join(', ')} }`,
+  )
+  const lines = ['sources:', ...entries, `state: ${folder}/state`, 'serve: { http: { port: 0 } }', ...rest]
+  const file = join(folder, 'skillsyncd.yaml')
+  await writeFile(file, lines.map((line) => `${line}\n`).join(''))
+  return { file, config: await readConfig({ file }) }
+}
+
+/** Has the daemon of a configuration pull now, all sources or these. Says how that ended, for each. */
+export async function syncBy(config: Config, sources?: readonly string[]): Promise<readonly SyncEnd[]> {
+  const ends: SyncEnd[] = []
+  const onEvent = (event: unknown): void => void ends.push(SYNC_END.parse(event))
+  const { signal } = new AbortController()
+  const params = sources === undefined ? {} : { sources }
+  const answer = await request(config, 'sync', params, { onEvent, signal, timeoutMs: SILENCE_MS })
+  if (answer === undefined) throw new Error('The daemon does not run any more')
+  return ends
+}
+
+/** A first sync of many sources on a busy machine is long in coming. */
+const SILENCE_MS = 600_000

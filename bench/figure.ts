@@ -81,7 +81,7 @@ function timeOf(times: Times, name: string): number {
   return ms
 }
 
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   const half = Math.floor(sorted.length / 2)
   const upper = sorted[half] ?? Number.NaN

@@ -58,7 +58,7 @@ async function cloneDurably(url: string, folder: string): Promise<void> {
 }
 
 /** Removes what the last one left, and waits for the disk: nobody is to pay for what others have written. */
-async function settle(folder: string, left: string): Promise<void> {
+export async function settle(folder: string, left: string): Promise<void> {
   await rm(left, { recursive: true, force: true })
   await run('sync', ['-f', folder])
 }

@@ -11,12 +11,15 @@ export interface Skills {
 
 /**
  * Skills as public collections have them: a median of 3 files and 9 KiB, a tenth with over 30 files; text that packs like
- * English; a few files around them that belong to no skill.
+ * English; pages around them that belong to no skill. Another number makes another repository of the same kind.
  */
-export function makeSkills(count: number): Skills {
-  const random = randomFrom(SEED)
-  const skills = Array.from({ length: count }, (_, index) => makeSkill(index, random))
-  const around = Array.from({ length: 20 }, (_, index) => [`docs/page-${index + 1}.md`, prose(4096, random)] as const)
+export function makeSkills(count: number, { number = 0, pages = 20 } = {}): Skills {
+  const random = randomFrom(SEED + number)
+  const skills = Array.from({ length: count }, (_, index) => makeSkill(number + index, `skill-${index + 1}`, random))
+  const around = Array.from(
+    { length: pages },
+    (_, index) => [`docs/page-${index + 1}.md`, prose(4096, random)] as const,
+  )
   return {
     files: Object.fromEntries([['README.md', prose(6000, random)] as const, ...around, ...skills.flat()]),
     summary: summaryOf(skills),
@@ -30,12 +33,11 @@ export function changed(document: Content | undefined, line: string): string {
 }
 
 type File = readonly [path: string, content: Content]
-type Random = () => number
+export type Random = () => number
 
 const SEED = 20_261_120
 
-function makeSkill(index: number, random: Random): File[] {
-  const name = `skill-${index + 1}`
+function makeSkill(index: number, name: string, random: Random): File[] {
   // Multiples of the golden ratio fill the quantiles evenly, however few there are.
   const count = fileCount((index * GOLDEN) % 1)
   const bytes = MIDDLE_BYTES * Math.exp(SPREAD * normal(random)) + 700 * count
@@ -88,7 +90,7 @@ const WORDS = (
 ).split(' ')
 
 /** mulberry32: small, and the same everywhere. */
-function randomFrom(seed: number): Random {
+export function randomFrom(seed: number): Random {
   let state = seed
   return () => {
     state = (state + 0x6d2b79f5) | 0

@@ -1,14 +1,105 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { NO_PROGRAMS } from '../test/support/no-programs.ts'
+import type { ObjectId } from '../src/sync/model/revision.ts'
+import type { GitSource } from '../src/sync/model/source.ts'
+import type { Tree } from '../src/sync/model/tree.ts'
+import type { Programs, TreeUpstream } from '../src/sync/upstream/upstream.ts'
 import './run-the-build.ts'
 
 const { configOfSources } = await import('../src/daemon/config/adhoc.ts')
 const { Publisher } = await import('../src/sync/publisher.ts')
 const { pull } = await import('../src/sync/pull.ts')
+const { inParallel } = await import('../src/sync/store/parallel.ts')
 const { Store } = await import('../src/sync/store/store.ts')
+const { storedSkill } = await import('../src/sync/take.ts')
 const { openUpstream } = await import('../src/sync/upstream/open.ts')
+const { NOTHING_KNOWN } = await import('../src/sync/upstream/upstream.ts')
 const { PLAIN_WAY } = await import('../src/sync/upstream/way.ts')
 
-/** One source with a store of its own, as the daemon works with them, but for the daemon. */
+/** Sources with a store of their own, as the daemon works with them, but for the daemon. Four at once. */
+export interface OpenSources {
+  /** Pulls all, or the one at this address, and publishes what is new of each. Returns how many had something new. */
+  pull(url?: string): Promise<number>
+  /** What a pull that finds nothing new asks the other side. */
+  resolve(): Promise<void>
+  /** How many skills are served. */
+  readonly skills: number
+  /** Reads every file of what is served, as it is read for a client. Returns how many those are. */
+  read(): Promise<number>
+  /** Brings every file of every commit into a scratch folder, whatever it belongs to, and drops them again. */
+  bring(): Promise<void>
+}
+
+/** How sources are to be reached, besides their addresses. */
+export interface Reached {
+  readonly programs?: Programs
+  /** What their configuration says besides. */
+  readonly settings?: Partial<GitSource> | undefined
+}
+
+export async function openSources(urls: readonly string[], state: string, reached: Reached = {}): Promise<OpenSources> {
+  const { sources: configured, limits } = configOfSources(urls)
+  const sources = configured.flatMap(({ source }) =>
+    source.kind === 'git' ? [{ ...source, ...reached.settings }] : [],
+  )
+  const ids = sources.map(({ id }) => id)
+  const store = await Store.open(state)
+  const { publisher } = await Publisher.open(store, ids, { admits: async () => true, reviewed: new Set() })
+  const way = async (): Promise<typeof PLAIN_WAY> => PLAIN_WAY
+  const programs = reached.programs ?? NO_PROGRAMS
+  const io = { store, open: openUpstream, limits, way, programs }
+  const { signal } = new AbortController()
+  const reach = (scratch: string) => ({ scratch, limits: limits.fetch, way, programs })
+  return {
+    async pull(url) {
+      let updated = 0
+      const wanted = url === undefined ? sources : sources.filter((source) => source.url === url)
+      const pullOne = async (source: GitSource): Promise<void> => {
+        const outcome = await pull(source, publisher.currentOf(source.id), ORDERS, io, signal)
+        if (outcome.kind === 'unchanged') return
+        if (outcome.kind !== 'updated') throw new Error(`The pull of "${source.url}" ended with "${outcome.kind}"`)
+        const { held, snapshot } = outcome
+        const cause = { action: 'update', trigger: 'command', source: source.id } as const
+        await publisher.publish(new Map([[source.id, { held, snapshot }]]), cause, new Date(), signal)
+        updated += 1
+      }
+      await inParallel(wanted, AT_ONCE, pullOne, signal)
+      return updated
+    },
+    async resolve() {
+      const resolveOne = async (source: GitSource): Promise<void> =>
+        void (await openUpstream(source, reach(state)).resolve(signal))
+      await inParallel(sources, AT_ONCE, resolveOne, signal)
+    },
+    get skills() {
+      return publisher.catalog.skills.size
+    },
+    async read() {
+      const files = [...publisher.catalog.files.values()]
+      await inParallel(
+        files,
+        AT_ONCE,
+        async ({ skill, file }) => void (await store.skills.read(storedSkill(skill), file)),
+        signal,
+      )
+      return files.length
+    },
+    async bring() {
+      const bringOne = async (source: GitSource): Promise<void> => {
+        const scratch = await mkdtemp(join(state, 'tmp', 'brought-'))
+        await bringAll(openUpstream(source, reach(scratch)), signal)
+        await rm(scratch, { recursive: true })
+      }
+      await inParallel(sources, AT_ONCE, bringOne, signal)
+    },
+  }
+}
+
+/** How many are worked on at once: of ours and of git's alike, as many as the daemon fetches. */
+export const AT_ONCE = 4
+
+/** One source with a store of its own. */
 export interface OpenSource {
   /** Pulls what the store does not have, and publishes it. Returns how many skills are served then. */
   firstSync(): Promise<number>
@@ -19,33 +110,28 @@ export interface OpenSource {
 }
 
 export async function openSource(url: string, state: string): Promise<OpenSource> {
-  const { sources, limits } = configOfSources([url])
-  const [configured] = sources
-  if (configured === undefined) throw new TypeError('There is no source')
-  const { source } = configured
-  const store = await Store.open(state)
-  const { publisher } = await Publisher.open(store, [source.id], { admits: async () => true, reviewed: new Set() })
-  const way = async (): Promise<typeof PLAIN_WAY> => PLAIN_WAY
-  const io = { store, open: openUpstream, limits, way, programs: NO_PROGRAMS }
-  const { signal } = new AbortController()
+  const sources = await openSources([url], state)
   return {
     async firstSync() {
-      const outcome = await pull(source, undefined, ORDERS, io, signal)
-      if (outcome.kind !== 'updated') throw new Error(`The first sync ended with "${outcome.kind}"`)
-      const { held, snapshot } = outcome
-      const cause = { action: 'update', trigger: 'command', source: source.id } as const
-      return (await publisher.publish(new Map([[source.id, { held, snapshot }]]), cause, new Date(), signal)).skills
-        .size
+      if ((await sources.pull()) !== 1) throw new Error('The first sync found nothing')
+      return sources.skills
     },
     async pullUnchanged() {
-      const { kind } = await pull(source, publisher.currentOf(source.id), ORDERS, io, signal)
-      if (kind !== 'unchanged') throw new Error(`The poll ended with "${kind}"`)
+      if ((await sources.pull()) !== 0) throw new Error('The poll found something new')
     },
-    async resolve() {
-      const reach = { scratch: state, limits: limits.fetch, way, programs: NO_PROGRAMS }
-      await openUpstream(source, reach).resolve(signal)
-    },
+    resolve: () => sources.resolve(),
   }
+}
+
+async function bringAll(upstream: TreeUpstream, signal: AbortSignal): Promise<void> {
+  await using tree = await upstream.fetch(await upstream.resolve(signal), NOTHING_KNOWN, signal)
+  const taken = await tree.take(blobsIn(tree, tree.root), signal)
+  const missing = [...taken.values()].filter(({ kind }) => kind !== 'blob').length
+  if (missing > 0) throw new Error(`${missing} files were not brought`)
+}
+
+function blobsIn(tree: Tree, id: ObjectId): ObjectId[] {
+  return tree.list(id).flatMap((entry) => (entry.kind === 'folder' ? blobsIn(tree, entry.id) : [entry.id]))
 }
 
 /** Nobody decided anything, and nothing is locked. */

@@ -6,8 +6,12 @@ const HEAD = ['figure', 'ours', '', 'reference', '', 'ratio', 'target', '']
 
 /** The figures in columns: medians, the ratio, and whether it is within the target. */
 export function tableOf(figures: readonly Figure[]): string {
-  const rows = [HEAD, ...figures.map(rowOf)]
-  const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  return columnsOf([HEAD, ...figures.map(rowOf)])
+}
+
+/** Rows of cells below each other. */
+export function columnsOf(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   return rows
     .map((row) =>
       row
@@ -20,9 +24,14 @@ export function tableOf(figures: readonly Figure[]): string {
 
 /** Runs one figure if its file was started by itself; prints its table. */
 export async function runAlone(url: string, measure: (extent: Extent) => Promise<readonly Figure[]>): Promise<void> {
-  const started = process.argv[1]
-  if (started === undefined || realpathSync(started) !== realpathSync(fileURLToPath(url))) return
+  if (!isStarted(url)) return
   console.log(tableOf(await measure(extentOf(process.argv))))
+}
+
+/** Whether a file is the one that was started, and not one that another imports. */
+export function isStarted(url: string): boolean {
+  const started = process.argv[1]
+  return started !== undefined && realpathSync(started) === realpathSync(fileURLToPath(url))
 }
 
 export function extentOf(args: readonly string[]): Extent {

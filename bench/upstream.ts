@@ -5,30 +5,50 @@ import { Repository } from '../test/support/repository.ts'
 import { makeSkills } from './skills.ts'
 import type { Skills } from './skills.ts'
 
-/** A repository of skills, and a git server in a process of its own that serves it. */
-export interface ServedSkills extends AsyncDisposable {
+/** A repository of skills, and where it is served. */
+interface ServedRepository {
   readonly repository: Repository
   readonly skills: Skills
   readonly url: string
 }
 
+/** A repository of skills, and a git server in a process of its own that serves it. */
+export type ServedSkills = ServedRepository & AsyncDisposable
+
 export async function serveSkills(count: number): Promise<ServedSkills> {
-  const repository = await Repository.create()
-  const skills = makeSkills(count)
-  await repository.commit(skills.files)
-  // As a host keeps it: one pack, well packed.
-  await repository.git('repack', '-a', '-d', '-q')
-  const child = fork(fileURLToPath(new URL('./server-process.ts', import.meta.url)), [repository.folder])
-  const [url] = await once(child, 'message')
+  const { all, ...served } = await serveAll([makeSkills(count)])
+  const [one] = all
+  if (one === undefined) throw new TypeError('One repository came to none')
+  return { ...one, ...served }
+}
+
+/** Several of them, behind one server. */
+export interface ServedRepositories extends AsyncDisposable {
+  readonly all: readonly ServedRepository[]
+}
+
+export async function serveAll(contents: readonly Skills[]): Promise<ServedRepositories> {
+  const made: { readonly repository: Repository; readonly skills: Skills }[] = []
+  for (const skills of contents) made.push({ skills, repository: await packed(skills.files) })
+  const folders = made.map(({ repository }) => repository.folder)
+  const child = fork(fileURLToPath(new URL('./server-process.ts', import.meta.url)), folders)
+  const [urls]: readonly unknown[] = await once(child, 'message')
+  if (!Array.isArray(urls)) throw new TypeError('The server does not say where it is')
   return {
-    repository,
-    skills,
-    url: String(url),
+    all: made.map((one, index) => ({ ...one, url: String(urls[index]) })),
     [Symbol.asyncDispose]: async () => {
       const exit = once(child, 'exit')
       child.disconnect()
       await exit
-      await repository[Symbol.asyncDispose]()
+      await Promise.all(made.map(({ repository }) => repository[Symbol.asyncDispose]()))
     },
   }
+}
+
+/** As a host keeps it: one pack, well packed. */
+async function packed(files: Skills['files']): Promise<Repository> {
+  const repository = await Repository.create()
+  await repository.commit(files)
+  await repository.git('repack', '-a', '-d', '-q')
+  return repository
 }

@@ -1,13 +1,19 @@
-/** How long ago a time was, or how far off it is: `12 s ago`, `in 3 min`. `now` while it is less than a second. */
+/** How long ago a time was: `12 s ago`. `now` also for one that is yet to come since a clock was set back. */
 export function agoText(at: string, now: Date): string {
   const ms = now.getTime() - Date.parse(at)
-  if (Math.abs(ms) < 1_000) return 'now'
-  return ms > 0 ? `${spanText(ms)} ago` : `in ${spanText(-ms)}`
+  return ms < 1_000 ? 'now' : `${spanText(ms)} ago`
 }
 
-/** What is due, which is late where the machine was asleep. */
+/** What is due, `in 3 min`; it is late where the machine was asleep. */
 export function dueText(at: string, now: Date): string {
-  return Date.parse(at) <= now.getTime() ? 'due now' : agoText(at, now)
+  const ms = Date.parse(at) - now.getTime()
+  if (ms <= 0) return 'due now'
+  return ms < 1_000 ? 'now' : `in ${spanText(ms)}`
+}
+
+/** How long something has lasted that began then. A clock that was set back makes that no less than no time. */
+export function sinceText(at: string, now: Date): string {
+  return spanText(Math.max(0, now.getTime() - Date.parse(at)))
 }
 
 /** The largest unit of which there are two, so that nothing is off by more than a third. */

@@ -80,13 +80,20 @@ async function create(path: string, holder: Holder): Promise<boolean> {
   const temporary = `${path}.new-${randomBytes(8).toString('hex')}`
   try {
     await writeSynced(temporary, `${JSON.stringify(holder)}\n`)
+    return await isLinked(temporary, path)
+  } finally {
+    await rm(temporary, { force: true })
+  }
+}
+
+/** False where there is one, and where who has the lock took the temporary file for one of the dead: it was empty still. */
+async function isLinked(temporary: string, path: string): Promise<boolean> {
+  try {
     await link(temporary, path)
     return true
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false
+    if (codeOf(error) === 'EEXIST' || codeOf(error) === 'ENOENT') return false
     throw error
-  } finally {
-    await rm(temporary, { force: true })
   }
 }
 
@@ -120,10 +127,14 @@ async function sweep(statePath: string): Promise<void> {
     if (!name.startsWith(`${FILE}.`)) continue
     const path = join(statePath, name)
     const contender = parse(await readFile(path, 'utf8').catch(() => ''))
-    // What cannot be read or removed harms nobody.
-    if (contender !== undefined && !(await isAlive(contender))) await rm(path).catch(() => {})
+    // One that was killed before it wrote left a file that names nobody; one that is alive makes another.
+    const isOfTheDead = contender === undefined ? TEMPORARY.test(name) : !(await isAlive(contender))
+    // What cannot be removed harms nobody.
+    if (isOfTheDead) await rm(path).catch(() => {})
   }
 }
+
+const TEMPORARY = /\.new-[0-9a-f]{16}$/
 
 async function read(path: string): Promise<Holder | undefined> {
   let text: string

@@ -242,11 +242,16 @@ export class Puller implements AsyncDisposable {
     else this.#waiting.delete(source.id)
     try {
       if (outcome.kind === 'updated') await this.#serve(source, outcome, trigger, signal)
-      if (outcome.kind === 'failed' && outcome.withdraw) await this.#withdraw(source, trigger, signal)
+      else if (outcome.kind === 'failed' && outcome.withdraw) await this.#withdraw(source, trigger, signal)
+      // A disk that said no has said so.
+      else if (outcome.kind !== 'failed' || outcome.error.code !== 'store-failed')
+        await this.#mend(source, trigger, signal)
       return outcome
     } catch (error) {
-      if (error instanceof SyncError) return { kind: 'failed', error }
-      throw error
+      if (!(error instanceof SyncError)) throw error
+      // What a person has to know of the source is not hidden by a disk that says no.
+      const isTold = outcome.kind === 'held' || (outcome.kind === 'failed' && outcome.withdraw !== true)
+      return isTold ? outcome : { kind: 'failed', error }
     }
   }
 
@@ -276,6 +281,15 @@ export class Puller implements AsyncDisposable {
   async #withdraw({ id }: Source, trigger: Trigger, signal: AbortSignal): Promise<void> {
     if (this.#publisher.currentOf(id) === undefined) return
     await this.publish(new Map([[id, undefined]]), { action: 'withdraw', trigger, source: id }, signal)
+  }
+
+  /** What the disk has lost since is written again from memory: a restart is to find what is served now. */
+  async #mend({ id }: Source, trigger: Trigger, signal: AbortSignal): Promise<void> {
+    const { store, clock, log } = this.#parts
+    const cause: Cause = { action: 'update', trigger, source: id }
+    const isMended = await this.#publisher.mend(id, cause, clock.now(), signal)
+    if (isMended) this.serve()
+    if ((await store.decisions.mend()) || isMended) log.warn('store-mended', { source: id })
   }
 
   /** Makes a generation of what changed, and serves it. Without a signal it is not stopped half way. */
@@ -327,5 +341,6 @@ const GRACE_MS = 5_000
 
 /** Equal for sources that are the same repository to the same reader. */
 export function repositoryOf({ source, access, ca, proxy }: ConfiguredSource): string {
-  return JSON.stringify([source.url, access, ca, proxy])
+  const backend = source.kind === 'git' ? source.backend : undefined
+  return JSON.stringify([source.url, backend, access, ca, proxy])
 }

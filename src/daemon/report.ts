@@ -150,7 +150,13 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
       return { ...looked, lastSuccess: now, condition: conditionOf(outcome.reason), revision: outcome.revision }
     case 'unchanged':
       if (outcome.revision === undefined) return { ...previous, condition: undefined }
-      return { ...looked, lastSuccess: now, condition: conditionOf(outcome.drift?.error), revision: outcome.revision }
+      return {
+        ...looked,
+        lastSuccess: now,
+        condition: conditionOf(outcome.drift?.error),
+        revision: outcome.revision,
+        ...(outcome.followed !== undefined && { followed: outcome.followed }),
+      }
     case 'updated':
       return {
         ...looked,

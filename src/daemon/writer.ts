@@ -1,3 +1,5 @@
+import { stat } from 'node:fs/promises'
+import { cannot } from '../sync/store/disk-error.ts'
 import { Store } from '../sync/store/store.ts'
 import { Changeover } from './changeover.ts'
 import { systemClock } from './clock.ts'
@@ -54,6 +56,7 @@ export class Writer implements AsyncDisposable {
     const lock = await acquireLock(config.state, { pid: process.pid, socket, command })
     if ('heldBy' in lock) return lock
     try {
+      await warnOfOwner(config.state, log)
       await store.sweep()
       const parts = { store, clock: systemClock, log, environment, redactor }
       const writer = new Writer(await Daemon.start(config, parts), parts, lock)
@@ -119,6 +122,15 @@ export class Writer implements AsyncDisposable {
         return handler(params, send, until)
       })
   }
+}
+
+/** What root writes there is root's, and the user of the folder may not be able to read it. */
+async function warnOfOwner(state: string, log: Log): Promise<void> {
+  const user = process.getuid?.()
+  const { uid: owner } = await stat(state).catch(cannot(`look at "${state}"`))
+  if (user === undefined || user === owner) return
+  const mend = 'Run this, and every command, as the user that the folder is of, or give it to this one'
+  log.warn('state-of-another', { state, owner, user, mend })
 }
 
 function goOn(daemon: Daemon, serve: (daemon: Daemon) => void): Daemon {

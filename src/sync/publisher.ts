@@ -71,15 +71,43 @@ export class Publisher {
    * aborted when its turn comes publishes nothing; what has begun is brought to its end.
    */
   async publish(changed: Changed, cause: Cause, now: Date, signal: AbortSignal): Promise<Catalog> {
+    return this.#inTurn(signal, async () => this.#publish(changed, cause, now))
+  }
+
+  /**
+   * Where the disk has lost what is served of a source, or which generation is served, it gets it again from memory, in a new
+   * generation. Says whether it had.
+   */
+  async mend(source: SourceId, cause: Cause, now: Date, signal: AbortSignal): Promise<boolean> {
+    // In turn, since the disk is ahead of the memory while something is published.
+    return this.#inTurn(signal, async () => {
+      const { generations, snapshots } = this.#store
+      const current = this.#current.get(source)
+      const isKept = current === undefined || (await snapshots.isWhole(current.held.snapshot))
+      if (isKept && (this.#generation === undefined || (await generations.isServed(this.#generation)))) return false
+      await this.#publish(new Map(), cause, now)
+      return true
+    })
+  }
+
+  /** What is served of the source, on the disk again where that has lost it: no generation can name it otherwise. */
+  async #kept(current: Current): Promise<Current> {
+    const { snapshots } = this.#store
+    const { held, snapshot } = current
+    if (await snapshots.isWhole(held.snapshot)) return current
+    return { held: { ...held, snapshot: await snapshots.keep(snapshot) }, snapshot }
+  }
+
+  async #inTurn<Done>(signal: AbortSignal, work: () => Promise<Done>): Promise<Done> {
     const previous = this.#last
-    const published = (async () => {
+    const done = (async () => {
       await previous
       signal.throwIfAborted()
-      return this.#publish(changed, cause, now)
+      return work()
     })()
     // Who comes next waits for the end of this one, not for its success.
-    this.#last = published.catch(() => {})
-    return published
+    this.#last = done.catch(() => {})
+    return done
   }
 
   /** Resolves when all that was to be published so far is on the disk, or has failed. */
@@ -88,7 +116,9 @@ export class Publisher {
   }
 
   async #publish(changed: Changed, cause: Cause, now: Date): Promise<Catalog> {
-    const next = new Map(this.#current)
+    const next = new Map<SourceId, Current>()
+    // One that changes is kept by who changed it. That another was lost must not hold it up.
+    for (const [source, current] of this.#current) if (!changed.has(source)) next.set(source, await this.#kept(current))
     for (const [source, current] of changed) {
       if (current === undefined) next.delete(source)
       else next.set(source, current)

@@ -70,7 +70,7 @@ async function follow(one: Pull): Promise<Outcome> {
   await using scratch = await io.store.scratch()
   const upstream = openUpstream(one, scratch.path)
   const revision = await wanted(one, upstream)
-  if (isHeld(one, revision) && !(await isBelied(one))) return (await resigned(one)) ?? { kind: 'unchanged', revision }
+  if (isHeld(one, revision) && !(await isBelied(one))) return (await resigned(one)) ?? unchanged(one, revision)
   const relationOf = (from: Revision, to: Revision): Promise<Relation> =>
     upstream.relation(from.commit, to.commit, signal)
   const before = { served: one.current?.snapshot.revision, followed: followedBefore(one)?.revision }
@@ -79,6 +79,11 @@ async function follow(one: Pull): Promise<Outcome> {
   if (waiting === undefined) return await takenOrMended(one, revision, upstream)
   const mended = await mendedIn(one, upstream)
   return mended === undefined ? waiting : besides(mended, { error: waiting.reason, newest: revision })
+}
+
+function unchanged(one: Pull, revision: Revision): Outcome {
+  const followed = followedBefore(one)
+  return { kind: 'unchanged', revision, ...(followed !== undefined && { followed }) }
 }
 
 /** What the last pull said of the same revision, where nobody has said yes to it since. */

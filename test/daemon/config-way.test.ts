@@ -148,10 +148,41 @@ describe('defaults', () => {
     ])
   })
 
-  test('a key that this version cannot honour is refused in `defaults` too', () => {
-    const found = problems(`${sourceWith('strict: false')}defaults: [{ match: 'https://a.example', backend: system }]`)
+  test.each(['ssh://git@a.example/team.git', 'git@a.example:team.git'])(
+    'our own reader is refused for %s, whoever names it, and the line is told',
+    (url) => {
+      const own = parseConfig(`sources:\n  - id: a\n    url: ${url}\n    backend: embedded\n`, 'x.yaml', ENVIRONMENT)
+      const [match = ''] = /^.*a\.example/.exec(url) ?? []
+      const given = problems(
+        `sources: [{ id: a, url: '${url}' }]\ndefaults: [{ match: '${match}', backend: embedded }]`,
+      )
 
-    expect(found).toEqual(['defaults[0].backend: is not in this version yet'])
+      expect(own).toMatchObject([
+        {
+          key: 'sources[0].backend',
+          line: 4,
+          message: expect.stringContaining('cannot be embedded for an address of ssh'),
+        },
+      ])
+      expect(given).toEqual([expect.stringContaining('sources[0].url: is given a `backend` by `defaults` that cannot')])
+    },
+  )
+
+  test('a proxy with a header of its own is refused beside the git program over http(s)', () => {
+    const proxy = "proxy: { url: 'http://p.example', auth: { header: { name: X-Key, value: { env: K } } } }"
+    const found = problems(sourceWith('backend: system', proxy))
+
+    expect(found).toEqual([expect.stringContaining('sources[0].backend: cannot be system beside `proxy.auth.header`')])
+    expect(parse(sourceWith('backend: embedded', proxy)).sources).toHaveLength(1)
+  })
+
+  test('what speaks git can be said for many, and by a source otherwise', () => {
+    const { sources } = parse(
+      `sources: [{ id: a, url: 'https://a.example/a.git' }, { id: b, url: 'https://a.example/b.git', backend: auto }]
+defaults: [{ match: 'https://a.example', backend: system }]`,
+    )
+
+    expect(sources.map(({ source }) => source)).toMatchObject([{ backend: 'system' }, { backend: 'auto' }])
   })
 
   test.each([

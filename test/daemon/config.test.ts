@@ -35,6 +35,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
         kind: 'git',
         id: 'team',
         url: 'https://git.example.com/skills.git',
+        backend: 'auto',
         ref: undefined,
         update: 'auto',
         brakes: { movedTag: 'hold', massDeletion: 'hold' },

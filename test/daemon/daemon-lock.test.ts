@@ -1,6 +1,6 @@
 import { fork, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -167,10 +167,29 @@ test('40: a claim on a stale lock whose holder was killed is taken over too, and
   const claim = await plant(state.path, { pid: await deadPid() }, `daemon.lock.${stale.nonce}`)
   await plant(state.path, { pid: await deadPid() }, `daemon.lock.${stale.nonce}.${claim.nonce}`)
   await plant(state.path, { pid: await deadPid() }, 'daemon.lock.new-0123456789abcdef')
+  // It was killed before it had written who it is.
+  await writeFile(join(state.path, 'daemon.lock.new-fedcba9876543210'), '')
 
   await using _lock = await acquired(state.path)
 
   expect(await readdir(state.path)).toEqual(['daemon.lock'])
+})
+
+test('40: a contender whose file is swept before it is named makes another', async () => {
+  await using state = await temporaryFolder()
+  let left = 3
+  const over = new AbortController()
+
+  const taking = acquired(state.path).finally(() => over.abort())
+  while (left > 0 && !over.signal.aborted) {
+    for (const name of (await readdir(state.path)).filter((each) => each.startsWith('daemon.lock.new-'))) {
+      await rm(join(state.path, name), { force: true })
+      left -= 1
+    }
+  }
+  await using lock = await taking
+
+  expect(lock.holder.pid).toBe(process.pid)
 })
 
 async function acquired(statePath: string): Promise<DaemonLock> {

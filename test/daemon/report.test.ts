@@ -51,6 +51,14 @@ test('of what is served instead of the newest commit, the newest is remembered a
   expect(desk.record()).toMatchObject({ condition, revision: newest, followed: FOLLOWED })
 })
 
+test('32: where it was followed to is remembered by the next poll, if a process was killed before it remembered it', async () => {
+  await using desk = await Desk.open()
+
+  await desk.report.outcome(TEAM, { ...unchanged(), followed: FOLLOWED }, 1)
+
+  expect((await desk.reopened()).recordOf(TEAM)).toMatchObject({ followed: FOLLOWED })
+})
+
 test('of a source that is elsewhere by now, nothing is remembered but what it was followed to', async () => {
   await using desk = await Desk.open()
   await desk.report.outcome(TEAM, updated(), 1)
@@ -158,6 +166,7 @@ test('a record that cannot be written is told once, and that it can be again', a
 
 const TEAM: Source = {
   kind: 'git',
+  backend: 'auto',
   id: sourceId('team'),
   url: 'https://git.example.com/skills.git',
   ref: 'main',
@@ -191,7 +200,7 @@ function updated(): Extract<Outcome, { kind: 'updated' }> {
   return { kind: 'updated', revision: snapshot.revision, snapshot, held, from: undefined, moved, rewritten: false }
 }
 
-function unchanged(): Outcome {
+function unchanged(): Extract<Outcome, { kind: 'unchanged' }> {
   return { kind: 'unchanged', revision: updated().revision }
 }
 

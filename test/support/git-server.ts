@@ -1,13 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 import { askBackend, type Answer } from './git-backend.ts'
 import type { Identity } from './certificates.ts'
 import type { Repository } from './repository.ts'
 
-/** How requests are answered wrongly. `on` narrows the fault to one kind of request; the others are answered well. */
-export type Fault = { readonly on?: RequestKind } & (
+/** How requests are answered wrongly. `on` and `of` narrow the fault to one kind of request, or repository; others are answered well. */
+export type Fault = { readonly on?: RequestKind; readonly of?: string } & (
   | { readonly kind: 'none' }
   | {
       readonly kind: 'status'
@@ -47,6 +47,8 @@ export interface GitRequest {
   readonly headers: IncomingMessage['headers']
   readonly gitProtocol: string | undefined
   readonly body: Buffer
+  /** When it had come, on the monotonic clock. */
+  readonly atMs: number
 }
 
 /** Git's own HTTP backend on a loopback port, for reading and pushing, that can be told to fail. */
@@ -107,11 +109,30 @@ export class GitServer implements AsyncDisposable {
     })
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Nobody listens on its port any more, until `comeBack`. */
+  async goAway(): Promise<void> {
     const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()))
     this.#server.closeAllConnections()
-    this.#end.abort()
     await closed
+  }
+
+  async comeBack(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen(Number(new URL(this.origin).port), '127.0.0.1', resolve)
+    })
+  }
+
+  /** Shows another identity from now on; whoever was connected has to connect anew. */
+  showAs(tls: Identity): void {
+    if (!(this.#server instanceof TlsServer)) throw new TypeError('The git server does not speak TLS')
+    this.#server.setSecureContext(tls)
+    this.#server.closeAllConnections()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#end.abort()
+    await this.goAway()
   }
 
   async #answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -159,6 +180,7 @@ function seen(incoming: IncomingMessage, body: Buffer): GitRequest {
     headers: incoming.headers,
     gitProtocol: header(incoming, 'git-protocol'),
     body: header(incoming, 'content-encoding') === 'gzip' ? gunzipSync(body) : body,
+    atMs: performance.now(),
   }
 }
 
@@ -175,9 +197,10 @@ function isAllowed(request: GitRequest, access: Access | undefined): boolean {
   return pair !== undefined && pair.slice(pair.indexOf(':') + 1) === access.token
 }
 
-function concerns({ on }: Fault, request: GitRequest): boolean {
-  if (on === undefined) return true
+function concerns({ on, of }: Fault, request: GitRequest): boolean {
   const path = request.url.split('?')[0] ?? ''
+  if (of !== undefined && !path.startsWith(`/${of}.git/`)) return false
+  if (on === undefined) return true
   if (on === 'info-refs') return path.endsWith('/info/refs')
   if (request.method !== 'POST' || !path.endsWith('/git-upload-pack')) return false
   const isListing = /^.{4}command=ls-refs/.test(request.body.toString('latin1', 0, 64))

@@ -20,6 +20,8 @@ export class Home implements AsyncDisposable {
   readonly state: string
   /** Every process that was started here gets these. */
   readonly env: Record<string, string>
+  /** What starts the program in its place, with the program's own words after its own: strace, nsenter, faketime. */
+  under: readonly string[] = []
   readonly #folder: AsyncDisposable
   readonly #programs: Program[] = []
 
@@ -59,7 +61,8 @@ export class Home implements AsyncDisposable {
 
   /** Starts the program. It is killed with this home if it is still there. */
   start(...args: string[]): Program {
-    const program = new Program(process.execPath, [MAIN, ...args], this)
+    const [file = '', ...words] = [...this.under, process.execPath, MAIN, ...args]
+    const program = new Program(file, words, this)
     this.#programs.push(program)
     return program
   }
@@ -180,9 +183,9 @@ export class Program {
     )
   }
 
-  /** The first line on stderr that is accepted, written already or to come. */
-  async said(accepts: (line: string) => boolean): Promise<string> {
-    return this.#firstLine(() => this.#stderr, accepts)
+  /** The first line on stderr, from so many characters on, that is accepted, written already or to come. */
+  async said(accepts: (line: string) => boolean, since = 0): Promise<string> {
+    return this.#firstLine(() => this.#stderr.slice(since), accepts)
   }
 
   /** Resolves when it has ended by itself. */

@@ -42,10 +42,22 @@ export class ProxyServer implements AsyncDisposable {
     return new ProxyServer(server, behind, tls !== undefined)
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Nobody listens on its port any more, until `comeBack`. */
+  async goAway(): Promise<void> {
     const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()))
     for (const socket of this.#sockets) socket.destroy()
     await closed
+  }
+
+  async comeBack(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen(Number(new URL(this.url).port), '127.0.0.1', resolve)
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.goAway()
   }
 
   #connect(request: IncomingMessage, socket: Duplex): void {

@@ -12,6 +12,7 @@ const [A, B] = [id('a'), id('b')]
 function source(ref: AskedRef, more: Partial<GitSource> = {}): GitSource {
   return {
     kind: 'git',
+    backend: 'auto',
     id: sourceId('team'),
     url: 'https://git.example.com/team.git',
     ref,

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Registry } from '../../src/serve/registry.ts'
@@ -139,6 +139,20 @@ test('one that fails to publish changes nothing, and the next one is not held up
   expect(failed).toMatchObject({ status: 'rejected', reason: { code: 'store-failed' } })
   expect(published.status === 'fulfilled' && urisOf(published.value)).toEqual(['skill://house/skill-2/SKILL.md'])
   expect(publisher.currentOf(TEAM)).toBeUndefined()
+})
+
+test('what the disk lost of one source holds up no other, and is there again', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const house = await pulled(opened.store, 'house', numbered(2))
+  await publisher.publish(...house, NOW, STEADY)
+  const { snapshot } = heldIn(house)!
+  await rm(opened.store.folder.at('snapshots', `${snapshot}.json`))
+
+  const catalog = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
+
+  expect(urisOf(catalog)).toEqual(['skill://house/skill-2/SKILL.md', 'skill://team/skill-1/SKILL.md'])
+  expect(await opened.store.snapshots.readWhole(snapshot)).toBeDefined()
 })
 
 test('a source that left the configuration is gone from the first catalog, and from the next generation', async () => {

@@ -105,7 +105,8 @@ describe('a pull of an unmoved ref', () => {
 
     const outcome = await scene.pull()
 
-    expect(outcome).toMatchObject({ kind: 'unchanged', revision: { ref: 'refs/heads/main' } })
+    const revision = { ref: 'refs/heads/main' }
+    expect(outcome).toMatchObject({ kind: 'unchanged', revision, followed: { revision, skills: 1 } })
     expect(await scene.state()).toEqual(before)
     expect(scene.upstream.counts).toEqual({ ...counts, resolve: 2 })
     expect(scene.resolved).toHaveLength(1)

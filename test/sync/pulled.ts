@@ -112,7 +112,13 @@ export const FOLLOW = { movedTag: 'follow', massDeletion: 'follow' } as const
 
 /** A git source with all that a configuration that sets nothing would have, but for what is edited. */
 export function sourceWith(edit: Partial<GitSource>): GitSource {
-  const place = { kind: 'git', id: sourceId('team'), url: 'https://git.example.com/skills.git', ref: 'main' } as const
+  const place = {
+    kind: 'git',
+    backend: 'auto',
+    id: sourceId('team'),
+    url: 'https://git.example.com/skills.git',
+    ref: 'main',
+  } as const
   const schedule = { kind: 'every', periodMs: 1000 } as const
   const following = { schedule, update: 'auto', brakes: { movedTag: 'hold', massDeletion: 'hold' } } as const
   return { ...place, ...following, ...rulesWith().selection, ...edit }

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import type { Signers } from '../../sync/model/trust.ts'
-import { agoText, dueText, spanText } from '../age-text.ts'
+import { agoText, dueText, sinceText } from '../age-text.ts'
 import { decisionTexts, skillOperand } from '../decision-text.ts'
 import { printable } from '../log-line.ts'
 import { signersTexts } from '../signer-text.ts'
@@ -35,7 +35,7 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
     ...fetchedLines(source),
   ]
   for (const text of decisionTexts(decision, id)) lines.push(`  ${text}`)
-  if (lookingSince !== undefined) lines.push(`  looking, for ${spanText(now.getTime() - Date.parse(lookingSince))} now`)
+  if (lookingSince !== undefined) lines.push(`  looking, for ${sinceText(lookingSince, now)} now`)
   else if (nextPoll !== undefined) lines.push(`  next poll ${dueText(nextPoll, now)}`)
   if (condition !== undefined)
     lines.push(`  ! ${condition.code}: ${printable(condition.message)}`, `    ${mendLine(condition)}`)

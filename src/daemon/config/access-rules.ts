@@ -22,7 +22,8 @@ export function accessFaults(sources: readonly unknown[], defaults: readonly unk
 
 type Entry = Readonly<Record<string, unknown>>
 
-function hasMatch(entry: unknown): entry is Entry & { readonly match: string } {
+/** Whether it says which addresses it is about. */
+export function hasMatch(entry: unknown): entry is Entry & { readonly match: string } {
   return isObject(entry) && typeof entry['match'] === 'string'
 }
 

@@ -1,5 +1,6 @@
 import { isObject } from '../../sync/store/json.ts'
 import { accessFaults, authMisuse, timeFaults } from './access-rules.ts'
+import { backendFaults } from './backend-rules.ts'
 import { fallbackFaults } from './fallback-rules.ts'
 import { laterFaults } from './later.ts'
 import { isLoopbackUrl } from './loopback.ts'
@@ -22,6 +23,7 @@ export function ruleFaults(value: unknown): Fault[] {
     ...oauthFaults(value),
     ...gateFaults(isObject(value) ? value['gate'] : undefined),
     ...accessFaults(sources, entriesOf(value, 'defaults')),
+    ...backendFaults(sources, entriesOf(value, 'defaults')),
     ...inlineSecrets(value, []),
     ...laterFaults(value),
   ]

@@ -106,7 +106,9 @@ export const SHARED = {
   backend: z
     .enum(['auto', 'embedded', 'system'])
     .optional()
-    .describe('What speaks git: our own reader, or the git program. Default: auto, which picks by the address.'),
+    .describe(
+      'What speaks git: our own reader (embedded, not for ssh), or the git program (system). Default: auto, which picks by the address.',
+    ),
   ca: path().optional().describe('Certificates (PEM) to trust for this host besides those of the system.'),
   proxy: z
     .union([z.literal('none'), PROXY], { error: 'must be none, or { url: …, auth: … }' })

@@ -135,7 +135,7 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
   if (entry.mcp !== undefined) return { ...mcpOf(entry, entry.mcp, absolute), ...following, ...selection }
   // The rules between keys refuse a file with a source that is nowhere before this is asked.
   if (url === undefined) throw new TypeError('A source without an address was let through')
-  return { kind: 'git', id, url, ...following, ...selection }
+  return { kind: 'git', id, url, backend: entry.backend ?? 'auto', ...following, ...selection }
 }
 
 type OfMcp = Pick<

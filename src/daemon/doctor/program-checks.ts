@@ -27,19 +27,24 @@ function nodeCheck(): Check {
   }
 }
 
-/** Over http(s) neither is needed. */
+/** Over http(s) neither is needed, but by choice. */
 function gitChecks({ config, environment }: Ground): Check[] {
   const { git, ssh } = config.programs
   const overSsh = config.sources.filter(isOverSsh)
-  const onDisk = config.sources.filter(({ source }) => source.kind === 'git' && /^file:/i.test(source.url))
+  const chosen = config.sources.filter(({ source }) => source.kind === 'git' && source.backend === 'system')
+  const needing = [...new Set([...overSsh, ...chosen])]
+  const onDisk = config.sources.filter(
+    ({ source }) => source.kind === 'git' && source.backend === 'auto' && /^file:/i.test(source.url),
+  )
   const { path, home } = environment
   const call = { PATH: path, HOME: home, LC_ALL: 'C' }
+  const asksGit = { command: git, args: ['--version'], env: call }
+  const overHttp = chosen.some(({ source }) => /^https?:/i.test(source.url))
   const checks: Check[] = []
-  if (overSsh.length > 0) {
-    checks.push(versioned({ command: git, args: ['--version'], env: call, for: textOf(overSsh), isNeeded: true }))
+  if (needing.length > 0) checks.push(versioned({ ...asksGit, for: textOf(needing), isNeeded: true, overHttp }))
+  else if (onDisk.length > 0) checks.push(versioned({ ...asksGit, for: textOf(onDisk), isNeeded: false }))
+  if (overSsh.length > 0)
     checks.push(versioned({ command: ssh, args: ['-V'], env: call, for: textOf(overSsh), isNeeded: true }))
-  } else if (onDisk.length > 0)
-    checks.push(versioned({ command: git, args: ['--version'], env: call, for: textOf(onDisk), isNeeded: false }))
   return checks
 }
 
@@ -55,9 +60,11 @@ interface Versioned {
   readonly for: string
   /** Of repositories on this disk, some can be read without it. */
   readonly isNeeded: boolean
+  /** Whether git is to speak http(s), which takes one that reads its configuration from the environment. */
+  readonly overHttp?: boolean
 }
 
-function versioned({ command, args, env, for: whose, isNeeded }: Versioned): Check {
+function versioned({ command, args, env, for: whose, isNeeded, overHttp = false }: Versioned): Check {
   const { ok, warn, fail } = verdicts('program', command)
   const mend = `Install it, or name it in \`programs\`; it is needed for ${whose}`
   const useless = (why: string): readonly Checked[] =>
@@ -71,6 +78,8 @@ function versioned({ command, args, env, for: whose, isNeeded }: Versioned): Che
         const { status, stdout, stderr } = await runToEnd(start, '', VERSION_BOUNDS, `Cannot ask "${command}"`, signal)
         const [version = ''] = `${stdout.toString()}${stderr}`.trim().split('\n')
         const said = version.slice(0, 100)
+        if (overHttp && isBefore231(said))
+          return useless(`${said} is too old to be used over http(s): it takes git 2.31`)
         if (status === 0) return [ok(`${said || 'it says no version'}, for ${whose}`)]
         const end = status === undefined ? 'a signal ended it' : `it ended with status ${status}`
         return useless(`asked for its version, ${end}${said === '' ? '' : `: ${said}`}`)
@@ -81,6 +90,11 @@ function versioned({ command, args, env, for: whose, isNeeded }: Versioned): Che
       }
     },
   }
+}
+
+function isBefore231(said: string): boolean {
+  const [, major, minor] = /^git version (\d+)\.(\d+)/.exec(said) ?? []
+  return Number(major) < 2 || (Number(major) === 2 && Number(minor) < 31)
 }
 
 const VERSION_BOUNDS = { firstMs: 5_000, idleMs: 5_000, outputBytes: 65_536 }

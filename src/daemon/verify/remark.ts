@@ -19,6 +19,7 @@ export type RemarkCode =
   | 'lock-differs'
   | 'lock-not-served'
   | 'generation-damaged'
+  | 'generation-unpublished'
   | 'snapshot-damaged'
   | 'file-damaged'
   | 'stranger'

@@ -23,12 +23,24 @@ export async function* decisionsAreWhole({ store }: Verifying): AsyncGenerator<R
 /** The generation that is served, and each snapshot that it names. */
 export async function* servedIsWhole({ store, served }: Verifying): AsyncGenerator<Remark> {
   if (store === undefined) return
-  // A newer one that is not served cannot be.
   for (const number of await store.generations.numbers()) {
     if (number <= (served?.number ?? 0)) break
-    yield finding('generation-damaged', `generation ${number} cannot be served${instead(served)}`)
+    if (await isWhole(store, number)) yield note('generation-unpublished', unpublished(number))
+    else yield finding('generation-damaged', `generation ${number} cannot be served${instead(served)}`)
   }
   if (served !== undefined) yield* damagedSnapshots(store, served)
+}
+
+/** Newer than what is served, and whole: the process was killed before it had it served. */
+function unpublished(number: number): string {
+  return `generation ${number} was written and not published: the process ended in between; the next sync makes up for it`
+}
+
+async function isWhole(store: Store, number: number): Promise<boolean> {
+  const generation = await store.generations.read(number)
+  if (generation === undefined) return false
+  const snapshots = generation.sources.map(({ snapshot }) => store.snapshots.has(snapshot))
+  return (await Promise.all(snapshots)).every(Boolean)
 }
 
 function instead(served: Generation | undefined): string {

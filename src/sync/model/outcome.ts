@@ -1,3 +1,4 @@
+import type { Followed } from './followed.ts'
 import type { Held } from './generation.ts'
 import type { Moved } from './moved.ts'
 import type { Revision } from './revision.ts'
@@ -11,6 +12,8 @@ export interface Unchanged {
   readonly kind: 'unchanged'
   /** What was seen. Undefined where nobody was asked, since the network is off. */
   readonly revision: Revision | undefined
+  /** Where the ref led. A process that was killed when it had published may not have remembered it. */
+  readonly followed?: Followed
   readonly drift?: Drift
 }
 

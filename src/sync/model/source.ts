@@ -7,6 +7,8 @@ export type Source = GitSource | DirectorySource | McpSource
 /** A git repository: over http(s) or ssh, or on this disk with a `file:` address. */
 export interface GitSource extends FollowedSource {
   readonly kind: 'git'
+  /** What speaks git: what the address asks for, our own reader alone, or the git program alone. */
+  readonly backend: 'auto' | 'embedded' | 'system'
 }
 
 /** A plain folder of this disk. What lies in it at a moment is taken as one commit without history. */

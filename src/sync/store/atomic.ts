@@ -5,12 +5,12 @@ import { cannot, isDiskError } from './disk-error.ts'
 
 /**
  * Replaces the file in one step: whoever reads it, and whoever looks after a crash, finds the old bytes or the new ones,
- * whole. They are on the disk when this returns.
+ * whole. They are on the disk when this returns. `mode`: of the file, from its first moment on.
  */
-export async function writeWhole(path: string, bytes: string | Uint8Array): Promise<void> {
+export async function writeWhole(path: string, bytes: string | Uint8Array, mode = 0o600): Promise<void> {
   const temporary = temporaryIn(dirname(path))
   try {
-    await writeSynced(temporary, bytes)
+    await writeSynced(temporary, bytes, mode)
     await rename(temporary, path)
   } catch (error) {
     // A full disk gets its litter back at once, not at the next start. Why the write failed outranks why this did.
@@ -20,8 +20,8 @@ export async function writeWhole(path: string, bytes: string | Uint8Array): Prom
   await syncFolder(dirname(path))
 }
 
-async function writeSynced(path: string, bytes: string | Uint8Array): Promise<void> {
-  const handle = await open(path, 'wx', 0o600)
+async function writeSynced(path: string, bytes: string | Uint8Array, mode: number): Promise<void> {
+  const handle = await open(path, 'wx', mode)
   try {
     await handle.writeFile(bytes)
     await handle.sync()

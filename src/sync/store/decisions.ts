@@ -115,6 +115,20 @@ export class DecisionStore {
     })
   }
 
+  /** Writes them again where the file is gone or damaged since. Says whether it was. Only for the one writer. */
+  async mend(): Promise<boolean> {
+    // What was not read is not known here: a person has to look.
+    if (this.#failure !== undefined) return false
+    return this.#inTurn(async () => {
+      const text = await unlessAbsent(readFile(this.file, 'utf8')).catch(cannot(`read "${this.file}"`))
+      const known = canonicalJson(textForm(this.#written))
+      const isWhole =
+        text === undefined ? known === canonicalJson(textForm(NOTHING)) : parseDecisions(text) !== undefined
+      if (!isWhole) await writeWhole(this.file, known)
+      return !isWhole
+    })
+  }
+
   async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const turn = this.#last.then(async () => {
       if (this.#failure !== undefined) throw this.#failure

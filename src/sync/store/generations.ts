@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Cause, Trigger, Generation, Held } from '../model/generation.ts'
 import { isSourceId } from '../model/source-id.ts'
@@ -39,6 +39,14 @@ export class GenerationStore {
     return text === undefined ? undefined : parseGeneration(text, number)
   }
 
+  /** Whether it is the one that is pointed to, and names at least all that it is to name. */
+  async isServed({ number, sources }: Generation): Promise<boolean> {
+    const found = (await this.#pointed()) === number ? await this.read(number) : undefined
+    if (found === undefined) return false
+    const named = new Map(found.sources.map(({ source, snapshot }) => [source, snapshot]))
+    return sources.every(({ source, snapshot }) => named.get(source) === snapshot)
+  }
+
   /** Of all that are here, damaged ones included; newest first. */
   async numbers(): Promise<number[]> {
     const names = await namesIn(this.#state.at('generations'))
@@ -73,7 +81,12 @@ export class GenerationStore {
     const number = Math.max(0, (await this.#pointed()) ?? 0, ...(await this.numbers())) + 1
     const generation = { number, createdAt: now.toISOString(), sources: [...sources], ...(cause && { cause }) }
     await writeWhole(this.#fileOf(number), canonicalJson(generation))
-    await writeWhole(this.#currentFile, `${number}\n`)
+    await writeWhole(this.#currentFile, `${number}\n`).catch(async (error: unknown) => {
+      // On a full disk each try would leave one more. Why the write failed outranks why this did.
+      if ((await this.#pointed().catch(() => number)) !== number)
+        await rm(this.#fileOf(number), { force: true }).catch(() => {})
+      throw error
+    })
     return generation
   }
 

@@ -14,6 +14,8 @@ import { isDigest } from './stored-path.ts'
 export class SnapshotStore {
   readonly #state: StateFolder
   readonly #claims: Claims
+  /** What the files of some were like when they were written, or read and found whole. */
+  readonly #whole = new Map<string, string>()
 
   constructor(state: StateFolder, claims: Claims) {
     this.#state = state
@@ -25,6 +27,7 @@ export class SnapshotStore {
     const { digest, bytes } = await written(snapshot, signal)
     await this.#claims.claim(digest)
     await writeWhole(this.#fileOf(digest), bytes)
+    await this.#noteWhole(digest)
     return digest
   }
 
@@ -44,6 +47,17 @@ export class SnapshotStore {
       if (error instanceof Damaged) return undefined
       throw error
     })
+  }
+
+  /** Whether it is here, undamaged. One that nobody has touched since it was found so is not read again. */
+  async isWhole(digest: string): Promise<boolean> {
+    const mark = await this.#markOf(digest)
+    if (mark === undefined) return false
+    if (mark === this.#whole.get(digest)) return true
+    const bytes = await unlessAbsent(readFile(this.#fileOf(digest))).catch(cannot(`read the snapshot "${digest}"`))
+    if (bytes === undefined || sha256(bytes) !== digest) return false
+    this.#whole.set(digest, mark)
+    return true
   }
 
   /** How large the file is; 0 where there is none. */
@@ -70,7 +84,21 @@ export class SnapshotStore {
 
   /** Takes one out and says where it lies now, for the caller to remove. Undefined where a pull may want it. */
   async setAside(digest: string): Promise<string | undefined> {
+    this.#whole.delete(digest)
     return this.#claims.remove(digest, () => this.#state.setAside(this.#fileOf(digest)))
+  }
+
+  /** It takes long to hash a large one, and it has just been. */
+  async #noteWhole(digest: string): Promise<void> {
+    const mark = await this.#markOf(digest)
+    if (mark !== undefined) this.#whole.set(digest, mark)
+  }
+
+  /** Another whenever the file is written to or replaced. Undefined where there is none. */
+  async #markOf(digest: string): Promise<string | undefined> {
+    const looked = unlessAbsent(lstat(this.#fileOf(digest), { bigint: true }))
+    const found = await looked.catch(cannot(`look for the snapshot "${digest}"`))
+    return found && `${found.ino} ${found.ctimeNs} ${found.size}`
   }
 
   #fileOf(digest: string): string {

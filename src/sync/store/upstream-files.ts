@@ -1,4 +1,4 @@
-import { chmod, readFile, rm, stat } from 'node:fs/promises'
+import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PackedFile, SkillFile } from '../model/skill.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
@@ -63,8 +63,7 @@ export class UpstreamFiles {
     makeFolder(this.#state.at('upstreams', source, 'files'), 0o700)
     const path = this.#fileOf(source, sha256)
     const replaced = await sizeOf(path)
-    await writeWhole(path, bytes)
-    await chmod(path, 0o400).catch(cannot(`close "${path}" to writing`))
+    await writeWhole(path, bytes, 0o400)
     const known = this.#bytes.get(source)
     if (known !== undefined) this.#bytes.set(source, known + bytes.byteLength - (replaced ?? 0))
   }

@@ -1,4 +1,5 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { Readable } from 'node:stream'
 import { SyncError } from '../model/sync-error.ts'
 
 /** A program to start: nothing of this process's environment reaches it. */
@@ -9,6 +10,8 @@ export interface Start {
   readonly env: Readonly<Record<string, string>>
   /** No file that it writes grows beyond this, and its memory is bounded too; undefined for one that the operator chose. */
   readonly fileBytes: number | undefined
+  /** Is told what it writes to descriptor 3, which is open to it for that. */
+  readonly onTrace?: (part: string) => void
 }
 
 /** How a program ended. What it said is bounded: the beginning and the end of it. */
@@ -35,19 +38,23 @@ export class ChildGroup implements AsyncDisposable {
   readonly child: ChildProcessWithoutNullStreams
   readonly ended: Promise<Ended>
   readonly #said: Said
+  readonly #trace: Readable | undefined
   #isGone = false
 
   constructor(start: Start) {
     const { command, cwd, env } = start
     const [program, args] = start.fileBytes === undefined ? [command, start.args] : limited(start, start.fileBytes)
-    this.child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio: 'pipe' })
-    if (this.child.pid === undefined) {
-      this.child.once('error', () => {})
+    const stdio: 'pipe' | 'pipe'[] = start.onTrace === undefined ? 'pipe' : ['pipe', 'pipe', 'pipe', 'pipe']
+    const child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio })
+    if (child.pid === undefined || !isPiped(child)) {
+      child.once('error', () => {})
       const why =
         program === command ? 'there is no such program, or it cannot be run' : 'the system starts no process now'
       throw new SyncError('source-unreachable', `Cannot start "${command}": ${why}`)
     }
-    this.#said = new Said(this.child)
+    this.child = child
+    this.#said = new Said(child)
+    this.#trace = traceOf(child, start)
     // The first of the group can end before the others. Later its number may be that of somebody else's group.
     this.child.once('exit', () => {
       this.#kill('SIGKILL')
@@ -75,6 +82,7 @@ export class ChildGroup implements AsyncDisposable {
   letGo(): void {
     this.child.stdout.destroy()
     this.child.stderr.destroy()
+    this.#trace?.destroy()
   }
 
   async #end(): Promise<Ended> {
@@ -129,6 +137,16 @@ export async function runToEnd(
   } finally {
     signal.removeEventListener('abort', abort)
   }
+}
+
+function isPiped(child: ChildProcess): child is ChildProcessWithoutNullStreams {
+  return child.stdin !== null && child.stdout !== null && child.stderr !== null
+}
+
+function traceOf({ stdio }: ChildProcess, { onTrace }: Start): Readable | undefined {
+  const trace = stdio[3]
+  if (onTrace === undefined || !(trace instanceof Readable)) return undefined
+  return trace.setEncoding('latin1').on('data', onTrace)
 }
 
 /** Node cannot lower the limits of a process that it starts, and a shell can. */

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import type { GitSource } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { DiskTransport, repositoryAt, unmetNeed } from './disk-transport.ts'
 import type { GitTransport } from './git.ts'
@@ -7,13 +8,15 @@ import { ProgramTransport } from './program-transport.ts'
 import type { Ref } from './ref-rules.ts'
 import type { Reach } from './upstream.ts'
 
-/** A repository on this disk: read by ourselves, and with the git program where it needs that. */
+/** A repository on this disk: read by ourselves, and with the git program where it needs that or the source wants it. */
 export class FileTransport implements GitTransport {
   readonly #path: string
+  readonly #backend: GitSource['backend']
   readonly #reach: Reach
 
-  constructor(url: string, reach: Reach) {
+  constructor(url: string, backend: GitSource['backend'], reach: Reach) {
     this.#path = fileURLToPath(url)
+    this.#backend = backend
     this.#reach = reach
   }
 
@@ -38,8 +41,11 @@ export class FileTransport implements GitTransport {
   /** Looked at anew each time: the repository may have been made anew in another form. */
   async #with<T>(use: (transport: GitTransport) => Promise<T>): Promise<T> {
     const folder = await repositoryAt(this.#path)
-    const need = await unmetNeed(folder)
+    const need = this.#backend === 'system' ? '`backend` is system' : await unmetNeed(folder)
     if (need === undefined) return use(new DiskTransport(folder, this.#reach))
+    if (this.#backend === 'embedded') {
+      throw new SyncError('unsupported', `Cannot read "${this.#path}": ${need}, and \`backend\` is embedded`)
+    }
     const program = new ProgramTransport({ kind: 'disk', folder }, this.#reach)
     return use(program).catch((cause: unknown) => {
       if (!(cause instanceof SyncError) || cause.code !== 'git-missing') throw cause

@@ -3,7 +3,8 @@ import { SyncError } from '../model/sync-error.ts'
 import { credentialHeaders } from './credential-headers.ts'
 import { exchange } from './http-exchange.ts'
 import type { Answer } from './http-exchange.ts'
-import { connectionFailure, failureOf } from './http-failure.ts'
+import { connectionFailure, gitFailureOf } from './http-failure.ts'
+import { baseOf, isRedirect, MAX_REDIRECTS, redirectOf, tooManyRedirects } from './http-redirect.ts'
 import { guarded } from './pkt-line.ts'
 import type { FetchLimits } from './upstream.ts'
 import type { Way } from './way.ts'
@@ -51,15 +52,16 @@ export class GitHttp implements HttpClient {
   }
 
   async request(call: HttpCall): Promise<GitHttpResponse> {
-    const what = `Cannot reach "${this.#url}"`
+    const { proxy } = this.#allowance.way.route
+    // A proxy that relays can answer in place of the host, and nobody sees which of the two it was.
+    const what = `Cannot reach "${this.#url}"${proxy === undefined ? '' : ` through the proxy "${proxy.url}"`}`
     const watch = new Watch(what, this.#allowance)
     try {
       const method = call.method ?? 'GET'
       const answer = await this.#ask(method, call, watch)
       watch.heard()
-      const failure = failureOf(answer, what, Object.keys(this.#allowance.way.headers).length > 0)
+      const failure = gitFailureOf({ ...answer, method }, what, Object.keys(this.#allowance.way.headers).length > 0)
       if (failure !== undefined) throw failure
-      expectGit(answer, method, what)
       return {
         url: answer.url,
         method,
@@ -80,7 +82,8 @@ export class GitHttp implements HttpClient {
     if (method !== 'GET') {
       const body = await joined(call.body ?? [])
       const answer = await exchange(call.url, { method, headers, body, route, signal: watch.signal })
-      if (isRedirect(answer)) throw refusedRedirect(answer, this.#url, `it answers a ${method}`)
+      // It throws: no POST is asked again.
+      if (isRedirect(answer)) redirectOf(answer, method, new URL(call.url), this.#url)
       return answer
     }
     let url = new URL(call.url)
@@ -90,13 +93,10 @@ export class GitHttp implements HttpClient {
         this.#base = baseOf(url)
         return answer
       }
-      const next = URL.parse(answer.header('location') ?? '', url.href)
-      if (next === null) throw refusedRedirect(answer, this.#url, 'it names no address')
-      if (next.origin !== url.origin) throw refusedRedirect(answer, this.#url, `it leads to "${next.origin}"`)
+      url = redirectOf(answer, method, url, this.#url)
       answer.giveUp()
-      url = next
     }
-    throw new SyncError('source-unreachable', `Cannot reach "${this.#url}": more than ${MAX_REDIRECTS} redirects`)
+    throw tooManyRedirects(this.#url)
   }
 
   #headers(call: HttpCall): Record<string, string> {
@@ -128,7 +128,6 @@ export class GitHttp implements HttpClient {
 
 /** Hosts treat clients by this: GitHub answers an agent that names git with git's protocol alone. */
 const USER_AGENT = 'git/skillsyncd'
-const MAX_REDIRECTS = 5
 
 /** The clocks of one request: until the first byte, between two, and in all. */
 class Watch {
@@ -182,27 +181,6 @@ class Watch {
   }
 
   readonly #abort = () => this.#controller.abort()
-}
-
-function expectGit(answer: Answer, method: string, what: string): void {
-  const expected = `application/x-git-upload-pack-${method === 'GET' ? 'advertisement' : 'result'}`
-  const type = (answer.header('content-type') ?? '').split(';')[0]?.trim()
-  if (type === expected) return
-  throw new SyncError('unsupported', `${what}: it does not speak git's smart HTTP protocol`)
-}
-
-function isRedirect(answer: Answer): boolean {
-  return answer.status >= 300 && answer.status < 400 && answer.status !== 304
-}
-
-function refusedRedirect(answer: Answer, url: string, why: string): SyncError {
-  const message = `Cannot reach "${url}": its redirect (${answer.status}) is refused, ${why}`
-  return new SyncError('source-unreachable', message)
-}
-
-/** The repository's address in that of its listing. */
-function baseOf(url: URL): string {
-  return url.href.replace(/\/info\/refs(?:\?.*)?$/, '')
 }
 
 async function joined(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Buffer<ArrayBuffer>> {

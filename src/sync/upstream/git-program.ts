@@ -2,13 +2,18 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SyncError } from '../model/sync-error.ts'
 import { ChildGroup, runToEnd, type Bounds, type Ended, type Start } from './child-group.ts'
-import { programFailure } from './program-failure.ts'
+import { gitFailureOf } from './http-failure.ts'
+import { isRedirect, MAX_REDIRECTS, redirectOf, baseOf, tooManyRedirects } from './http-redirect.ts'
+import { httpEnvironment } from './http-setup.ts'
+import { HttpTrace, type Traced } from './http-trace.ts'
+import { programFailure, type FailedRun } from './program-failure.ts'
 import { sshLog, writeSsh } from './ssh-setup.ts'
 import type { Reach } from './upstream.ts'
 
-/** What the git program is to work on: an address for ssh, or the folder of a repository on this disk. */
+/** What the git program is to work on: an address, or the folder of a repository on this disk. */
 export type ProgramTarget =
   | { readonly kind: 'ssh'; readonly url: string }
+  | { readonly kind: 'http'; readonly url: string }
   | { readonly kind: 'disk'; readonly folder: string }
 
 /** One run of git. `bounds` are those of the fetch where nothing is said. */
@@ -29,6 +34,8 @@ export class GitProgram implements AsyncDisposable {
   readonly target: ProgramTarget
   readonly #reach: Reach
   readonly #env: Readonly<Record<string, string>>
+  /** Over http(s), where a redirect led to. */
+  #base: string | undefined
 
   private constructor(folder: string, target: ProgramTarget, reach: Reach, env: Readonly<Record<string, string>>) {
     this.folder = folder
@@ -54,7 +61,7 @@ export class GitProgram implements AsyncDisposable {
 
   /** As git takes it on its command line. It never begins with a hyphen. */
   get address(): string {
-    return this.target.kind === 'ssh' ? this.target.url : this.target.folder
+    return this.target.kind === 'disk' ? this.target.folder : this.target.url
   }
 
   /** Runs git to its end and returns what it printed. `what` is what is attempted, for the message. */
@@ -63,7 +70,34 @@ export class GitProgram implements AsyncDisposable {
     const start = this.#start(args, fileBytes)
     const ended = await runToEnd(start, input, { ...this.#bounds(), ...bounds }, what, signal)
     if (ended.status === 0) return ended.stdout
-    throw await this.failure(ended, what, await log())
+    throw await this.failure(ended, what, { ssh: await log() })
+  }
+
+  /** The same where git talks to the other side: it is told who we are, and nothing else that we run is. */
+  async ask(run: GitRun, what: string, signal: AbortSignal): Promise<Buffer> {
+    const { target } = this
+    return target.kind === 'http' ? this.#askOverHttp(target.url, run, what, signal) : this.run(run, what, signal)
+  }
+
+  /** A redirect is followed here and not by git, which would take our headers along to wherever it leads. */
+  async #askOverHttp(url: string, run: GitRun, what: string, signal: AbortSignal): Promise<Buffer> {
+    const { limits } = this.#reach
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
+      const way = await this.#reach.way(signal)
+      const base = this.#base ?? url
+      const trace = new HttpTrace()
+      const http = await httpEnvironment(this.folder, { url, base, way, limits }).catch((cause: unknown) => {
+        throw scratchFailure(cause)
+      })
+      const start = this.#start(run.args, run.fileBytes)
+      const asking = { ...start, env: { ...start.env, ...http }, onTrace: trace.heard }
+      const ended = await runToEnd(asking, run.input ?? '', { ...this.#bounds(), ...run.bounds }, what, signal)
+      if (ended.status === 0 && isOfGit(trace)) return ended.stdout
+      const { last } = trace
+      if (last === undefined || !isRedirected(last)) throw await this.failure(ended, what, { http: { way, trace } })
+      this.#base = redirectedTo(last, base, url)
+    }
+    throw tooManyRedirects(url)
   }
 
   /** Starts git and leaves it running. */
@@ -72,8 +106,8 @@ export class GitProgram implements AsyncDisposable {
   }
 
   /** Why git ended as it did. */
-  async failure(ended: Ended, what: string, ssh = ''): Promise<SyncError> {
-    return programFailure({ ...ended, ssh, what, folder: this.folder, reach: this.#reach })
+  async failure(ended: Ended, what: string, { ssh = '', http }: Pick<Partial<FailedRun>, 'ssh' | 'http'> = {}) {
+    return programFailure({ ...ended, ssh, http, what, folder: this.folder, reach: this.#reach })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -101,6 +135,23 @@ export function scratchFailure(cause: unknown): unknown {
 const OUTPUT_BYTES = 2 ** 24
 const SMALL_FILE_BYTES = 2 ** 20
 
+function isOfGit({ listing }: HttpTrace): boolean {
+  return listing === undefined || gitFailureOf(listing, '', false) === undefined
+}
+
+/** A proxy that is asked for a connection redirects nobody. */
+function isRedirected(answer: Traced): boolean {
+  return answer.method !== 'CONNECT' && isRedirect(answer)
+}
+
+function redirectedTo(answer: Traced, base: string, url: string): string {
+  const next = redirectOf(answer, answer.method, new URL(`${base}/info/refs`), url)
+  // git would send them in place of our own.
+  next.username = ''
+  next.password = ''
+  return baseOf(next)
+}
+
 /** What cannot be removed now goes with the scratch folder, or with the next sweep. */
 async function removed(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true }).catch(() => {})
@@ -122,7 +173,7 @@ function environmentIn(folder: string, target: ProgramTarget, { programs }: Reac
     SSH_ASKPASS_REQUIRE: 'force',
     GIT_PROTOCOL_FROM_USER: '0',
     // Over whatever a repository configures: no other way is taken, not even for a single object.
-    GIT_ALLOW_PROTOCOL: target.kind === 'ssh' ? 'ssh' : 'file',
+    ...(target.kind === 'http' ? {} : { GIT_ALLOW_PROTOCOL: target.kind === 'ssh' ? 'ssh' : 'file' }),
     GIT_NO_LAZY_FETCH: '1',
     GIT_NO_REPLACE_OBJECTS: '1',
     GIT_OPTIONAL_LOCKS: '0',

@@ -35,7 +35,7 @@ export interface Wanted {
   readonly depth?: number
   /** What a server that filters leaves out: contents of files, or trees too. */
   readonly filter?: 'blob:none' | 'tree:0'
-  /** A commit which is left out with all that it holds and all that is behind it, if the server knows it. */
+  /** A commit with all that it holds and all that is behind it, or a tree with all below it: left out, if the server knows it. */
   readonly have?: ObjectId
 }
 

@@ -30,7 +30,7 @@ import type { KnownTrees } from './upstream.ts'
 async function answer(request: WorkerRequest): Promise<WorkerAnswer> {
   switch (request.kind) {
     case 'open':
-      await objects.open(request.revision, request.way)
+      await objects.open(request.revision, request.known, request.way)
       return openTree(request.revision, request.known)
     case 'take':
       return { kind: 'taken', blobs: await objects.take(request.blobs, keepBlob, request.way) }

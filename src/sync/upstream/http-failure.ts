@@ -1,16 +1,33 @@
 import { CredentialRefused, SyncError } from '../model/sync-error.ts'
 import type { Answer } from './http-exchange.ts'
 
+/** Of an answer, what its failure is told by. */
+export type Head = Pick<Answer, 'status' | 'header'>
+
+interface Asked extends Head {
+  readonly method: string
+}
+
 /** Why an answer of a git host cannot be used, as far as its status and headers tell; undefined for one that can. */
-export function failureOf(answer: Answer, what: string, sentCredentials: boolean): SyncError | undefined {
+export function failureOf(answer: Head, what: string, sentCredentials: boolean): SyncError | undefined {
   if (isWebPage(answer)) {
     return new SyncError('repository-not-found', `${what}: the address answers with a web page, not a git repository`)
   }
   return answer.status === 200 ? undefined : statusFailure(answer, what, sentCredentials)
 }
 
+/** The same of an answer that is to be in git's own protocol. */
+export function gitFailureOf(answer: Asked, what: string, sentCredentials: boolean): SyncError | undefined {
+  const failure = failureOf(answer, what, sentCredentials)
+  if (failure !== undefined) return failure
+  const expected = `application/x-git-upload-pack-${answer.method === 'GET' ? 'advertisement' : 'result'}`
+  const type = (answer.header('content-type') ?? '').split(';')[0]?.trim()
+  if (type === expected) return undefined
+  return new SyncError('unsupported', `${what}: it does not speak git's smart HTTP protocol`)
+}
+
 /** What a status says that is not the wanted one. */
-export function statusFailure(answer: Answer, what: string, sentCredentials: boolean): SyncError {
+export function statusFailure(answer: Head, what: string, sentCredentials: boolean): SyncError {
   const { status } = answer
   const retryAfterMs = retryAfterOf(answer)
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
@@ -60,13 +77,13 @@ function tlsReasonOf(code: string): string {
 const TLS_CODES = /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|.*SELF_SIGNED_CERT|UNABLE_TO_)/
 
 /** Whether it is a page for people, which no program asks for. */
-export function isWebPage(answer: Answer): boolean {
+export function isWebPage(answer: Head): boolean {
   const isFound = answer.status === 200 || answer.status === 203
   return isFound && (answer.header('content-type') ?? '').toLowerCase().startsWith('text/html')
 }
 
 /** Seconds, or a date; the date is read against the host's own clock, which need not be ours. */
-function retryAfterOf(answer: Answer): number | undefined {
+function retryAfterOf(answer: Head): number | undefined {
   const value = answer.header('retry-after')
   if (value === undefined) return undefined
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1000

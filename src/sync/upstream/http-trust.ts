@@ -13,13 +13,19 @@ export async function trustIn(ca: string): Promise<Trust> {
   const known = TRUSTS.get(ca)
   if (known !== undefined) return known
   const [tls, { Agent }] = await Promise.all([import('node:tls'), import('node:https')])
-  // Before Node 22.15 a process cannot tell which certificates it trusts, so there it is Node's own list.
-  const system = typeof tls.getCACertificates === 'function' ? tls.getCACertificates('default') : tls.rootCertificates
-  const context = tls.createSecureContext({ ca: [...system, ca] })
+  const context = tls.createSecureContext({ ca: await authoritiesWith(ca) })
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS, secureContext: context })
   if (TRUSTS.size >= MOST_TRUSTS) TRUSTS.clear()
   TRUSTS.set(ca, { context, agent })
   return { context, agent }
+}
+
+/** All that are trusted where these are trusted too, in PEM. */
+export async function authoritiesWith(ca: string): Promise<string[]> {
+  const tls = await import('node:tls')
+  // Before Node 22.15 a process cannot tell which certificates it trusts, so there it is Node's own list.
+  const system = typeof tls.getCACertificates === 'function' ? tls.getCACertificates('default') : tls.rootCertificates
+  return [...system, ca]
 }
 
 const TRUSTS = new Map<string, Trust>()

@@ -1,13 +1,13 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { Taken } from '../model/tree.ts'
 import type { GitObject } from './git-object.ts'
-import type { Relation } from './upstream.ts'
+import type { KnownTrees, Relation } from './upstream.ts'
 import type { Way } from './way.ts'
 
 /** The objects of one repository, as the worker sees them. Whatever comes out of it was hashed against its id. */
 export interface Objects {
-  /** Makes the commit, its tag and its trees readable. */
-  open(revision: Revision, way: Way): Promise<void>
+  /** Makes the commit, its tag and its trees readable, those that are known perhaps not. */
+  open(revision: Revision, known: KnownTrees, way: Way): Promise<void>
   /** Undefined for one that is not there. */
   read(id: ObjectId): Promise<GitObject | undefined>
   /** Reads as many commits as it takes, within `HISTORY_LIMITS`. */

@@ -15,7 +15,7 @@ export function openUpstream(source: Source, reach: Reach): Upstream
 export function openUpstream(source: Source, reach: Reach): Upstream {
   switch (source.kind) {
     case 'git':
-      return new GitUpstream(source, reach, sharing(transportTo(source.url, reach), reach))
+      return new GitUpstream(source, reach, sharing(transportTo(source, reach), reach))
     case 'directory':
       return new DirectoryUpstream(source, reach)
     case 'mcp':
@@ -35,9 +35,11 @@ function sharing(transport: GitTransport, { listing }: Reach): GitTransport {
   return listing === undefined ? transport : new SharingTransport(transport, listing)
 }
 
-function transportTo(url: string, reach: Reach): GitTransport {
-  if (/^https?:/i.test(url)) return new HttpTransport(url, reach)
-  if (/^file:/i.test(url)) return new FileTransport(url, reach)
-  // What is left has been checked to be `ssh://…` or `git@host:path`.
+function transportTo({ url, backend }: GitSource, reach: Reach): GitTransport {
+  if (/^https?:/i.test(url)) {
+    return backend === 'system' ? new ProgramTransport({ kind: 'http', url }, reach) : new HttpTransport(url, reach)
+  }
+  if (/^file:/i.test(url)) return new FileTransport(url, backend, reach)
+  // What is left has been checked to be `ssh://…` or `git@host:path`, which is not for our own reader.
   return new ProgramTransport({ kind: 'ssh', url }, reach)
 }

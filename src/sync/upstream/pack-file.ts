@@ -117,9 +117,11 @@ export class PackFile implements Disposable {
   #bytes(offset: number, length: number): Buffer {
     if (length <= 0 || offset + length > this.end) throw new RangeError('an object lies beyond the end')
     if (offset < this.#windowAt || offset + length > this.#windowAt + this.#window.length) {
-      this.#window = Buffer.allocUnsafe(Math.min(Math.max(WINDOW_BYTES, length), this.end - offset))
-      this.#windowAt = offset
-      readSync(this.#handle, this.#window, 0, this.#window.length, offset)
+      // Who goes backwards is likely to go on so, and would read a window for each object.
+      const from = offset < this.#windowAt ? Math.max(offset - WINDOW_BYTES / 2, 0) : offset
+      this.#window = Buffer.allocUnsafe(Math.min(Math.max(WINDOW_BYTES, offset - from + length), this.end - from))
+      this.#windowAt = from
+      readSync(this.#handle, this.#window, 0, this.#window.length, from)
     }
     return this.#window.subarray(offset - this.#windowAt)
   }

@@ -71,7 +71,7 @@ export class PackReader implements Disposable {
         `Cannot read the pack that was sent: ${count} objects, over what limits.repository.files allows`,
       )
     }
-    const waiting: number[] = []
+    const waiting = new Map<ObjectId, number[]>()
     let at = start
     for (let index = 0; index < count; index += 1) {
       const header = this.#file.header(at)
@@ -80,43 +80,45 @@ export class PackReader implements Disposable {
         continue
       }
       const { bytes, next } = this.#file.inflate(header)
-      if (!this.#enter(at, header, bytes, found)) waiting.push(at)
+      const base = header.stored.kind === 'delta' ? header.stored.base : undefined
+      if (typeof base === 'string' && !this.#offsets.has(base)) append(waiting, base, at)
+      else this.#enter(at, header, bytes, found)
       at = next
     }
     if (at !== end) throw new RangeError('something follows the last object')
     this.#enterLate(waiting, found)
   }
 
-  /** Takes an object in; false if its base is named by an id that has not come yet. */
-  #enter(offset: number, { stored }: PackHeader, bytes: Buffer, found: Found): boolean {
-    const base = stored.kind === 'delta' ? this.#offsetOf(stored.base) : undefined
-    if (stored.kind === 'delta' && base === undefined) return false
-    const object = stored.kind === 'whole' ? { type: stored.type, bytes } : this.#onto(base, bytes)
+  /** Takes an object in whose base is there; undefined if it is too large to be held. */
+  #enter(offset: number, { stored }: PackHeader, bytes: Buffer, found: Found): ObjectId | undefined {
+    const object = stored.kind === 'whole' ? { type: stored.type, bytes } : this.#onto(stored.base, bytes)
     if (object === undefined) {
       this.#hasUnknown = true
-      return true
+      return undefined
     }
     this.#cache.set(offset, object)
     const id = idOf(object, this.#format)
     this.#offsets.set(id, offset)
     found(id, object)
-    return true
+    return id
   }
 
-  #enterLate(waiting: readonly number[], found: Found): void {
-    for (let left = waiting; left.length > 0;) {
-      const still = left.filter((offset) => {
+  /** Those whose base came after them, each once: looking at all of them again and again would take for ever. */
+  #enterLate(waiting: Map<ObjectId, number[]>, found: Found): void {
+    const bases = [...waiting.keys()].filter((id) => this.#offsets.has(id))
+    for (let base = bases.pop(); base !== undefined; base = bases.pop()) {
+      const offsets = waiting.get(base) ?? []
+      waiting.delete(base)
+      for (const offset of offsets) {
         const header = this.#file.header(offset)
-        return !this.#enter(offset, header, this.#file.inflate(header).bytes, found)
-      })
-      if (still.length === left.length) {
-        // Only what was too large to be held can have the base.
-        if (this.#tooLarge.size === 0 && !this.#hasUnknown) throw new RangeError('a delta has no base')
-        this.#hasUnknown = true
-        return
+        const id = this.#enter(offset, header, this.#file.inflate(header).bytes, found)
+        if (id !== undefined && waiting.has(id)) bases.push(id)
       }
-      left = still
     }
+    if (waiting.size === 0) return
+    // Only what was too large to be held can have the base.
+    if (this.#tooLarge.size === 0 && !this.#hasUnknown) throw new RangeError('a delta has no base')
+    this.#hasUnknown = true
   }
 
   /** Skips an object that is too large for memory. Returns where the next begins. */
@@ -158,8 +160,9 @@ export class PackReader implements Disposable {
     return object
   }
 
-  #onto(base: number | undefined, delta: Buffer): GitObject | undefined {
-    const object = base === undefined ? undefined : this.#resolve(base)
+  #onto(base: number | ObjectId, delta: Buffer): GitObject | undefined {
+    const offset = this.#offsetOf(base)
+    const object = offset === undefined ? undefined : this.#resolve(offset)
     return object === undefined ? undefined : applied(delta, object, this.#limits.objectBytes)
   }
 
@@ -171,6 +174,12 @@ export class PackReader implements Disposable {
 const CACHE_BYTES = 2 ** 25
 /** The longest chain that git can be told to write. */
 const MAX_CHAIN = 4096
+
+function append(waiting: Map<ObjectId, number[]>, base: ObjectId, offset: number): void {
+  const offsets = waiting.get(base)
+  if (offsets === undefined) waiting.set(base, [offset])
+  else offsets.push(offset)
+}
 
 function applied(delta: Buffer, base: GitObject, limit: number): GitObject | undefined {
   const bytes = applyDelta(delta, base.bytes, limit)

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
 import { SyncError, type SyncErrorCode } from '../model/sync-error.ts'
+import { gitFailureOf, proxyRefusal } from './http-failure.ts'
+import type { HttpTrace, Traced } from './http-trace.ts'
 import { printable } from './pkt-line.ts'
 import { knownHostLines } from './ssh-setup.ts'
 import { namedLimit, type Reach } from './upstream.ts'
+import type { Way } from './way.ts'
 
 /** What is known of a run of git that failed. */
 export interface FailedRun {
@@ -12,13 +15,18 @@ export interface FailedRun {
   readonly stderr: string
   /** What ssh said, which the other side has no part in. */
   readonly ssh: string
+  /** Over http(s), how the host was asked, and what it answered. */
+  readonly http: { readonly way: Way; readonly trace: HttpTrace } | undefined
   /** Where it ran. */
   readonly folder: string
   readonly reach: Reach
 }
 
 /** A failed run in our words. What git and ssh print is for terminals, and is passed on in no more than one line. */
-export async function programFailure(run: FailedRun): Promise<SyncError> {
+export async function programFailure(failed: FailedRun): Promise<SyncError> {
+  const answered = answerFailure(failed)
+  if (answered !== undefined) return answered
+  const run = { ...failed, what: throughProxy(failed) }
   const { what } = run
   const missing = missingOf(run)
   if (missing !== undefined) return new SyncError('git-missing', `${what}: ${missing}`)
@@ -30,6 +38,26 @@ export async function programFailure(run: FailedRun): Promise<SyncError> {
   if (read !== undefined) return read
   const said = saidBy(run)
   return new SyncError('source-unreachable', `${what}: ${said === '' ? 'git gives no reason' : `git says "${said}"`}`)
+}
+
+/** What an answer tells of itself, which is more than git says of it. */
+function answerFailure(run: FailedRun): SyncError | undefined {
+  if (run.http === undefined) return undefined
+  const { way, trace } = run.http
+  const failures = [trace.listing, trace.last].map((answer) => answer && failureIn(answer, way, run))
+  return failures.find((failure) => failure !== undefined)
+}
+
+function failureIn(answer: Traced, { headers, route: { proxy } }: Way, run: FailedRun): SyncError | undefined {
+  const isOfProxy = answer.method === 'CONNECT' || (proxy !== undefined && answer.status === 407)
+  if (!isOfProxy) return gitFailureOf(answer, run.what, Object.keys(headers).length > 0)
+  if (answer.status === 200) return undefined
+  return proxyRefusal(answer.status, throughProxy(run), Object.keys(proxy?.headers ?? {}).length > 0)
+}
+
+function throughProxy({ what, http }: FailedRun): string {
+  const proxy = http?.way.route.proxy
+  return proxy === undefined ? what : `${what} through the proxy "${proxy.url}"`
 }
 
 function readAs(readings: readonly Reading[], text: string, run: FailedRun): SyncError | undefined {
@@ -80,8 +108,30 @@ const OF_SSH: readonly Reading[] = [
 
 const OF_GIT: readonly Reading[] = [
   [
+    'dns-failed',
+    /Could not resolve (?:host|proxy): ([^\n]+)/,
+    ([, name]) => `the host name ${shown(name)} does not resolve`,
+  ],
+  [
+    'tls-failed',
+    /unable to access [^\n]*?': ((?:[^\n]*\b(?:SSL|TLS|certificate|gnutls)\b)[^\n]*)/i,
+    ([, why]) => `no trusted connection (${shown(why)})`,
+  ],
+  [
+    'source-unreachable',
+    /unable to access [^\n]*?': (Failed to connect[^\n]*|[^\n]*timed out[^\n]*)/,
+    ([, why]) => `the connection failed (${shown(why)})`,
+  ],
+  [
+    'git-missing',
+    /Unable to find remote helper for '(\w+)'|'remote-(https?)' is not a git command/,
+    ([, one, other]) => `the part of git that speaks ${one ?? other} is not there`,
+  ],
+  // What allows it stands where a git before 2.31 does not look.
+  ['unsupported', /transport '(https?)' not allowed/, () => 'the git program is too old for it: it takes git 2.31'],
+  [
     'ref-not-found',
-    /mismatched algorithms|does not support this repository's object format/,
+    /mismatched algorithms|does not support this repository's object format|protocol error: expected sha\/ref, got/,
     () => 'the ids of the repository are of another kind',
   ],
   [

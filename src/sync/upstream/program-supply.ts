@@ -33,13 +33,13 @@ export class ProgramSupply implements AsyncDisposable {
 
   /** Makes the commit, its tag and its trees readable. What is returned prints the objects whose ids it reads. */
   async open(revision: Revision, signal: AbortSignal): Promise<ChildGroup['child']> {
-    if (this.#git.target.kind === 'ssh') await this.#fetchCommit(revision, signal)
+    if (this.#git.target.kind !== 'disk') await this.#fetchCommit(revision, signal)
     return this.#read()
   }
 
   /** Makes the commits behind two readable, those of the first if they are still there. */
   async openHistory([from, to]: readonly [ObjectId, ObjectId], signal: AbortSignal): Promise<ChildGroup['child']> {
-    if (this.#git.target.kind === 'ssh') {
+    if (this.#git.target.kind !== 'disk') {
       await this.#init(to, signal)
       await this.#fetchHistory([to], signal)
       await this.#fetchHistory([from], signal).catch(unlessRefused)
@@ -59,7 +59,7 @@ export class ProgramSupply implements AsyncDisposable {
     let sizes = await this.#sizesOf(blobs, signal)
     // An id of another kind is no id here: git would take it for the name of a ref.
     const missing = blobs.filter((id) => !sizes.has(id) && formatOf(id) === this.#format)
-    if (missing.length > 0 && this.#git.target.kind === 'ssh') {
+    if (missing.length > 0 && this.#git.target.kind !== 'disk') {
       await this.#fetchBlobs(missing, signal)
       sizes = await this.#sizesOf(blobs, signal)
     }
@@ -160,7 +160,7 @@ export class ProgramSupply implements AsyncDisposable {
     const input = ids.map((id) => `${id}\n`).join('')
     const fileBytes = packBytes - this.#packBytes + INDEX_BYTES
     try {
-      await this.#git.run({ args, input, fileBytes }, what, signal)
+      await this.#git.ask({ args, input, fileBytes }, what, signal)
     } finally {
       // git notes where missing objects can be had, and would go there for each of them.
       await inScratch(writeFile(config, before))

@@ -6,7 +6,7 @@ import { GitProgram, type ProgramTarget } from './git-program.ts'
 import { prefixOf, type Ref } from './ref-rules.ts'
 import type { Reach } from './upstream.ts'
 
-/** A repository that the git program reaches: over ssh, or on this disk. */
+/** A repository that the git program reaches: over ssh or http(s), or on this disk. */
 export class ProgramTransport implements GitTransport {
   readonly #target: ProgramTarget
   readonly #reach: Reach
@@ -28,7 +28,7 @@ export class ProgramTransport implements GitTransport {
     const within = AbortSignal.any([signal, AbortSignal.timeout(Math.min(this.#reach.limits.totalMs, LISTING_MS))])
     const what = `Cannot list the refs of "${git.address}"`
     const printed = await git
-      .run({ args: [...args, ...names.map(patternOf)] }, what, within)
+      .ask({ args: [...args, ...names.map(patternOf)] }, what, within)
       .catch((cause: unknown) => {
         if (signal.aborted || !within.aborted) throw cause
         throw new SyncError('source-unreachable', `${what}: not done within ${LISTING_MS} ms`)

@@ -1,30 +1,33 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatOf, isIdOf, type ObjectId, type Revision } from '../model/revision.ts'
-import { SyncError } from '../model/sync-error.ts'
+import { SyncError, type SyncErrorCode } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
 import { GitHttp } from './git-http.ts'
 import type { Place, WorkerTask } from './git-messages.ts'
-import type { GitObject } from './git-object.ts'
+import { treeOfCommit, type GitObject } from './git-object.ts'
 import { requestPack, type Wanted } from './git-remote.ts'
+import { lackingTrees, outermost } from './known-trees.ts'
 import type { KeepBlob, Objects } from './objects.ts'
 import { PackReader, type Found } from './pack-reader.ts'
 import { spoolPack } from './pack-spool.ts'
 import { ServerRefusal } from './pkt-line.ts'
 import { askRelation, type Allowance } from './remote-history.ts'
 import { namedLimit } from './upstream.ts'
-import type { Relation } from './upstream.ts'
+import type { KnownTrees, Relation } from './upstream.ts'
 import type { Way } from './way.ts'
 
 /**
  * The objects of a repository behind http(s): one pack with the commit and its trees (and all blobs, from a server that
- * cannot leave them out), then a pack for each lot of blobs.
+ * cannot leave them out), then a pack for each lot of blobs. Of an update, trees that are known are left out.
  */
 export class RemoteObjects implements Objects {
   readonly #place: Extract<Place, { kind: 'remote' }>
   readonly #task: WorkerTask
   readonly #allowance: Allowance
   #snapshot: PackReader | undefined
+  /** Trees that were left out of the snapshot and have to be read all the same. */
+  #rest: PackReader | undefined
   #packs = 0
   #refusals = 0
 
@@ -40,14 +43,16 @@ export class RemoteObjects implements Objects {
     }
   }
 
-  async open(revision: Revision, way: Way): Promise<void> {
+  async open(revision: Revision, known: KnownTrees, way: Way): Promise<void> {
     const { format } = this.#place.server
     if (formatOf(revision.commit) !== format) {
       const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": its ids are ${format}`
       throw new SyncError('ref-not-found', message)
     }
     const ids = [revision.commit, ...(revision.tag === undefined ? [] : [revision.tag])]
-    this.#snapshot = await this.#fetch({ ids, depth: 1, filter: 'blob:none' }, way).catch((cause: unknown) => {
+    const wanted = { ids, depth: 1, filter: 'blob:none' } as const
+    if (await this.#update(wanted, revision.commit, known, way)) return
+    this.#snapshot = await this.#fetch(wanted, way).catch((cause: unknown) => {
       // Servers word it in their own ways, but name what they do not have.
       if (!(cause instanceof ServerRefusal) || !ids.some((id) => cause.said.includes(id))) throw cause
       const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": the server says "${cause.said}"`
@@ -56,7 +61,29 @@ export class RemoteObjects implements Objects {
   }
 
   async read(id: ObjectId): Promise<GitObject | undefined> {
-    return this.#snapshot?.read(id)
+    return this.#snapshot?.read(id) ?? this.#rest?.read(id)
+  }
+
+  /** Fetches what is not in the known trees, and what of them stands elsewhere by now. False where it takes all of them. */
+  async #update(wanted: Wanted, commit: ObjectId, known: KnownTrees, way: Way): Promise<boolean> {
+    // One that cannot leave out files would leave out those of known trees too, for good.
+    const have = this.#place.server.filters ? outermost(known) : undefined
+    if (have === undefined) return false
+    try {
+      const snapshot = await this.#fetch({ ...wanted, have }, way)
+      this.#snapshot = snapshot
+      const root = treeOfCommit(snapshot.read(commit)?.bytes ?? NOTHING)
+      const ids = root && (await lackingTrees(root, known, this.#task.limits, (id) => snapshot.read(id)))
+      if (ids !== undefined && ids.length <= MOST_LACKING) {
+        if (ids.length > 0) this.#rest = await this.#fetch({ ids, filter: 'blob:none' }, way)
+        return true
+      }
+    } catch (cause) {
+      // Whatever a server makes of a tree that we have, it can be asked in the usual way.
+      if (!(cause instanceof SyncError) || FINAL.has(cause.code)) throw cause
+    }
+    this.#snapshot?.[Symbol.dispose]()
+    return false
   }
 
   async take(blobs: readonly ObjectId[], keep: KeepBlob, way: Way) {
@@ -110,6 +137,17 @@ export class RemoteObjects implements Objects {
   }
 }
 
+/** Trees that one request asks for. Where more moved, all of them are asked for by the commit. */
+const MOST_LACKING = 1000
+/** To ask again at once would bring the same, or is what was asked not to be done. */
+const FINAL: ReadonlySet<SyncErrorCode> = new Set([
+  'limit-exceeded',
+  'store-failed',
+  'rate-limited',
+  'credentials-rejected',
+])
+
+const NOTHING = Buffer.alloc(0)
 const TOO_LARGE: Taken = { kind: 'refused', reason: 'too-large' }
 const ABSENT: Taken = { kind: 'refused', reason: 'absent' }
 /** Commits and trees are read whole even where files have to be small. */

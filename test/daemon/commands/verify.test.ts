@@ -80,6 +80,21 @@ test('damage to snapshots, generations and decisions is found, each by its code'
   expect(codes(newest)).toContain('generation-damaged')
 })
 
+test('32: a generation that a killed process wrote and did not publish is noted, and is no damage', async () => {
+  await using world = await World.create()
+  await world.synced()
+  const folder = join(world.home.state, 'generations')
+  const first = await readFile(join(folder, '1.json'), 'utf8')
+  await writeFile(join(folder, '2.json'), first.replace('"number":1', '"number":2'))
+
+  const whole = await verified(world)
+  await writeFile(join(folder, '2.json'), first.slice(1))
+  const damaged = await verified(world)
+
+  expect(whole).toMatchObject({ status: 0, generation: 1, findings: [], notes: [{ code: 'generation-unpublished' }] })
+  expect([damaged.status, codes(damaged)]).toEqual([3, ['generation-damaged']])
+})
+
 test('the lock is held against the configuration and what is served; who does not follow it gets a note', async () => {
   await using world = await World.create()
   await world.synced()

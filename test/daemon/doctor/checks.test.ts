@@ -57,6 +57,29 @@ test('a program that fails when it is asked for its version is told apart from o
   expect(gone[2]).toMatchObject({ state: 'fail', message: expect.stringContaining('there is no such program') })
 })
 
+test('where a source wants the git program it is needed, over http(s) not an old one, and ssh is not', async () => {
+  await using folder = await temporaryFolder()
+  const old = join(folder.path, 'git')
+  await writeFile(old, '#!/bin/sh\necho git version 2.30.2\n', { mode: 0o755 })
+  const lines = (url: string, git: string) => [
+    '  - id: a',
+    `    url: ${url}`,
+    '    backend: system',
+    `programs: { git: ${git} }`,
+  ]
+  const states = async (url: string, git: string) =>
+    (await looked(programChecks(ground(lines(url, git))))).slice(1).map(({ state, message }) => `${state} ${message}`)
+
+  expect(await states('https://git.example.com/a.git', 'git')).toEqual([
+    expect.stringMatching(/^ok git version .*"a"$/),
+  ])
+  expect(await states('https://git.example.com/a.git', 'no-such-git')).toEqual([expect.stringMatching(/^fail /)])
+  expect(await states('https://git.example.com/a.git', old)).toEqual([
+    expect.stringMatching(/^fail .*takes git 2\.31$/),
+  ])
+  expect(await states('file:///srv/a.git', old)).toEqual([expect.stringMatching(/^ok git version 2\.30/)])
+})
+
 test('over http no program is needed, and none is looked for', async () => {
   const found = await looked(programChecks(ground(['  - id: a', '    url: https://git.example.com/a.git'])))
 

@@ -82,6 +82,7 @@ const CHILD = fileURLToPath(new URL('lock-child.mjs', import.meta.url))
 
 const SOURCE: Source = {
   kind: 'git',
+  backend: 'auto',
   id: idOf('team'),
   url: 'https://git.example.com/skills.git',
   ref: 'main',

@@ -13,10 +13,18 @@ export type Meddle = (request: IncomingMessage, response: ServerResponse) => boo
 /** What to answer a POST with this body, in place of the git server; undefined to pass it on. */
 export type Replace = (body: Buffer) => Buffer | undefined
 
-export async function startFront(behind: string, meddle: Meddle, replace: Replace = () => undefined): Promise<Front> {
+/** Changes what the git server answers. */
+export type Change = (answer: Buffer) => Buffer
+
+export async function startFront(
+  behind: string,
+  meddle: Meddle,
+  replace: Replace = () => undefined,
+  change: Change = (answer) => answer,
+): Promise<Front> {
   const server = createServer((request, response) => {
     if (meddle(request, response)) return
-    void passOn(behind, replace, request, response).catch(() => response.destroy())
+    void passOn(behind, { replace, change }, request, response).catch(() => response.destroy())
   })
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   return {
@@ -31,7 +39,7 @@ export async function startFront(behind: string, meddle: Meddle, replace: Replac
 
 async function passOn(
   behind: string,
-  replace: Replace,
+  { replace, change }: { readonly replace: Replace; readonly change: Change },
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -48,7 +56,7 @@ async function passOn(
     ...(method === 'GET' ? {} : { body }),
   })
   response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
-  response.end(Buffer.from(await answer.arrayBuffer()))
+  response.end(change(Buffer.from(await answer.arrayBuffer())))
 }
 
 /** The port that a server listens on. */
@@ -60,7 +68,7 @@ export function portOf(server: Server): number {
 
 /** Those that a git server cares for. */
 function headersOf(request: IncomingMessage): Record<string, string> {
-  const names = ['accept', 'authorization', 'content-type', 'git-protocol']
+  const names = ['accept', 'authorization', 'content-encoding', 'content-type', 'git-protocol']
   return Object.fromEntries(
     names.flatMap((name) => (request.headers[name] ? [[name, String(request.headers[name])]] : [])),
   )

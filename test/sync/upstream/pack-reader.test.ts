@@ -10,6 +10,7 @@ import { applyDelta } from '../../../src/sync/upstream/delta.ts'
 import type { GitObject } from '../../../src/sync/upstream/git-object.ts'
 import { PackReader } from '../../../src/sync/upstream/pack-reader.ts'
 import { spoolPack } from '../../../src/sync/upstream/pack-spool.ts'
+import { cpuSeconds } from '../../support/effort.ts'
 import { Repository, runGit } from '../../support/repository.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { objectId } from './reached.ts'
@@ -109,6 +110,24 @@ test.each([
   const opening = PackReader.open(await written(folder.path, packWith([object])), 'sha1', LIMITS)
 
   await expect(opening).rejects.toMatchObject({ code: 'source-unreachable' })
+})
+
+test('deltas whose bases come after them, the last first, are read once each', async () => {
+  await using folder = await temporaryFolder()
+  const texts = Array.from({ length: 4000 }, (_, n) => Buffer.from(`object ${n}`))
+  const deltas = texts.slice(1).map((text, n) => {
+    const delta = Buffer.from([texts[n]!.length, text.length, text.length, ...text])
+    const base = Buffer.from(hashOf('blob', texts[n]!, 'sha1'), 'hex')
+    return { type: 7, size: delta.length, packed: Buffer.concat([base, deflateSync(delta)]) }
+  })
+  const whole = { type: 3, size: texts[0]!.length, packed: deflateSync(texts[0]!) }
+  const file = await written(folder.path, packWith([...deltas.toReversed(), whole]))
+  const since = process.cpuUsage()
+
+  using reader = await PackReader.open(file, 'sha1', LIMITS)
+
+  expect(reader.read(objectId(hashOf('blob', texts.at(-1)!, 'sha1')))?.bytes).toEqual(texts.at(-1))
+  expect(cpuSeconds(since)).toBeLessThan(10)
 })
 
 test('a pack of more objects than the limit is refused unread', async () => {

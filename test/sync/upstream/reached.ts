@@ -12,6 +12,7 @@ import { temporaryFolder } from '../../support/temporary.ts'
 
 interface Options {
   readonly ref?: string
+  readonly backend?: GitSource['backend']
   readonly limits?: Partial<FetchLimits>
   readonly authorization?: string
   readonly scratch?: string
@@ -49,7 +50,7 @@ export async function reach(url: string, options: Options = {}): Promise<Reached
     way: async () => wayOf(options),
     programs: programs(url, options),
   }
-  const upstream = openUpstream(sourceAt(url, options.ref), given)
+  const upstream = openUpstream(sourceAt(url, options), given)
   return {
     upstream,
     reach: given,
@@ -97,6 +98,9 @@ export function objectId(text: string | undefined): ObjectId {
 /** How the hosts of a test are reached over ssh, by their name and port. */
 export const ACCESS = new Map<string, Partial<SshAccess>>()
 
+/** What is to speak git with the repositories of a test, by their address; else what the address asks for. */
+export const BACKENDS = new Map<string, GitSource['backend']>()
+
 /** Those of this machine, with nobody's keys and no known host unless the test says so. */
 function programs(
   url: string,
@@ -112,7 +116,7 @@ function programs(
   return { git, ssh, path: process.env['PATH'] ?? '', access: async () => ({ ...nobody, ...access }) }
 }
 
-const MODES = {
+export const MODES = {
   file: '100644',
   executable: '100755',
   link: '120000',
@@ -122,7 +126,7 @@ const MODES = {
   unread: '?',
 } as const
 
-function sourceAt(url: string, ref: string | undefined): GitSource {
+function sourceAt(url: string, { ref, backend = BACKENDS.get(url) ?? 'auto' }: Options): GitSource {
   const id = 'team'
   if (!isSourceId(id)) throw new Error(`"${id}" is no source id`)
   const selection = { root: '', include: ['**'], exclude: [], unlisted: [] }
@@ -135,7 +139,17 @@ function sourceAt(url: string, ref: string | undefined): GitSource {
     contract: false,
     docs: undefined,
   } as const
-  return { kind: 'git', id, url, ref, schedule: { kind: 'every', periodMs: 1000 }, ...FOLLOWING, ...selection, ...rest }
+  return {
+    kind: 'git',
+    id,
+    url,
+    backend,
+    ref,
+    schedule: { kind: 'every', periodMs: 1000 },
+    ...FOLLOWING,
+    ...selection,
+    ...rest,
+  }
 }
 
 const FOLLOWING = { update: 'auto', brakes: { movedTag: 'hold', massDeletion: 'hold' } } as const

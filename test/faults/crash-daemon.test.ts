@@ -1,0 +1,177 @@
+import { readFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { isTemporary } from '../../src/sync/store/atomic.ts'
+import { contentOf, digestOf, itemsOf, walkPages } from '../conformance/peers.ts'
+import type { Entry } from '../conformance/peers.ts'
+import { skill } from '../e2e/world.ts'
+import { GitServer } from '../support/git-server.ts'
+import { hasProgram } from '../support/has-program.ts'
+import { modernHttp } from '../support/peer.ts'
+import type { Peer } from '../support/peer.ts'
+import { Home } from '../support/program.ts'
+import { Repository } from '../support/repository.ts'
+import { servedFiles } from './served-files.ts'
+
+const KILLS = 30
+
+test('32: a daemon that is killed thirty times while commits come in never serves but one of them, whole, and never an older one', async () => {
+  await using scene = await Commits.set()
+  let newest = NOTHING_YET
+
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    const daemon = scene.home.start('start')
+    const reader = await modernHttp(await daemon.line())
+    const since = scene.git.requests.length
+    await scene.commit()
+    if (kill % 2 === 0) await scene.git.requested(({ body }) => body.includes(`want ${scene.tip}`), since)
+    for (let reads = Math.floor(Math.random() * 40); reads >= 0; reads -= 1) {
+      newest = await scene.servedTo(reader, newest)
+    }
+    await daemon.kill()
+
+    newest = scene.commitOf(await servedFiles(scene.home.state), newest)
+  }
+  const daemon = scene.home.start('start')
+  const reader = await modernHttp(await daemon.line())
+  while (newest < scene.count) newest = await scene.servedTo(reader, newest)
+  const ended = await daemon.stop()
+
+  expect(ended.status).toBe(0)
+  expect(await litterIn(scene.home.state)).toEqual([])
+  expect(await readdir(join(scene.home.path, 'run', 'skillsyncd'))).toEqual([])
+})
+
+const OBSTACLE = hasProgram('strace') ? '' : ': there is no strace'
+
+test.skipIf(OBSTACLE !== '')(
+  `34: SIGTERM in the middle of a publish on a slow disk ends it in time, and leaves no partial files${OBSTACLE}`,
+  async () => {
+    await using scene = await Commits.set()
+    await scene.home.command('sync')
+    await scene.commit()
+    const log = join(scene.home.path, 'calls')
+    const slow = `inject=fsync:delay_enter=${SLOW_US}`
+    scene.home.under = ['strace', '-f', '-qq', '-y', '-o', log, '-e', 'trace=fsync', '-e', slow]
+    const traced = scene.home.start('start')
+    // The files of a skill are being brought to the disk.
+    await expect.poll(async () => readFile(log, 'utf8').catch(() => '')).toMatch(/fsync\(\d+<[^>]*\/skills\/\.tmp-/)
+    const [pid = 0] = (await readFile(`/proc/${traced.pid}/task/${traced.pid}/children`, 'utf8')).split(' ').map(Number)
+
+    // 0 would be this process and all of its group.
+    expect(pid).toBeGreaterThan(1)
+    process.kill(pid, 'SIGTERM')
+    const ended = await traced.ended()
+
+    expect(ended).toMatchObject({ status: 0, signal: null })
+    // Of those that were still to come, only a few were made: a service manager waits for half a minute.
+    expect((await readFile(log, 'utf8')).split('\n').length * SLOW_US).toBeLessThan(STOP_US)
+    scene.commitOf(await servedFiles(scene.home.state), 1)
+    expect(await litterIn(scene.home.state)).toEqual([])
+    expect(await readdir(scene.home.state)).not.toContain('daemon.lock')
+  },
+)
+
+/** In place of the number of a commit, which begin at 1. */
+const NOTHING_YET = 0
+
+const SLOW_US = 200_000
+
+/** `TimeoutStopSec` of our units. */
+const STOP_US = 30_000_000
+
+/** A source with commits that are told apart by each of their files. */
+class Commits implements AsyncDisposable {
+  readonly home: Home
+  readonly git: GitServer
+  readonly #repository: Repository
+  /** Of commits so far; the first is number 1. */
+  count = 0
+  tip = ''
+
+  private constructor(home: Home, git: GitServer, repository: Repository) {
+    this.home = home
+    this.git = git
+    this.#repository = repository
+  }
+
+  static async set(): Promise<Commits> {
+    const scene = new Commits(await Home.create(), await GitServer.start(), await Repository.create())
+    await scene.commit()
+    await scene.home.configure({ team: [`url: ${scene.git.serve('team', scene.#repository)}`, 'every: 1s'] })
+    return scene
+  }
+
+  async commit(): Promise<void> {
+    this.count += 1
+    this.tip = await this.#repository.commit(filesAt(this.count))
+  }
+
+  /** Which commit the files on the disk are, each as `path=text`. It is not older than the one that is given. */
+  commitOf(files: readonly string[], newest: number): number {
+    const at = this.#indexOf(files.toSorted(), (index) =>
+      Object.entries(filesAt(index)).map(([path, text]) => `${path}=${text}`),
+    )
+    expect(at, 'on the disk').toBeGreaterThanOrEqual(newest)
+    return at
+  }
+
+  /** Lists and reads everything once, and says which commit it is. */
+  async servedTo(reader: Peer, newest: number): Promise<number> {
+    const listing = await listingOf(reader)
+    const at = this.#indexOf(listing, (index) =>
+      Object.entries(filesAt(index)).map(([path, text]) => line(`skill://team/${path}`, Buffer.from(text))),
+    )
+    expect(at, 'served').toBeGreaterThanOrEqual(newest)
+    const uris = listing.map((each) => each.split(' ')[0] ?? '')
+    const read: string[] = []
+    for (const uri of uris) read.push(line(uri, contentOf(await reader.call('resources/read', { uri })).bytes))
+    // What is read after a new generation came is of that one.
+    if (JSON.stringify(await listingOf(reader)) === JSON.stringify(listing)) expect(read).toEqual(listing)
+    return at
+  }
+
+  #indexOf(found: readonly string[], linesAt: (index: number) => readonly string[]): number {
+    if (found.length === 0) return NOTHING_YET
+    const text = JSON.stringify(found)
+    for (let index = this.count; index > NOTHING_YET; index -= 1) {
+      if (JSON.stringify(linesAt(index).toSorted()) === text) return index
+    }
+    throw new Error(`None of ${this.count} commits: ${text}`)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.home[Symbol.asyncDispose]()
+    await this.git[Symbol.asyncDispose]()
+    await this.#repository[Symbol.asyncDispose]()
+  }
+}
+
+function filesAt(commit: number): Record<string, string> {
+  const skills = Array.from({ length: 4 }, (_, index) => `skill-${index}`)
+  return Object.fromEntries(
+    skills.flatMap((name) => [
+      [`${name}/SKILL.md`, skill(name, `commit ${commit}`)],
+      [`${name}/references/more.md`, `${name} at commit ${commit}\n`],
+    ]),
+  )
+}
+
+async function listingOf(reader: Peer): Promise<readonly string[]> {
+  const entries: readonly Entry[] = itemsOf(await walkPages(reader, 'skills/list'))
+  return entries
+    .flatMap(({ resources }) => resources.map(({ uri, digest, size }) => `${uri} ${digest} ${size}`))
+    .toSorted()
+}
+
+function line(uri: string, bytes: Uint8Array): string {
+  return `${uri} ${digestOf(bytes)} ${bytes.length}`
+}
+
+/** What no process needs any more that is gone. */
+async function litterIn(state: string): Promise<readonly string[]> {
+  const names = await readdir(state, { recursive: true })
+  return names.filter(
+    (name) => /(?:^|\/)tmp\//.test(name) || name.split('/').some(isTemporary) || name.includes('.lock'),
+  )
+}

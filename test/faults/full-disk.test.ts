@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto'
+import { readFile, readdir } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { isTemporary } from '../../src/sync/store/atomic.ts'
+import { skill } from '../e2e/world.ts'
+import { TinyDisk } from '../support/tiny-disk.ts'
+import { Scene } from './scene.ts'
+
+const OBSTACLE = await TinyDisk.obstacle()
+const PAGE = 4_096
+
+describe.skipIf(OBSTACLE !== undefined)(`with a small disk${OBSTACLE === undefined ? '' : `, but ${OBSTACLE}`}`, () => {
+  test('35: however little room is left, what was served is served, nothing is left lying, and it recovers', async () => {
+    // The record of who read what would fill the room that is left.
+    await using scene = await Scene.set([], ['audit: { enabled: false }'])
+    await scene.repository.commit(many(24))
+    const disk = await TinyDisk.at(scene.home, dirname(scene.home.state))
+    await scene.play()
+
+    const leave = async (room: number): Promise<void> => disk.leaveBytes(room)
+    const commitTwice = async (room: number): Promise<string> => scene.repository.commit(twice(room))
+    const ofSmall = await sweep(scene, disk, { step: PAGE, leave, commit: async () => scene.commit() })
+    const ofLarge = await sweep(scene, disk, { step: 4 * PAGE, leave, commit: commitTwice })
+
+    expect(ofSmall).toEqual(expect.arrayContaining(['write to the scratch folder', 'write a snapshot']))
+    expect(ofLarge).toEqual(expect.arrayContaining(['write to the scratch folder', 'keep a skill']))
+    await disk.free()
+    await scene.recovers()
+    await scene.expectWell()
+  })
+
+  test('35: while the disk takes no more files, what was served is served, and it recovers by itself', async () => {
+    await using scene = await Scene.set()
+    const disk = await TinyDisk.at(scene.home, dirname(scene.home.state))
+    await scene.play()
+    const leave = async (files: number): Promise<void> => disk.leaveInodes(files)
+    const attempts = await sweep(scene, disk, { step: 4, leave, commit: async () => scene.commit() })
+
+    expect(attempts.length).toBeGreaterThan(1)
+    await disk.free()
+    await scene.recovers()
+    await scene.expectWell()
+  })
+
+  test('35: while the store cannot be written, what was served is served, and it recovers by itself', async () => {
+    await using scene = await Scene.set()
+    const disk = await TinyDisk.at(scene.home, dirname(scene.home.state))
+    await scene.play()
+
+    await disk.closeToWriting()
+    await scene.commit()
+    await scene.condition('store-failed')
+    await scene.witness.looksAgain()
+    await disk.openToWriting()
+
+    await scene.recovers()
+    await scene.expectWell()
+  })
+
+  test('35: a start on a full disk says why, and is well once there is room', async () => {
+    await using scene = await Scene.set()
+    const disk = await TinyDisk.at(scene.home, dirname(scene.home.state))
+    expect(await scene.home.run('sync')).toMatchObject({ status: 0 })
+    const before = await readdir(disk.path(basename(scene.home.state)))
+    await disk.leaveBytes(0)
+
+    const refused = await scene.home.run('start')
+
+    expect(refused).toMatchObject({ status: 1, stdout: '' })
+    expect(refused.stderr).toContain('no space left on device')
+    expect(await readdir(disk.path(basename(scene.home.state)))).toEqual(before)
+    await disk.free()
+    await scene.commit()
+    await scene.play()
+    await scene.expectWell()
+  })
+
+  test('35: the lock file is never truncated, however little room is left beside it', async () => {
+    await using scene = await Scene.set()
+    await scene.repository.commit(many(60))
+    const { home } = scene
+    const disk = await TinyDisk.at(home, dirname(home.configFile))
+    expect(await home.run('lock')).toMatchObject({ status: 0 })
+    const lock = disk.path('skills.lock')
+    const before = await readFile(lock, 'utf8')
+    expect(before.length).toBeGreaterThan(2 * PAGE)
+    const commit = await scene.commit()
+
+    for (let room = 0; room < before.length; room += PAGE) {
+      await disk.leaveBytes(room)
+      const refused = await home.run('update')
+      expect(refused).toMatchObject({ status: 1 })
+      expect(refused.stderr).toContain('ENOSPC')
+      expect(await readFile(lock, 'utf8')).toBe(before)
+      expect((await readdir(disk.path())).toSorted()).toEqual(['ballast', 'skills.lock', basename(home.configFile)])
+    }
+
+    await disk.free()
+    expect(await home.run('update')).toMatchObject({ status: 0 })
+    expect(await readFile(lock, 'utf8')).toContain(commit)
+  })
+})
+
+interface Sweep {
+  readonly step: number
+  readonly leave: (room: number) => Promise<void>
+  readonly commit: (room: number) => Promise<string>
+}
+
+/** Leaves more and more room, until a commit fits. Gives all that could not be done before. */
+async function sweep(scene: Scene, disk: TinyDisk, { step, leave, commit }: Sweep): Promise<readonly string[]> {
+  const attempts = new Set<string>()
+  for (let room = 0; ; room += step) {
+    const said = scene.fromNow()
+    await leave(room)
+    const id = await commit(room)
+    const isTaken = (line: string): boolean => line.includes('"source-updated"') && line.includes(id)
+    const line = await said((told) => told.includes('"pull-failed","source"') || isTaken(told))
+    if (isTaken(line)) return [...attempts]
+    expect(line).toContain('"code":"store-failed"')
+    attempts.add(attemptIn(line))
+    await scene.witness.looksAgain()
+    // The next look may be at work.
+    await expect.poll(async () => litterOn(disk)).toEqual([])
+    await disk.free()
+    await said(isTaken)
+  }
+}
+
+/** Skills enough for a snapshot and a lock to take several pages. */
+function many(count: number): Readonly<Record<string, string>> {
+  const names = Array.from({ length: count }, (_, number) => `many-${number}`)
+  return Object.fromEntries(names.map((name) => [`${name}/SKILL.md`, skill(name, 'one of many')]))
+}
+
+/** A skill that has one large file twice: in the store it takes twice the room that it takes in scratch. */
+function twice(seed: number): Readonly<Record<string, string | Uint8Array>> {
+  const large = createHash('shake256', { outputLength: 6 * PAGE })
+    .update(`${seed}`)
+    .digest()
+  return { 'twice/SKILL.md': skill('twice', `${seed}`), 'twice/one.bin': large, 'twice/other.bin': large }
+}
+
+/** What could not be done, in as many words for each file. */
+function attemptIn(line: string): string {
+  const { message }: { readonly message: string } = JSON.parse(line)
+  if (message.startsWith('Cannot keep "')) return 'keep a skill'
+  if (message.includes('/snapshots/')) return 'write a snapshot'
+  return /^Cannot ([^:]*)/.exec(message)?.[1] ?? message
+}
+
+/** What is half written, and generations that nobody was pointed to. */
+async function litterOn(disk: TinyDisk): Promise<readonly string[]> {
+  const paths = await readdir(disk.path(), { recursive: true })
+  const served = Number(await readFile(disk.path('skillsyncd', 'current'), 'utf8'))
+  const isUnserved = (path: string): boolean => Number(/generations\/(\d+)/.exec(path)?.[1] ?? 0) > served
+  return paths.filter((path) => isTemporary(basename(path)) || isUnserved(path))
+}

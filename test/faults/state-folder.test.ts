@@ -1,0 +1,161 @@
+import { chmod, chown, cp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { holderOf } from '../../src/daemon/daemon-lock.ts'
+import { modernHttp } from '../support/peer.ts'
+import { Home } from '../support/program.ts'
+import type { Program } from '../support/program.ts'
+import { filesIn } from '../scenarios/hub.ts'
+import { Scene } from './scene.ts'
+import { listingOf } from './witness.ts'
+import type { Listing } from './witness.ts'
+
+const RIVALS = 4
+
+test('40: of daemons that are started at once on one state folder exactly one serves, and the others name it', async () => {
+  await using scene = await Scene.set()
+  const { home } = scene
+
+  const winner = await onlyOne(startTogether(home))
+
+  await scene.play(['team'], winner)
+  const rivals = startTogether(home)
+  for (const rival of rivals) expect((await rival.ended()).stderr).toContain(`process ${winner.pid} (skillsyncd start)`)
+  await scene.recovers()
+  await scene.expectWell()
+  const seen = await served(await winner.line())
+  await winner.kill()
+
+  const heir = await onlyOne(startTogether(home))
+
+  expect(await served(await heir.line())).toEqual(seen)
+})
+
+test('41: a state folder that came from another machine, lock and all, is taken over and served', async () => {
+  await using scene = await Scene.set()
+  await using other = await Home.create()
+  await scene.play()
+  await scene.expectWell()
+  const seen = await served(await scene.daemon.line())
+  await scene.daemon.kill()
+  await cp(scene.home.state, other.state, { recursive: true, preserveTimestamps: true })
+  await cp(scene.home.configFile, other.configFile)
+  // There its number is that of another process, which lives.
+  const lock = join(other.state, 'daemon.lock')
+  const holder = { ...JSON.parse(await readFile(lock, 'utf8')), pid: process.pid, bootId: 'of the other machine' }
+  await writeFile(lock, JSON.stringify(holder))
+  await scene.git.goAway()
+
+  const daemon = other.start('start')
+
+  expect(await served(await daemon.line())).toEqual(seen)
+  expect(await holderOf(other.state)).toMatchObject({ pid: daemon.pid })
+})
+
+const IS_ROOT = process.getuid?.() === 0
+
+describe.skipIf(!IS_ROOT)(`with another user${IS_ROOT ? '' : ', but only root can be somebody else'}`, () => {
+  test('41: a state folder of somebody else is refused by name and left as it is, and served once it is given', async () => {
+    await using scene = await Scene.set()
+    const { home } = scene
+    expect(await home.run('sync')).toMatchObject({ status: 0 })
+    const seen = await filesIn(home.state)
+    await openUp(home)
+    home.under = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--']
+
+    const refused = await home.run('start')
+
+    expect(refused).toMatchObject({ status: 1, stdout: '' })
+    expect(refused.stderr).toContain(`"${home.state}`)
+    expect(refused.stderr).toContain('EACCES')
+    expect(await filesIn(home.state)).toEqual(seen)
+    await give(home.state)
+    await scene.commit()
+    await scene.play()
+    await scene.recovers()
+    await scene.expectWell()
+  })
+
+  test('41: root is told that the state folder is of somebody else', async () => {
+    await using scene = await Scene.set()
+    expect(await scene.home.run('sync')).toMatchObject({ status: 0 })
+    await give(scene.home.state)
+    await scene.commit()
+
+    await scene.play()
+
+    const told = await scene.daemon.said((line) => line.includes('"state-of-another"'))
+    expect(JSON.parse(told)).toMatchObject({ level: 'warn', state: scene.home.state, owner: NOBODY, user: 0 })
+    await scene.recovers()
+    await scene.expectWell()
+  })
+})
+
+test.each(['0', '2'])(
+  '42: a state folder of format %s is refused untouched, and both ways back that are named lead back',
+  async (format) => {
+    await using scene = await Scene.set()
+    const { home } = scene
+    await scene.play()
+    await scene.expectWell()
+    const seen = await served(await scene.daemon.line())
+    expect(await scene.daemon.stop()).toMatchObject({ status: 0 })
+    const file = join(home.state, 'format')
+    const known = await readFile(file, 'utf8')
+    await writeFile(file, `${format}\n`)
+    const before = await filesIn(home.state)
+
+    const refused = await home.run('start')
+
+    expect(refused).toMatchObject({ status: 1, stdout: '' })
+    expect(refused.stderr).toContain(`its format is "${format}" and this version knows "1"`)
+    expect(refused.stderr).toContain('run the version that wrote it, or move the folder away')
+    expect(await filesIn(home.state)).toEqual(before)
+
+    const aside = `${home.state}.aside`
+    await rename(home.state, aside)
+    const anew = home.start('start')
+    await anew.said((line) => line.includes('"source-updated"'))
+    expect(await served(await anew.line())).toEqual(seen)
+    await anew.stop()
+
+    await scene.git.goAway()
+    await rm(home.state, { recursive: true })
+    await rename(aside, home.state)
+    await writeFile(file, known)
+    const back = home.start('start')
+    expect(await served(await back.line())).toEqual(seen)
+  },
+)
+
+function startTogether(home: Home): readonly Program[] {
+  return Array.from({ length: RIVALS }, () => home.start('start'))
+}
+
+/** The one that serves. All others have ended, with 1. */
+async function onlyOne(rivals: readonly Program[]): Promise<Program> {
+  const lines = await Promise.allSettled(rivals.map(async (rival) => rival.line()))
+  const serving = rivals.filter((_, at) => lines[at]?.status === 'fulfilled')
+  expect(serving).toHaveLength(1)
+  for (const rival of rivals.filter((one) => one !== serving[0]))
+    expect(await rival.ended()).toMatchObject({ status: 1, stdout: '' })
+  return serving[0]!
+}
+
+async function served(url: string): Promise<Listing> {
+  await using peer = await modernHttp(url)
+  return await listingOf(peer)
+}
+
+const NOBODY = 65_534
+
+/** Lets everybody see all that the home has beside the state folder, and write where programs write. */
+async function openUp(home: Home): Promise<void> {
+  for (const name of ['run', 'tmp']) await give(join(home.path, name))
+  for (const folder of [home.path, dirname(home.state)]) await chmod(folder, 0o755)
+}
+
+async function give(folder: string): Promise<void> {
+  const below = await readdir(folder, { recursive: true })
+  for (const path of ['', ...below]) await chown(join(folder, path), NOBODY, NOBODY)
+}

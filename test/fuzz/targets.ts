@@ -1,0 +1,98 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ObjectFormat, ObjectId } from '../../src/sync/model/revision.ts'
+import { SyncError } from '../../src/sync/model/sync-error.ts'
+import { applyDelta } from '../../src/sync/upstream/delta.ts'
+import type { GitObject } from '../../src/sync/upstream/git-object.ts'
+import { PackReader } from '../../src/sync/upstream/pack-reader.ts'
+import { spoolPack } from '../../src/sync/upstream/pack-spool.ts'
+import { guarded, packets } from '../../src/sync/upstream/pkt-line.ts'
+import { parseTree } from '../../src/sync/upstream/tree-object.ts'
+import { packOf } from './recipe.ts'
+
+/** What reads bytes of the other side. `scratch` is a folder for files. */
+type Target = (bytes: Buffer, scratch: string) => Promise<void>
+
+export type TargetKind = 'pack' | 'sha256-pack' | 'recipe' | 'delta' | 'answer' | 'tree'
+
+/** Reads the bytes as what they pretend to be. Throws if that went wrong in any way but by saying no. */
+export async function readHostile(kind: TargetKind, bytes: Buffer, scratch: string): Promise<'read' | 'refused'> {
+  try {
+    await TARGETS[kind](bytes, scratch)
+    return 'read'
+  } catch (error) {
+    if (isRefusal(error)) return 'refused'
+    throw error
+  }
+}
+
+const TARGETS: Readonly<Record<TargetKind, Target>> = {
+  pack: (bytes, scratch) => readPack(bytes, scratch, 'sha1'),
+  'sha256-pack': (bytes, scratch) => readPack(bytes, scratch, 'sha256'),
+  recipe: (bytes, scratch) => readPack(packOf(bytes), scratch, 'sha1'),
+  delta: async (bytes) => {
+    const length = bytes.length < 2 ? 0 : bytes.readUInt16BE(0)
+    const [base, delta] = [bytes.subarray(2, 2 + length), bytes.subarray(2 + length)]
+    const result = applyDelta(delta, base, OBJECT_BYTES)
+    expect(result === undefined || result.length <= OBJECT_BYTES, 'the result of a delta is over the limit')
+  },
+  answer: async (bytes) => {
+    let carried = 0
+    for await (const line of packets(guarded(pieces(bytes), 'Cannot read'))) carried += line.length
+    expect(carried <= bytes.length * 3, 'more came out than went in')
+  },
+  tree: async (bytes) => {
+    const entries = parseTree(bytes, 'sha1', 200)
+    const names = entries.flatMap(({ kind, name }) => (kind.startsWith('unusable') ? [] : [name]))
+    expect(new Set(names).size === names.length, 'a name is there twice')
+    expect(!names.some((name) => name.includes('/') || name === '..'), 'a name leads elsewhere')
+  },
+}
+
+const OBJECT_BYTES = 2 ** 20
+
+async function readPack(bytes: Buffer, scratch: string, format: ObjectFormat): Promise<void> {
+  const file = join(scratch, `${randomUUID()}.pack`)
+  const found = new Map<ObjectId, number>()
+  try {
+    await spoolPack(pieces(bytes), file, format)
+    const note = (id: ObjectId, object: GitObject) => {
+      expect(hashOf(object, format) === id, 'an object came under the id of another')
+      expect(/^(?:commit|tree|blob|tag)$/.test(object.type), 'an object is of no type')
+      found.set(id, object.bytes.length)
+    }
+    // Half of them with objects that are too large to be held.
+    const objectBytes = bytes.length % 2 === 0 ? OBJECT_BYTES : 400
+    using reader = await PackReader.open(file, format, { objects: 10_000, objectBytes }, note)
+    for (const [id, length] of found) {
+      expect(reader.read(id)?.bytes.length === length, 'an object is lost')
+      expect(!reader.isTooLarge(id), 'an object is there and too large')
+    }
+  } finally {
+    rmSync(file, { force: true })
+  }
+}
+
+/** In pieces of a size that differs from input to input, but not from time to time. */
+async function* pieces(bytes: Buffer): AsyncGenerator<Buffer> {
+  const size = 1 + ((bytes.length * 7919) % 5000)
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+function hashOf({ type, bytes }: GitObject, format: ObjectFormat): string {
+  return createHash(format).update(`${type} ${bytes.length}\0`).update(bytes).digest('hex')
+}
+
+function expect(isSo: boolean, otherwise: string): void {
+  if (!isSo) throw new Error(otherwise)
+}
+
+/** An error of ours, for a reason that lies in the bytes: not one that hides a fault of the program. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof RangeError) return true
+  if (!(error instanceof SyncError)) return false
+  const { cause } = error
+  if (cause === undefined || cause instanceof RangeError || cause instanceof SyncError) return true
+  return cause instanceof Error && 'code' in cause && String(cause.code).startsWith('Z_')
+}
