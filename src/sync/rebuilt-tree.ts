@@ -9,7 +9,7 @@ import { joinPath } from './model/paths.ts'
 import { isObjectId } from './model/revision.ts'
 import type { ObjectId, Revision } from './model/revision.ts'
 import type { SkillFile } from './model/skill.ts'
-import { TreeNotTaken } from './model/tree.ts'
+import { takeEach, TreeNotTaken } from './model/tree.ts'
 import type { Proof, Taken, Tree, TreeEntry } from './model/tree.ts'
 import { cannot } from './store/disk-error.ts'
 
@@ -53,12 +53,7 @@ export class RebuiltTree implements Tree {
   }
 
   async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {
-    const taken = new Map<ObjectId, Taken>()
-    for (const id of new Set(blobs)) {
-      signal.throwIfAborted()
-      taken.set(id, await this.#take(id))
-    }
-    return taken
+    return takeEach(blobs, async (id) => this.#take(id), signal)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

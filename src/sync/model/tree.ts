@@ -75,6 +75,20 @@ export function mayPass(reason: Refused['reason']): boolean {
 
 const PASSING: ReadonlySet<Refused['reason']> = new Set(['forbidden', 'unreadable', 'changing'])
 
+/** Takes blobs one after the other, each once, until it is to stop. */
+export async function takeEach(
+  blobs: Iterable<ObjectId>,
+  take: (id: ObjectId) => Promise<Taken>,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<ObjectId, Taken>> {
+  const taken = new Map<ObjectId, Taken>()
+  for (const id of new Set(blobs)) {
+    signal.throwIfAborted()
+    taken.set(id, await take(id))
+  }
+  return taken
+}
+
 /** A tree was asked for that the fetch left out, because its id stands at a path where the caller knew it. */
 export class TreeNotTaken extends Error {
   override readonly name = 'TreeNotTaken'

@@ -4,7 +4,7 @@ import { hiddenInFile } from '../model/hidden-unicode.ts'
 import { isLfsPointer } from '../model/lfs.ts'
 import { FOLDER_REF, type ObjectId, type Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../model/tree.ts'
+import { takeEach, TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../model/tree.ts'
 import { chooseWanted } from './folder-choice.ts'
 import { FolderChanged, legible, readFault } from './folder-fault.ts'
 import { readFile } from './folder-file.ts'
@@ -155,12 +155,7 @@ export class FolderTree implements Tree {
   }
 
   async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {
-    const taken = new Map<ObjectId, Taken>()
-    for (const id of new Set(blobs)) {
-      signal.throwIfAborted()
-      taken.set(id, await this.#take(id))
-    }
-    return taken
+    return takeEach(blobs, async (id) => this.#take(id), signal)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
