@@ -1,7 +1,8 @@
 import type { Audit, AuditEvent } from '../audit.ts'
 import { remembered, rememberedUri } from '../audit.ts'
 import { isObject } from '../json-object.ts'
-import type { MessageEnd } from '../meter.ts'
+import { METERED_METHODS } from '../meter.ts'
+import type { MessageEnd, MeteredMethod } from '../meter.ts'
 import type { Serving } from './methods.ts'
 import type { Response } from './multiplexer.ts'
 
@@ -74,22 +75,15 @@ export const UNWAITED = 'nobody waited for the answer any more'
 
 const NOTHING_TOLD: Tell = () => {}
 
-/** What lists, reads, calls, or has a client told. */
-const AUDITED: ReadonlySet<string> = new Set([
-  'skills/list',
-  'skills/get',
-  'resources/list',
-  'resources/read',
-  'resources/templates/list',
-  'resources/directory/read',
-  'resources/subscribe',
-  'resources/unsubscribe',
-  'subscriptions/listen',
-  'tools/list',
-  'tools/call',
-  'prompts/list',
-  'prompts/get',
+/** What greets or helps to type: no skill is listed, read or called by it, and nobody is told of one. */
+const UNAUDITED: ReadonlySet<MeteredMethod> = new Set([
+  'initialize',
+  'ping',
+  'server/discover',
+  'completion/complete',
+  'other',
 ])
+const AUDITED: ReadonlySet<string> = new Set(METERED_METHODS.filter((method) => !UNAUDITED.has(method)))
 
 function tell(audit: Audit, { method, params }: Asking, asker: Asker & Pick<AuditEvent, 'generation'>, end: End): void {
   const why = refusalIn(end)
