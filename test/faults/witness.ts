@@ -18,7 +18,7 @@ export class Witness implements AsyncDisposable {
   readonly #reader: Peer
   readonly #hearing: readonly Hearing[]
   readonly #first: Listing
-  #rounds = 0
+  #round = Promise.withResolvers<void>()
   #isOver = false
   #watching: Promise<void> = Promise.resolve()
 
@@ -48,8 +48,8 @@ export class Witness implements AsyncDisposable {
 
   /** Resolves once everything was listed and read again, all of it after now. */
   async looksAgain(): Promise<void> {
-    const enough = this.#rounds + 2
-    while (this.#rounds < enough) await Promise.race([this.#watching, nextTurn()])
+    // The round that is under way began before.
+    for (let ends = 0; ends < 2; ends += 1) await Promise.race([this.#watching, this.#round.promise])
   }
 
   /** Resolves once all has been told of that is listed now: before that, two changes would be heard as one. */
@@ -83,7 +83,8 @@ export class Witness implements AsyncDisposable {
       const next = await listingOf(this.#reader)
       expect([...next.keys()], 'what was served is served on').toEqual(expect.arrayContaining([...listing.keys()]))
       listing = next
-      this.#rounds += 1
+      this.#round.resolve()
+      this.#round = Promise.withResolvers()
     }
   }
 
@@ -157,8 +158,4 @@ export async function listingOf(peer: Peer): Promise<Listing> {
 
 function stateOf(bytes: Uint8Array): string {
   return `${digestOf(bytes)} ${bytes.length}`
-}
-
-async function nextTurn(): Promise<void> {
-  await new Promise<void>((resolve) => void setTimeout(resolve, 10))
 }
