@@ -1,4 +1,4 @@
-import { readdir, writeFile } from 'node:fs/promises'
+import { readdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { skillText } from '../support/scripted-upstream.ts'
@@ -21,6 +21,22 @@ test('S10: a source that never had skills is published empty; one that had some 
   expect(empty).toMatchObject({ kind: 'updated' })
   expect(held).toMatchObject({ kind: 'held', revision: { commit: orphan }, reason: { code: 'mass-deletion' } })
   expect([desk.served(), desk.names()]).toEqual([first, ['one']])
+})
+
+test('what waits for a person is told, also while the disk cannot be looked at', async () => {
+  await using desk = await Desk.open()
+  await desk.repository.commit(skills('one'))
+  await desk.start()
+  await desk.sync()
+  await desk.repository.commit({ 'README.md': 'gone' }, { orphan: true })
+  await desk.sync()
+  const snapshots = join(desk.state, 'snapshots')
+  await rename(snapshots, `${snapshots}-away`)
+  await writeFile(snapshots, 'no folder')
+
+  const outcomes = await desk.daemon.sync()
+
+  expect(outcomes.get(TEAM)).toMatchObject({ kind: 'held', reason: { code: 'mass-deletion' } })
 })
 
 test('S11: 199 of 200 skills deleted in one commit wait, and one approve releases them', async () => {
