@@ -185,6 +185,7 @@ export class Daemon implements AsyncDisposable {
     const report = await Report.open(parts.store.records, ids, { ...parts, counts: lasting.pulls })
     const daemon = new Daemon(config, parts, { publisher, report, lasting })
     await daemon.linking.read()
+    lasting.views.define(config.packs)
     daemon.registry.publish(catalog)
     await daemon.linking.settled()
     await readTokens(daemon.tokens, parts)
@@ -197,7 +198,7 @@ export class Daemon implements AsyncDisposable {
   }
 
   get serving(): Serving {
-    return servingOf(this.config, this.registry, (kept, file, trace) => this.#contents.read(kept, file, trace), {
+    return servingOf(this.config, this.#lasting.views, (kept, file, trace) => this.#contents.read(kept, file, trace), {
       look: (source, mostMs) => this.look(source, mostMs),
     })
   }

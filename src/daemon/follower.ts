@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { ReadFile } from '../serve/content.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import { Registry } from '../serve/registry.ts'
+import { Views } from '../serve/views.ts'
 import { isOfUpstream } from '../sync/model/skill.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
@@ -34,6 +35,7 @@ const LOOKED_AT: ReadonlySet<string | null> = new Set(['current', 'decisions.jso
 /** A reader of a state folder that somebody else writes: it serves the current generation, and notices a new one by itself. */
 export class Follower implements AsyncDisposable {
   readonly registry = new Registry()
+  readonly #views = new Views(this.registry)
   readonly #config: Config
   readonly #store: Store
   readonly #log: Log
@@ -57,6 +59,7 @@ export class Follower implements AsyncDisposable {
 
   private constructor(config: Config, store: Store, log: Log, clock: Clock) {
     this.#config = config
+    this.#views.define(config.packs)
     this.#store = store
     this.#log = log
     this.#clock = clock
@@ -74,7 +77,7 @@ export class Follower implements AsyncDisposable {
   get serving(): Serving {
     const disk = sharedDiskOf(this.#config, this.#store)
     const look = (source?: SourceId, mostMs?: number): Promise<number> => this.#lookUpstream(source, mostMs)
-    return servingOf(this.#config, this.registry, (skill, file) => this.#read(skill, file), {
+    return servingOf(this.#config, this.#views, (skill, file) => this.#read(skill, file), {
       look,
       ...(disk !== undefined && { disk }),
     })

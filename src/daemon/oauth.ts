@@ -4,6 +4,7 @@ import type { JWTPayload, JWTVerifyOptions } from 'jose'
 import { openedBy } from '../serve/http/protected-resource.ts'
 import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import type { Principal } from '../serve/principal.ts'
+import { isPackId } from '../sync/model/pack.ts'
 import type { Clock } from './clock.ts'
 import { Issuer } from './issuer-keys.ts'
 import type { IssuerKeys } from './issuer-keys.ts'
@@ -89,12 +90,24 @@ function unlessRefused(error: unknown): undefined {
 
 function principalIn(payload: JWTPayload, needed: readonly string[], clock: Clock): Principal {
   const { iss, exp = 0 } = payload
+  const words = new Set(scopesIn(payload))
+  const packs = packsIn(words)
   return {
     id: idOf(iss, ...bearerIn(payload)),
-    scopes: openedBy(new Set(scopesIn(payload)), needed),
+    scopes: openedBy(words, needed),
+    ...(packs !== undefined && { packs }),
     isOver: () => clock.now().getTime() >= (exp + TOLERANCE_S) * 1000,
   }
 }
+
+/** The packs that its bearer sees. Undefined where no word names one: then it sees everything. */
+function packsIn(words: ReadonlySet<string>): ReadonlySet<string> | undefined {
+  const named = [...words].filter((word) => word.startsWith(PACK)).map((word) => word.slice(PACK.length))
+  // A name that no pack can have opens nothing, and does not open everything for that.
+  return named.length === 0 ? undefined : new Set(named.filter(isPackId))
+}
+
+const PACK = 'pack:'
 
 /** A program that asks for itself has no subject with some issuers. */
 function bearerIn(payload: JWTPayload): readonly [claim: string, value: string] {

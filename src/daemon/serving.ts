@@ -13,11 +13,27 @@ import { skillSpaceOf } from '../serve/mcp/skill-space.ts'
 import type { ToolHost } from '../serve/mcp/tool-document.ts'
 import { skillTools } from '../serve/mcp/tools.ts'
 import type { Registry } from '../serve/registry.ts'
+import { WHOLE } from '../serve/views.ts'
+import type { ViewName, Views } from '../serve/views.ts'
 import { foldersIn } from './config.ts'
 import type { Config } from './config.ts'
 
-/** What the answers to clients are made from. */
-export function servingOf(config: Config, registry: Registry, read: ReadFile, host: ToolHost): Serving {
+/** What the answers to clients are made from, of everything and of each part that somebody may see alone. */
+export function servingOf(config: Config, views: Views, read: ReadFile, host: ToolHost): Serving {
+  const whole = registryServing(config, views.registryOf(WHOLE), read, host)
+  return { ...whole, packs: { views, of: (view) => packServing(config, views, view, read, host) } }
+}
+
+/** What the operator says of the whole names what a pack need not have. */
+function packServing(config: Config, views: Views, view: ViewName, read: ReadFile, host: ToolHost): Serving {
+  const said = views.packsOf(view).flatMap(({ description }) => description ?? [])
+  const { instructions: _instructions, ...serve } = config.serve
+  const instructions = said.length === 0 ? undefined : said.join('\n\n')
+  const narrowed = { ...config, serve: { ...serve, instructions, templates: [] } }
+  return registryServing(narrowed, views.registryOf(view), read, host)
+}
+
+function registryServing(config: Config, registry: Registry, read: ReadFile, host: ToolHost): Serving {
   const { instructions, ttlMs, tools, prompts } = config.serve
   const forms = formsOf(config)
   return {

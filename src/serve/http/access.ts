@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { opens } from '../principal.ts'
 import type { Authenticate, Principal, Scope } from '../principal.ts'
 
 /** Who may ask. */
@@ -76,7 +77,7 @@ export class Access {
     const principal = token === undefined ? undefined : await authenticate(token)
     if (principal === 'unavailable') return CANNOT_TELL
     if (principal === undefined) return this.#denied(401, scope, 'invalid_token', 'The token is not valid')
-    if (principal.scopes.has(scope)) return { kind: 'granted', principal }
+    if (opens(principal, scope)) return { kind: 'granted', principal }
     return { ...this.#denied(403, scope, 'insufficient_scope', `The token does not open "${scope}"`), principal }
   }
 

@@ -18,7 +18,7 @@ import { EventStream, refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 import { sendError, sendJson, sendJsonText, sendStatus } from './send.ts'
 import type { Session } from './session.ts'
-import type { Sessions } from './sessions.ts'
+import type { SessionsOfView } from './sessions.ts'
 
 export const SESSION_HEADER = 'mcp-session-id'
 
@@ -28,11 +28,11 @@ const MAX_BATCH = 100
 /** What the wire of 2025-11-25 and earlier asks of an HTTP server around the core: sessions, and a stream for each. */
 export class LegacyEdge {
   readonly #core: Core
-  readonly #sessions: Sessions
+  readonly #sessions: SessionsOfView
   readonly #streams: EventStreams
   readonly #audit: HttpAudit
 
-  constructor(core: Core, sessions: Sessions, streams: EventStreams, audit: HttpAudit) {
+  constructor(core: Core, sessions: SessionsOfView, streams: EventStreams, audit: HttpAudit) {
     this.#core = core
     this.#sessions = sessions
     this.#streams = streams

@@ -4,6 +4,8 @@ import type { Subscriptions } from '../mcp/caller.ts'
 import { listPartsOf, updateOf } from '../mcp/hub.ts'
 import type { Hub, ListPart, Subscriber } from '../mcp/hub.ts'
 import { noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
+import { WHOLE } from '../views.ts'
+import type { ViewName } from '../views.ts'
 import type { EventStream } from './event-stream.ts'
 import { listChangedOf, partsOfListChanged } from './list-changed.ts'
 import type { Past } from './past.ts'
@@ -19,12 +21,20 @@ export interface SessionTools {
   readonly makeRoom: (asking: Session) => void
 }
 
+/** Whose a session is, and what that one sees. */
+export interface Belonging {
+  readonly principalId: string | undefined
+  readonly view: ViewName
+}
+
 /** One client of the 2025 era: what it subscribed to, and the stream that it listens on. */
 export class Session implements Subscriber, Subscriptions {
   /** What its id hashes to. */
   readonly key: string
   /** Whose it is. For everybody else it does not exist. */
   readonly principalId: string | undefined
+  /** What it sees of the catalog. */
+  readonly view: ViewName
   readonly #tools: SessionTools
   readonly #subscribed = new Map<string, string>()
   /** What happened while no stream was open that may hear of it: told when one is. No longer than the list of subscriptions. */
@@ -43,9 +53,10 @@ export class Session implements Subscriber, Subscriptions {
   #isOver = false
   #writing: Promise<void> | undefined
 
-  constructor(key: string, principalId: string | undefined, tools: SessionTools) {
+  constructor(key: string, { principalId, view }: Belonging, tools: SessionTools) {
     this.key = key
     this.principalId = principalId
+    this.view = view
     this.#tools = tools
     tools.hub.subscribeToLists(this)
   }
@@ -78,7 +89,7 @@ export class Session implements Subscriber, Subscriptions {
       this.#tools.hub.subscribe(this, asked, canonical)
     }
     const { now } = this.#tools.past
-    if (told.digest === now.digest && told.forms === now.forms) return
+    if (told.digest === now.digest && told.forms === now.forms && told.packs === now.packs) return
     this.#told = told
     this.#since = told
   }
@@ -141,10 +152,11 @@ export class Session implements Subscriber, Subscriptions {
 
   /** All that the log is to know of it. */
   record(idleMs: number): SessionRecord {
-    const { key, principalId } = this
+    const { key, principalId, view } = this
     return {
       kind: 'opened',
       key,
+      ...(view !== WHOLE && { view }),
       idleMs,
       subscriptions: this.#subscribed,
       ...(principalId !== undefined && { principalId }),

@@ -16,9 +16,14 @@ export class Hub {
   /** Canonical URI to subscribers, and the spellings each of them used. */
   readonly #byUri = new Map<string, Map<Subscriber, Set<string>>>()
   readonly #forLists = new Set<Subscriber>()
-  #bytes = 0
+  readonly #spent: Spent
   #updates = 0
   #listChanges = 0
+
+  /** `spent`: of all hubs of the server together. */
+  constructor(spent = new Spent()) {
+    this.#spent = spent
+  }
 
   /** How many URIs are subscribed to by anyone. */
   get size(): number {
@@ -32,14 +37,14 @@ export class Hub {
 
   /** Whether all subscriptions together cost what they may: whoever wants another one is to be refused. */
   get isFull(): boolean {
-    return this.#bytes >= MAX_BYTES
+    return this.#spent.isAll
   }
 
   subscribe(subscriber: Subscriber, asked: string, canonical: string): void {
     const subscribers = this.#byUri.get(canonical) ?? new Map<Subscriber, Set<string>>()
     this.#byUri.set(canonical, subscribers)
     const spellings = subscribers.get(subscriber) ?? new Set<string>()
-    if (!spellings.has(asked)) this.#bytes += bytesOf(asked, canonical)
+    if (!spellings.has(asked)) this.#spent.bytes += bytesOf(asked, canonical)
     subscribers.set(subscriber, spellings.add(asked))
   }
 
@@ -47,7 +52,7 @@ export class Hub {
     const subscribers = this.#byUri.get(canonical)
     const spellings = subscribers?.get(subscriber)
     if (subscribers === undefined || spellings === undefined) return
-    if (spellings.delete(asked)) this.#bytes -= bytesOf(asked, canonical)
+    if (spellings.delete(asked)) this.#spent.bytes -= bytesOf(asked, canonical)
     if (spellings.size === 0) subscribers.delete(subscriber)
     if (subscribers.size === 0) this.#byUri.delete(canonical)
   }
@@ -70,6 +75,15 @@ export class Hub {
     if (parts.length === 0) return
     for (const subscriber of this.#forLists) subscriber.listChanged(parts)
     this.#listChanges += this.#forLists.size
+  }
+}
+
+/** What subscriptions cost, as far as it is worth counting. */
+export class Spent {
+  bytes = 0
+
+  get isAll(): boolean {
+    return this.bytes >= MAX_BYTES
   }
 }
 

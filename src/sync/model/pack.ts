@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto'
+import { comparePaths } from './digest.ts'
+import { matcher } from './globs.ts'
+import { setDigestOf } from './lock.ts'
+import { foldersAbove, relativeTo } from './paths.ts'
+import { tagsOf } from './skill-tags.ts'
+import type { Skill } from './skill.ts'
+import type { Snapshot } from './snapshot.ts'
+import { isSourceId } from './source-id.ts'
+
+/** A named selection of skills across sources, as the operator wrote it. */
+export interface Pack {
+  /** The last segment of its endpoint. */
+  readonly id: string
+  /** What it is for. Whoever sees only packs is told this in place of the server's instructions. */
+  readonly description: string | undefined
+  /** Skills that fit one of these belong to it, */
+  readonly include: readonly Choice[]
+  /** unless they fit one of these. */
+  readonly exclude: readonly Choice[]
+}
+
+/** Whether a pack can be called so: as a source can. */
+export function isPackId(text: string): boolean {
+  return isSourceId(text)
+}
+
+/** What a skill has to be, in all that is said here. */
+export interface Choice {
+  /** A glob over source ids. */
+  readonly source?: string
+  /** A glob over skill paths. */
+  readonly path?: string
+  /** A glob over skill names, as declared. */
+  readonly name?: string
+  /** Compared without regard to case. */
+  readonly tag?: string
+}
+
+/**
+ * The skills of a snapshot that belong to the pack. One whose files are among those of another comes with that; and a skill that
+ * holds one which was excluded is left out: it could not be given without the other's bytes.
+ */
+export function packedIn(snapshot: Pick<Snapshot, 'source' | 'skills'>, pack: Pack): ReadonlySet<Skill> {
+  const isIncluded = fitting(pack.include, snapshot.source)
+  const isExcluded = fitting(pack.exclude, snapshot.source)
+  const holdersOf = holdersIn(snapshot.skills)
+  const excluded = snapshot.skills.filter(isExcluded)
+  const barred = new Set([...excluded, ...excluded.flatMap(holdersOf)])
+  const chosen = new Set(snapshot.skills.filter((skill) => isIncluded(skill) && !barred.has(skill)))
+  return new Set(
+    snapshot.skills.filter((skill) => chosen.has(skill) || holdersOf(skill).some((holder) => chosen.has(holder))),
+  )
+}
+
+/** Finds the skills whose files hold the SKILL.md of another. */
+function holdersIn(skills: readonly Skill[]): (skill: Skill) => readonly Skill[] {
+  const byPath = new Map(skills.map((skill) => [skill.path, skill]))
+  const pathsOf = new Map<Skill, ReadonlySet<string>>()
+  const isHeld = (holder: Skill, path: string): boolean => {
+    const paths = pathsOf.get(holder) ?? new Set(holder.files.map((file) => file.path))
+    pathsOf.set(holder, paths)
+    return paths.has(path)
+  }
+  return ({ path }) =>
+    [...foldersAbove(path)].flatMap((folder) => {
+      const holder = byPath.get(folder)
+      return holder !== undefined && isHeld(holder, `${relativeTo(folder, path)}/SKILL.md`) ? [holder] : []
+    })
+}
+
+function fitting(choices: readonly Choice[], source: string): (skill: Skill) => boolean {
+  const ofSource = choices.filter((choice) => choice.source === undefined || matcher([choice.source])(source))
+  const tests = ofSource.map(fitTo)
+  return (skill) => tests.some((isFit) => isFit(skill))
+}
+
+function fitTo({ path, name, tag }: Choice): (skill: Skill) => boolean {
+  const isPath = path === undefined ? ALWAYS : matcher([path])
+  const isName = name === undefined ? ALWAYS : matcher([name])
+  const wanted = tag?.trim().toLowerCase()
+  return (skill) =>
+    isPath(skill.path) &&
+    (name === undefined || (skill.name !== undefined && isName(skill.name))) &&
+    (wanted === undefined || tagsOf(skill.frontmatter).includes(wanted))
+}
+
+const ALWAYS = (): boolean => true
+
+/**
+ * The content digest of a pack, 64 lower-case hex digits: that of the set of its skills, each by its path behind the id of its
+ * source. What is withheld has no part in it, and what a person disabled does: that is no matter of content.
+ */
+export function packDigestOf(pack: Pack, snapshots: readonly Snapshot[]): string {
+  const skills = snapshots.flatMap((snapshot) =>
+    [...packedIn(snapshot, pack)].flatMap(({ path, name = '', digest, standing }) =>
+      digest === undefined || standing === 'withheld'
+        ? []
+        : [[`${snapshot.source}/${path}`, { name, digest }] as const],
+    ),
+  )
+  return setDigestOf(new Map(skills))
+}
+
+/** Digest of what the operator wrote of the packs: with equal ones the same is chosen of the same skills. */
+export function choicesDigestOf(packs: readonly Pack[]): string {
+  const inOrder = packs.toSorted((a, b) => comparePaths(a.id, b.id))
+  const choices = inOrder.map(({ id, include, exclude }) => [id, include.map(inWords), exclude.map(inWords)])
+  return createHash('sha256').update(JSON.stringify(choices)).digest('hex')
+}
+
+function inWords({ source = null, path = null, name = null, tag = null }: WideChoice): readonly (string | null)[] {
+  return [source, path, name, tag]
+}
+
+type WideChoice = { readonly [Key in keyof Choice]: string | null }

@@ -1,0 +1,334 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { packedIn } from '../../../src/sync/model/pack.ts'
+import type { Pack } from '../../../src/sync/model/pack.ts'
+import { catalogOfWorld } from '../../support/contract-world.ts'
+import type { SkillWorld, World } from '../../support/contract-world.ts'
+import { exchange, legacy, modern } from '../../conformance/exchange.ts'
+import { openPacked } from '../../support/packed.ts'
+import type { Packed } from '../../support/packed.ts'
+
+test('no byte of an answer depends on a skill outside of the packs that its caller sees, whatever is asked', async () => {
+  await fc.assert(
+    fc.asyncProperty(WORLDS, PACKS, fc.subarray(IDS, { minLength: 1 }), async (world, packs, seen) => {
+      const everything = catalogOfWorld(world)
+      const yaml = yamlOf(packs)
+      const chosen = packs.filter(({ id }) => seen.includes(id))
+      await using whole = await openPacked({ catalog: everything, yaml })
+      await using less = await openPacked({ catalog: catalogOfWorld(onlyThoseIn(world, chosen)), yaml })
+      const asked = [...requestsAbout(world), ...lists()]
+
+      const answers = await Promise.all(
+        asked.map(async (ask) => Promise.all([answerTo(ask, whole, seen), answerTo(ask, less, seen)])),
+      )
+      for (const [index, [one, other]] of answers.entries()) expect(one, JSON.stringify(asked[index])).toBe(other)
+      const told = JSON.stringify(answers)
+      for (const words of wordsOutside(world, chosen)) expect(told).not.toContain(words)
+    }),
+    { numRuns: 20 },
+  )
+})
+
+test('a pack that a token does not name is answered as one that is nowhere', async () => {
+  const yaml = yamlOf([pack('alpha', { source: 'one' }), pack('beta', { source: 'two' })])
+  await using packed = await openPacked({ catalog: catalogOfWorld(WORLD), yaml })
+
+  const [own, others, nowhere] = await Promise.all(
+    ['alpha', 'beta', 'gamma'].map((id) => list(packed, `/mcp/${id}`, 'alpha')),
+  )
+
+  expect(namesIn(own)).toEqual(['outer', 'inner'])
+  expect(others).toEqual(nowhere)
+  expect(others).toContain('404')
+})
+
+/** Nested skills, one name in two sources, and each way in which a skill can stand. */
+const WORLD: World = {
+  one: {
+    skills: [
+      { path: 'a/outer', id: 'outer' },
+      { path: 'a/outer/inner', id: 'inner' },
+    ],
+  },
+  two: {
+    skills: [
+      { path: 'twin', id: 'twin' },
+      { path: 'deep/outer', id: 'outer' },
+    ],
+  },
+}
+
+const IDS = ['alpha', 'beta', 'gamma']
+
+const STANDINGS = ['served', 'served', 'served', 'unlisted', 'tools', 'withheld'] as const
+const FOLDERS = ['', 'a/', 'a/outer/', 'b/c/']
+const NAMES = ['outer', 'inner', 'twin', 'review', 'deploy']
+
+const SKILL: fc.Arbitrary<SkillWorld> = fc
+  .record({
+    folder: fc.constantFrom(...FOLDERS),
+    id: fc.constantFrom(...NAMES),
+    standing: fc.constantFrom(...STANDINGS),
+    contract: fc.boolean(),
+    mark: fc.nat(999),
+    dependsOn: fc.subarray(NAMES, { maxLength: 2 }),
+  })
+  .map(({ folder, id, standing, contract, mark, dependsOn }) => ({
+    path: `${folder}${id}`,
+    id,
+    standing,
+    contract: contract && standing !== 'tools',
+    dependsOn,
+    description: `What ${id} does, ${mark}`,
+    files: { 'references/more.md': `more of ${mark}\n` },
+    references: { guide: { text: `guide ${mark}\n` } },
+  }))
+
+const SKILLS = fc.uniqueArray(SKILL, { selector: ({ path }) => path, maxLength: 8 })
+
+const WORLDS: fc.Arbitrary<World> = fc
+  .record({
+    one: SKILLS,
+    two: SKILLS,
+    docs: fc.dictionary(fc.constantFrom('guide.md', 'more.md'), fc.constantFrom('words', 'other words')),
+    disabled: fc.subarray(FOLDERS.map((folder) => `${folder}review`)),
+  })
+  .map(({ one, two, docs, disabled }) => ({
+    one: { skills: withInner(told('one', one)), docs, disabled },
+    two: { skills: withInner(told('two', two)) },
+  }))
+
+const CHOICE = fc.record(
+  {
+    source: fc.constantFrom('one', 'two', '*'),
+    path: fc.constantFrom('a/**', '**', 'a/outer', 'b/c/*'),
+    name: fc.constantFrom('outer', 'r*', 'twin', '*'),
+  },
+  { requiredKeys: [] },
+)
+
+const PACKS: fc.Arbitrary<readonly Pack[]> = fc.tuple(
+  ...IDS.map((id) =>
+    fc.record({
+      id: fc.constant(id),
+      description: fc.constantFrom(undefined, `What ${id} is for`),
+      include: fc.array(CHOICE, { minLength: 1, maxLength: 3 }),
+      exclude: fc.array(CHOICE, { maxLength: 2 }),
+    }),
+  ),
+)
+
+/** Each says something that no other does. */
+function told(source: string, skills: readonly SkillWorld[]): SkillWorld[] {
+  return skills.map((skill) => ({
+    ...skill,
+    body: `# ${skill.id}\nsaid-in-${source}-${skill.path.replaceAll('/', '.')}.\n`,
+  }))
+}
+
+/** The files of a skill are those of what lies inside of it too, as a survey has them. */
+function withInner(skills: readonly SkillWorld[]): SkillWorld[] {
+  return skills.map((skill) => {
+    const inner = skills.filter(({ path }) => path.startsWith(`${skill.path}/`))
+    const held = inner.map(({ path, id, body = '' }) => [
+      `${path.slice(skill.path.length + 1)}/SKILL.md`,
+      `---\nname: ${id}\n---\n${body}`,
+    ])
+    return { ...skill, files: { ...skill.files, ...Object.fromEntries(held) } }
+  })
+}
+
+/** What only those skills say that, by a second reading of the rules, no pack can hold. */
+function wordsOutside(world: World, packs: readonly Pack[]): string[] {
+  return Object.entries(world).flatMap(([source, { skills = [] }]) => {
+    const fits = (skill: SkillWorld, choices: Pack['include']): boolean =>
+      choices.some(
+        (choice) => isLike(source, choice.source) && isLike(skill.path, choice.path) && isLike(skill.id, choice.name),
+      )
+    const isIn = (skill: SkillWorld): boolean =>
+      packs.some(({ include, exclude }) => {
+        const around = skills.filter(({ path }) => path === skill.path || skill.path.startsWith(`${path}/`))
+        return !fits(skill, exclude) && around.some((one) => fits(one, include))
+      })
+    return skills.filter((skill) => !isIn(skill)).map(({ body = '' }) => body.split('\n')[1] ?? '')
+  })
+}
+
+/** As the few globs of this file mean it. */
+function isLike(text: string, glob: string | undefined): boolean {
+  switch (glob) {
+    case undefined:
+    case '*':
+    case '**':
+      return true
+    case 'a/**':
+      return text.startsWith('a/')
+    case 'b/c/*':
+      return /^b\/c\/[^/]+$/.test(text)
+    case 'r*':
+      return text.startsWith('r')
+    default:
+      return text === glob
+  }
+}
+
+/** The world without what nobody who sees these packs may know of. */
+function onlyThoseIn(world: World, packs: readonly Pack[]): World {
+  const { snapshots } = catalogOfWorld(world)
+  const entries = Object.entries(world).map(([id, source]) => {
+    const snapshot = snapshots.find((one) => one.source === id)!
+    const paths = new Set(packs.flatMap((one) => [...packedIn(snapshot, one)].map(({ path }) => path)))
+    const disabled = source.disabled?.filter((path) => paths.has(path)) ?? []
+    return [id, { skills: source.skills?.filter(({ path }) => paths.has(path)) ?? [], disabled }] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+interface Ask {
+  readonly path: string
+  readonly method?: string
+  readonly params?: object
+  readonly era?: 'legacy'
+}
+
+/** About all that there is, inside and outside of packs. */
+function requestsAbout(world: World): Ask[] {
+  return Object.entries(world).flatMap(([source, { skills = [] }]) =>
+    skills.flatMap(({ path, id, files = {} }) => {
+      const root = `skill://${source}/${path}`
+      const uris = [root, `${root}/SKILL.md`, ...Object.keys(files).map((file) => `${root}/${file}`), `${root}.zip`]
+      const contract = [`resource://catalog/skills/${id}`, `resource://skills/${id}/document`]
+      const references = [`resource://skills/${id}/references/guide`]
+      return [
+        ...[...uris, `${root}.tar.gz`, ...contract, ...references].flatMap((uri) => [
+          mcp('resources/read', { uri }),
+          legacyMcp('resources/read', { uri }),
+          legacyMcp('resources/subscribe', { uri }),
+        ]),
+        mcp('skills/get', { uri: `${root}/SKILL.md` }),
+        mcp('resources/directory/read', { uri: root }),
+        ...[id, `${source}/${id}`, `${source}/${path}`].map((of) =>
+          mcp('tools/call', { name: 'get_skill', arguments: { id: of } }),
+        ),
+        ...[`skills/${source}/${path}/`, `skills/${source}/${path}/SKILL.md`, `?q=${id}`].map((page) => ({
+          path: `/${page}`,
+        })),
+        ...[`${id}/SKILL.md`, `${id}.zip`, `${source}-${id}/SKILL.md`].map((file) => ({
+          path: `/.well-known/agent-skills/${file}`,
+        })),
+      ]
+    }),
+  )
+}
+
+function lists(): Ask[] {
+  const paths = ['/', '/sources', '/changes', '/problems', '/connect', '/metrics', '/readyz', '/healthz']
+  return [
+    ...[
+      'skills/list',
+      'resources/list',
+      'resources/templates/list',
+      'tools/list',
+      'prompts/list',
+      'server/discover',
+    ].map((method) => mcp(method)),
+    ...['skills/list', 'resources/list', 'resources/templates/list', 'initialize'].map((method) => legacyMcp(method)),
+    ...['one', 'two', 'one/a', 'two/b/c'].map((folder) =>
+      mcp('resources/directory/read', { uri: `skill://${folder}` }),
+    ),
+    ...['skill://index.json', 'resource://catalog/skills_index', 'resource://docs/guide.md'].map((uri) =>
+      mcp('resources/read', { uri }),
+    ),
+    ...['list_skills', 'search_skills'].map((name) =>
+      mcp('tools/call', { name, arguments: name === 'list_skills' ? {} : { query: 'what outer review does' } }),
+    ),
+    ...['skills-catalog', 'init-skills', 'outer', 'review'].map((name) => mcp('prompts/get', { name })),
+    ...['skill://one/{+path}', 'skill://two/{+path}'].map((uri) => completion(uri, 'path')),
+    completion('resource://catalog/skills/{id}', 'id'),
+    completion('resource://skills/{id}/document', 'id'),
+    ...['/.well-known/agent-skills/index.json', ...paths].map((path) => ({ path })),
+    ...IDS.map((id): Ask => ({ path: `/mcp/${id}`, method: 'skills/list' })),
+  ]
+}
+
+function completion(uri: string, name: string): Ask {
+  return mcp('completion/complete', { ref: { type: 'ref/resource', uri }, argument: { name, value: '' } })
+}
+
+function mcp(method: string, params: object = {}): Ask {
+  return { path: '/mcp', method, params }
+}
+
+function legacyMcp(method: string, params: object = {}): Ask {
+  return { path: '/mcp', method, params, era: 'legacy' }
+}
+
+/** All of an answer, but for what says when it was made and by which id its session goes. */
+async function answerTo(
+  { path, method, params, era }: Ask,
+  { http }: Packed,
+  seen: readonly string[],
+): Promise<string> {
+  const authorization = { authorization: `Bearer ${seen.join('+')}` }
+  const url = `${http.url}${path}`
+  if (method === undefined) return whole(await fetch(url, { headers: authorization, redirect: 'manual' }), http.url)
+  const sent =
+    era === 'legacy' ? legacy(method, params, await sessionOf(http.url, authorization)) : modern(method, params)
+  const opening = method === 'initialize' ? { body: { ...INITIALIZE } } : {}
+  const { headers, body } = { ...sent, ...opening }
+  return whole(
+    await fetch(url, { method: 'POST', headers: { ...headers, ...authorization }, body: JSON.stringify(body) }),
+    http.url,
+  )
+}
+
+const INITIALIZE = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+}
+
+async function sessionOf(url: string, authorization: Record<string, string>): Promise<string> {
+  const { headers } = await exchange(`${url}/mcp`, {
+    headers: { ...legacy('initialize').headers, ...authorization },
+    body: INITIALIZE,
+  })
+  return headers.get('mcp-session-id') ?? ''
+}
+
+async function whole(response: Response, url: string): Promise<string> {
+  const headers = [...response.headers].filter(([name]) => name !== 'date' && name !== 'mcp-session-id')
+  const text = (await response.text()).replaceAll(url, 'http://hub')
+  return JSON.stringify([
+    response.status,
+    headers.filter(([name]) => name !== 'content-length' || !text.includes('http://hub')),
+    text,
+  ])
+}
+
+async function list({ http }: Packed, path: string, token: string): Promise<string> {
+  const { headers, body } = modern('skills/list')
+  const response = await fetch(`${http.url}${path}`, {
+    method: 'POST',
+    headers: { ...headers, authorization: `Bearer ${token}` },
+    body: JSON.stringify(body),
+  })
+  return `${response.status} ${await response.text()}`
+}
+
+function namesIn(answer: string | undefined): string[] {
+  const { result } = JSON.parse(answer?.slice(4) ?? '')
+  return result.skills.map(({ uri }: { uri: string }) => uri.split('/').at(-2))
+}
+
+function pack(id: string, ...include: Pack['include']): Pack {
+  return { id, description: undefined, include, exclude: [] }
+}
+
+function yamlOf(packs: readonly Pack[]): string {
+  const entries = packs.map(({ id, description, include, exclude }) =>
+    JSON.stringify({ id, ...(description !== undefined && { description }), include, exclude }),
+  )
+  return ['packs:', ...entries.map((entry) => `  - ${entry}`), 'serve: { index: { templates: include } }'].join('\n')
+}
