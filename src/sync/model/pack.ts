@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto'
 import { comparePaths } from './digest.ts'
 import { matcher } from './globs.ts'
 import { setDigestOf } from './lock.ts'
+import type { Lock, LockedPack, LockedSkill, Mismatch } from './lock.ts'
 import { foldersAbove, relativeTo } from './paths.ts'
 import { tagsOf } from './skill-tags.ts'
 import type { Skill } from './skill.ts'
 import type { Snapshot } from './snapshot.ts'
-import { isSourceId } from './source-id.ts'
+import { isSourceId, type SourceId } from './source-id.ts'
 
 /** A named selection of skills across sources, as the operator wrote it. */
 export interface Pack {
@@ -92,14 +93,61 @@ const ALWAYS = (): boolean => true
  * source. What is withheld has no part in it, and what a person disabled does: that is no matter of content.
  */
 export function packDigestOf(pack: Pack, snapshots: readonly Snapshot[]): string {
+  return setDigestOf(skillsOf(pack, snapshots))
+}
+
+/**
+ * The pack as a lock has it whose sources have these snapshots. A source that has none here has its part from `earlier`: undefined
+ * where that cannot tell it. Fields of an earlier entry that nobody knows are kept.
+ */
+export function lockedPackOf(
+  pack: Pack,
+  lock: Pick<Lock, 'sources'>,
+  snapshots: readonly Snapshot[],
+  earlier: LockedPack | undefined,
+): LockedPack | undefined {
+  const choices = choicesDigestOf([pack])
+  const absent = [...lock.sources.keys()].filter((id) => !snapshots.some(({ source }) => source === id))
+  const kept = earlier?.choices === choices ? keptOf(earlier, lock, absent) : undefined
+  if (absent.length > 0 && kept === undefined) return undefined
+  const skills = new Map([...skillsOf(pack, snapshots), ...(kept ?? [])])
+  const paths = [...skills.keys()].toSorted(comparePaths)
+  return { choices, digest: setDigestOf(skills), skills: paths, rest: earlier?.rest ?? {} }
+}
+
+/** What the entry has of the sources, by what the lock says of them now. Undefined where it says nothing of such a skill. */
+function keptOf({ skills }: LockedPack, { sources }: Pick<Lock, 'sources'>, ids: readonly SourceId[]) {
+  const kept = skills.flatMap((place) => {
+    const id = ids.find((source) => place.startsWith(`${source}/`))
+    return id === undefined ? [] : [[place, sources.get(id)?.skills.get(relativeTo(id, place))] as const]
+  })
+  const known = kept.flatMap(([place, skill]) => (skill === undefined ? [] : [[place, skill] as const]))
+  return known.length === kept.length ? new Map(known) : undefined
+}
+
+/** How the packs of the lock differ from those that the configuration has. */
+export function packMismatches(locked: ReadonlyMap<string, LockedPack>, packs: readonly Pack[]): Mismatch[] {
+  const extra = [...locked.keys()].filter((id) => !packs.some((pack) => pack.id === id))
+  return [
+    ...packs.flatMap((pack): Mismatch[] => {
+      const entry = locked.get(pack.id)
+      if (entry === undefined) return [{ source: `pack ${pack.id}`, message: 'is not in the lock' }]
+      if (entry.choices === choicesDigestOf([pack])) return []
+      return [{ source: `pack ${pack.id}`, message: 'chooses otherwise in the lock than in the configuration' }]
+    }),
+    ...extra.map((id) => ({ source: `pack ${id}`, message: 'is in the lock and not in the configuration' })),
+  ]
+}
+
+type SetOfSkills = ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>
+
+function skillsOf(pack: Pack, snapshots: readonly Snapshot[]): SetOfSkills {
   const skills = snapshots.flatMap((snapshot) =>
     [...packedIn(snapshot, pack)].flatMap(({ path, name = '', digest, standing }) =>
-      digest === undefined || standing === 'withheld'
-        ? []
-        : [[`${snapshot.source}/${path}`, { name, digest }] as const],
+      digest === undefined || standing === 'withheld' ? [] : [[`${snapshot.source}/${path}`, { name, digest }] as const],
     ),
   )
-  return setDigestOf(new Map(skills))
+  return new Map(skills)
 }
 
 /** Digest of what the operator wrote of the packs: with equal ones the same is chosen of the same skills. */
