@@ -46,7 +46,7 @@ test('37: what the disk loses of the store while the daemon runs is there again 
   await decided(scene)
   await scene.play()
 
-  for (const harm of HARMS) {
+  for (const harm of [...HARMS, ...HARMS_TO_DECISIONS, HARM_TO_COPY]) {
     const said = scene.fromNow()
     const looks = scene.looks
     await harm.done(scene)
@@ -70,7 +70,7 @@ test('37: whatever is lost of the store while no daemon runs, a start serves wha
   const past = [first, await served(scene.daemon)]
   let daemon = scene.daemon
 
-  for (const harm of [...HARMS.slice(0, NOT_OF_PEOPLE), LOST_RECORD]) {
+  for (const harm of [...HARMS, LOST_RECORD]) {
     await daemon.kill()
     await harm.done(scene)
     await scene.git.goAway()
@@ -84,29 +84,51 @@ test('37: whatever is lost of the store while no daemon runs, a start serves wha
   }
 })
 
-test('37: while decisions that are damaged cannot be read, nothing moves, and a person is told of the file', async () => {
+test('37: decisions that are damaged while no daemon runs are had from their copy: what is disabled stays so, and sources move', async () => {
   await using scene = await Scene.set()
   await decided(scene)
   await scene.play()
   await scene.expectWell()
   const seen = await served(scene.daemon)
   await scene.daemon.kill()
-  const file = join(scene.home.state, 'decisions.json')
-  const sound = await readFile(file)
-  await zero(file)
+
+  for (const harm of HARMS_TO_DECISIONS) {
+    await harm.done(scene)
+    const commit = await scene.commit()
+    const daemon = scene.home.start('start')
+    const told = await daemon.said((line) => line.includes('"decisions-damaged"'))
+    await daemon.said((line) => line.includes('"source-updated"') && line.includes(commit))
+    expect([...(await served(daemon)).keys()], harm.name).toEqual([...seen.keys()])
+    expect(told).toContain('decisions.json')
+    await expectDecided(scene)
+    await daemon.kill()
+  }
+})
+
+test('37: while nobody can read the decisions nothing moves, and nothing that may be disabled is served, until a person mended one file', async () => {
+  await using scene = await Scene.set()
+  await decided(scene)
+  expect(await scene.home.command('link', 'claude-code')).toMatchObject({ status: 0 })
+  await scene.play()
+  await scene.expectWell()
+  const seen = await served(scene.daemon)
+  const linked = await linkedIn(scene)
+  await scene.daemon.kill()
+  const files = ['decisions.json', 'decisions-copy.json'].map((name) => join(scene.home.state, name))
+  const sound = await readFile(files[0]!)
+  for (const file of files) await zero(file)
   const commit = await scene.commit()
 
   const daemon = scene.home.start('start')
 
   const failed = await daemon.said((line) => line.includes('"pull-failed"'))
-  expect(JSON.parse(failed)).toMatchObject({ code: 'store-failed', message: expect.stringContaining(file) })
-  expect([...(await served(daemon))]).toEqual(expect.arrayContaining([...seen]))
-  expect(await readFile(file), 'it is left for a person to look at').toHaveLength(sound.length)
-  expect(await readFile(file)).not.toEqual(sound)
-  await daemon.kill()
-  await writeFile(file, sound)
-  const mended = scene.home.start('start')
-  await mended.said((line) => line.includes('"source-updated"') && line.includes(commit))
+  expect(JSON.parse(failed)).toMatchObject({ code: 'store-failed', message: expect.stringContaining(files[0]!) })
+  expect(await served(daemon)).toEqual(new Map())
+  expect(await linkedIn(scene), 'an agent goes on with what it has').toEqual(linked)
+  for (const file of files) expect(await readFile(file), 'left for a person to look at').not.toEqual(sound)
+  await writeFile(files[1]!, sound)
+  await daemon.said((line) => line.includes('"source-updated"') && line.includes(commit))
+  expect([...(await served(daemon)).keys()]).toEqual([...seen.keys()])
 })
 
 interface Harm {
@@ -122,12 +144,17 @@ const HARMS: readonly Harm[] = [
   { name: 'a pointer to nowhere', done: async ({ home }) => writeFile(join(home.state, 'current'), '999\n') },
   { name: 'a pointer that is none', done: async ({ home }) => writeFile(join(home.state, 'current'), 'x\n') },
   { name: 'no pointer', done: async ({ home }) => rm(join(home.state, 'current')) },
+]
+
+const HARMS_TO_DECISIONS: readonly Harm[] = [
   { name: 'decisions of zeros', done: async ({ home }) => zero(join(home.state, 'decisions.json')) },
   { name: 'no decisions', done: async ({ home }) => rm(join(home.state, 'decisions.json')) },
 ]
 
-/** Of those above, the ones that hold nothing that a person decided. */
-const NOT_OF_PEOPLE = 7
+const HARM_TO_COPY: Harm = {
+  name: 'a copy of decisions of zeros',
+  done: async ({ home }) => zero(join(home.state, 'decisions-copy.json')),
+}
 
 const LOST_RECORD: Harm = {
   name: 'a record of zeros',
@@ -137,6 +164,13 @@ const LOST_RECORD: Harm = {
 async function served(daemon: Program): Promise<Listing> {
   await using peer = await modernHttp(await daemon.line())
   return await listingOf(peer)
+}
+
+/** What an agent reads of each skill in its folder. */
+async function linkedIn({ home }: Scene): Promise<readonly string[]> {
+  const folder = join(home.path, '.claude', 'skills')
+  const names = (await readdir(folder)).toSorted()
+  return Promise.all(names.map(async (name) => readFile(join(folder, name, 'SKILL.md'), 'utf8')))
 }
 
 /** A skill that a person took out of service, and a commit to come. */
