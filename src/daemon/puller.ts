@@ -217,6 +217,7 @@ export class Puller implements AsyncDisposable {
   async #ordersOf(configured: ConfiguredSource, current: Current | undefined): Promise<Orders | Outcome> {
     const { source } = configured
     try {
+      await this.#remake(source)
       const decision = await this.#decisionOf(source.id)
       const locked = await lockedEntry(this.#config, source)
       if (decision.paused) return await this.#pausedAt(configured, current)
@@ -229,6 +230,14 @@ export class Puller implements AsyncDisposable {
       if (!(error instanceof SyncError)) throw error
       return { kind: 'failed', error, ...(error instanceof NotLocked && { withdraw: true }) }
     }
+  }
+
+  /** What lay in a folder that is gone is written again at the end of the pull, and what is linked by this. */
+  async #remake({ id }: Source): Promise<void> {
+    const { store, log } = this.#parts
+    if (!(await store.folder.remake())) return
+    log.warn('store-mended', { source: id })
+    this.serve()
   }
 
   /** Throws where it cannot be read. A person may have mended what could not be before. */

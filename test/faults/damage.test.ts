@@ -1,4 +1,4 @@
-import { chmod, open, readFile, readdir, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises'
+import { chmod, open, readFile, readdir, rename, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Store } from '../../src/sync/store/store.ts'
@@ -23,7 +23,7 @@ test('38: a stored file that is damaged in any way is refused and never read wro
   await scene.play()
   const sound = await readFile(await storedFile(scene, 'large/data.bin'))
 
-  for (const harm of [flip, shorten, remove, removeFolder, linkAway]) {
+  for (const harm of [flip, shorten, remove, removeFolder, removeStore, linkAway]) {
     const said = scene.fromNow()
     for (const uri of OF_THE_SKILL) scene.witness.forgiven.add(uri)
     const file = await storedFile(scene, 'large/data.bin')
@@ -84,6 +84,31 @@ test('37: whatever is lost of the store while no daemon runs, a start serves wha
   }
 })
 
+test('37: a folder of the store that is lost while the daemon runs is made again by the next look, with what was in it', async () => {
+  await using scene = await Scene.set()
+  expect(await scene.home.command('sync')).toMatchObject({ status: 0 })
+  expect(await scene.home.command('link', 'claude-code')).toMatchObject({ status: 0 })
+  await scene.commit()
+  await scene.play()
+  const linked = await linkedIn(scene)
+
+  for (const name of ['snapshots', 'generations', 'sources', 'links', 'upstreams', 'docs', 'tmp']) {
+    const said = scene.fromNow()
+    const looks = scene.looks
+    await rm(join(scene.home.state, name), { recursive: true })
+    await said((line) => line.includes('"store-mended"'))
+    expect(scene.looks - looks, name).toBeLessThanOrEqual(2)
+    expect((await stat(join(scene.home.state, name))).mode & 0o777, name).toBe(0o700)
+    // The folder is made before the look, and filled after it.
+    await expect.poll(async () => expectWhole(scene).catch(String), FILLED).toBeUndefined()
+    await expect.poll(async () => linkedIn(scene).catch(String), FILLED).toEqual(linked)
+    await scene.witness.looksAgain()
+  }
+
+  await scene.recovers()
+  await scene.expectWell()
+})
+
 test('37: decisions that are damaged while no daemon runs are had from their copy: what is disabled stays so, and sources move', async () => {
   await using scene = await Scene.set()
   await decided(scene)
@@ -130,6 +155,8 @@ test('37: while nobody can read the decisions nothing moves, and nothing that ma
   await daemon.said((line) => line.includes('"source-updated"') && line.includes(commit))
   expect([...(await served(daemon)).keys()]).toEqual([...seen.keys()])
 })
+
+const FILLED = { timeout: 60_000 }
 
 interface Harm {
   readonly name: string
@@ -231,6 +258,10 @@ async function remove(file: string): Promise<void> {
 
 async function removeFolder(file: string): Promise<void> {
   await rm(dirname(file), { recursive: true })
+}
+
+async function removeStore(file: string): Promise<void> {
+  await rm(join(dirname(file), '..', '..'), { recursive: true })
 }
 
 async function zero(file: string): Promise<void> {
