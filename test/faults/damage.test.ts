@@ -3,10 +3,9 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Store } from '../../src/sync/store/store.ts'
 import { skill } from '../e2e/world.ts'
-import { modernHttp } from '../support/peer.ts'
 import type { Program } from '../support/program.ts'
 import { Scene } from './scene.ts'
-import { listingOf } from './witness.ts'
+import { listingAt } from './witness.ts'
 import type { Listing } from './witness.ts'
 
 // No packs, indexes or loose objects are kept here (37): what a source has is in the store, as files of skills (38), in a
@@ -189,8 +188,7 @@ const LOST_RECORD: Harm = {
 }
 
 async function served(daemon: Program): Promise<Listing> {
-  await using peer = await modernHttp(await daemon.line())
-  return await listingOf(peer)
+  return listingAt(await daemon.line())
 }
 
 /** What an agent reads of each skill in its folder. */
