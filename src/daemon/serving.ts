@@ -9,6 +9,7 @@ import type { Forms } from '../serve/mcp/forms.ts'
 import { IndexDocument } from '../serve/mcp/index-document.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import { PROMPTS } from '../serve/mcp/prompts.ts'
+import { skillPrompts } from '../serve/mcp/skill-prompts.ts'
 import { skillSpaceOf } from '../serve/mcp/skill-space.ts'
 import type { ToolHost } from '../serve/mcp/tool-document.ts'
 import { skillTools } from '../serve/mcp/tools.ts'
@@ -20,16 +21,18 @@ import type { Config } from './config.ts'
 export function servingOf(config: Config, registry: Registry, read: ReadFile, host: ToolHost): Serving {
   const { instructions, ttlMs, tools, prompts } = config.serve
   const forms = formsOf(config)
+  const pages = config.limits.listing
   return {
     registry,
     read,
-    pages: config.limits.listing,
+    pages,
     cache: { ttlMs, cacheScope: cacheScopeOf(config) },
     forms,
     surfaces: [
       templateCompletion(registry, forms),
       ...(tools === undefined ? [] : [skillTools({ registry, read }, { ...host, folders: foldersIn(config) })]),
-      ...(prompts ? [PROMPTS] : []),
+      ...(prompts === 'off' ? [] : [PROMPTS]),
+      ...(forms.skillPrompts ? [skillPrompts({ registry, read, pages }, host)] : []),
     ],
     ...(instructions !== undefined && { instructions }),
   }
@@ -44,14 +47,18 @@ function formsOf(config: Config): Forms {
     formats.length > 0 ? [[id, formats]] : [],
   )
   const inOrder = offered.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1))
+  const hasSkills = serve.prompts === 'user-invocable'
+  // Without the switch the digest is what it was before there was one: no session hears of an upgrade.
+  const made = [index, templates, resources, contract, inOrder, ...(hasSkills ? ['prompts'] : [])]
   return {
-    digest: hash('sha256', JSON.stringify([index, templates, resources, contract, inOrder]), 'base64url').slice(0, 16),
+    digest: hash('sha256', JSON.stringify(made), 'base64url').slice(0, 16),
     index: index === 'off' ? undefined : new IndexDocument(archives, index === 'include' ? templates : []),
     archives,
     // The configuration was checked: each of them is one.
     spaces: templates.map(skillSpaceOf).filter((space) => 'segments' in space),
     contract: contract && new ContractForm(contract),
     resources,
+    skillPrompts: hasSkills,
   }
 }
 

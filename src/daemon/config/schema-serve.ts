@@ -100,8 +100,11 @@ const SURFACES = {
       .describe('Whether callers on the same disk are told paths. Default: auto.'),
     wait: duration().optional().describe('How long a call may wait for a stale source. Default: 2s.'),
   }),
-  prompts: surface('The prompt init-skills.', {
-    skills: z.enum(['none', 'user-invocable']).optional().describe('Whether skills are prompts too. Default: none.'),
+  prompts: surface('The prompt init-skills, and skills as prompts.', {
+    skills: z
+      .enum(['none', 'user-invocable'])
+      .optional()
+      .describe('Whether the listed skills are prompts too, but those with user-invocable: false. Default: none.'),
   }),
   search: surface('The tool search_skills.', {}),
   page: surface('The catalog for people, at /.', {

@@ -46,7 +46,7 @@ export function modelSurfacesOf({ tools, prompts }: ServeEntry): Pick<ServeConfi
   return {
     tools:
       tools?.enabled === false ? undefined : { paths: tools?.paths ?? 'auto', waitMs: tools?.wait ?? TOOL_WAIT_MS },
-    prompts: prompts?.enabled !== false,
+    prompts: prompts?.enabled === false ? 'off' : (prompts?.skills ?? 'none'),
   }
 }
 

@@ -11,7 +11,7 @@ export const PROMPTS: Surface = {
     ...known,
     'prompts/list': ({ cursor }) => {
       if (cursor !== undefined) throw invalidParams('The cursor is not one of this listing')
-      return { prompts: [INIT_SKILLS] }
+      return { prompts: OWN_PROMPTS }
     },
     'prompts/get': ({ name }) => {
       if (name !== INIT_SKILLS.name) throw unknownPrompt(name)
@@ -28,6 +28,15 @@ const INIT_SKILLS = {
   description: 'Background on skills and how to work with them; it informs and starts nothing',
 } as const
 
+/** The prompts that are there whatever is served. No skill's takes the name of one. */
+export const OWN_PROMPTS: readonly OwnPrompt[] = [INIT_SKILLS]
+
+interface OwnPrompt {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+}
+
 /** The prompt has no argument, so nothing completes one. Asked in the form of the protocol, that is an empty answer and no fault. */
 function withPromptCompletion(known: Methods): Methods {
   const complete = known[COMPLETE]
@@ -41,9 +50,10 @@ function withPromptCompletion(known: Methods): Methods {
   return { [COMPLETE]: method }
 }
 
-const COMPLETE = 'completion/complete'
+export const COMPLETE = 'completion/complete'
 
-function promptIn({ ref }: Params): { readonly name: unknown } | undefined {
+/** The prompt that a completion is about, if it is about one. */
+export function promptIn({ ref }: Params): { readonly name: unknown } | undefined {
   if (typeof ref !== 'object' || ref === null || !('type' in ref) || ref.type !== 'ref/prompt') return undefined
   return { name: 'name' in ref ? ref.name : undefined }
 }

@@ -35,7 +35,7 @@ export function skillTools({ registry, read }: Pick<Serving, 'registry' | 'read'
 }
 
 /** The host as a caller has it: nothing is waited for any more once that has left. What was begun goes on. */
-function waitingFor(signal: AbortSignal, host: ToolHost): ToolHost {
+export function waitingFor(signal: AbortSignal, host: ToolHost): ToolHost {
   return { ...host, look: async (...asked) => unlessAborted(signal, host.look(...asked)) }
 }
 
