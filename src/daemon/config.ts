@@ -111,7 +111,9 @@ export interface ServeConfig extends FormsConfig {
   readonly oauth: OAuthConfig | undefined
   /** The tools `list_skills` and `get_skill`; undefined where they are turned off. */
   readonly tools: ToolsConfig | undefined
-  /** Whether there is the prompt `init-skills`. */
+  /** Whether there is the tool `search_skills` beside them. */
+  readonly search: boolean
+  /** Whether there are the prompts `init-skills` and `skills-catalog`. */
   readonly prompts: boolean
   /** What clients are told about this server when they connect. */
   readonly instructions: string | undefined

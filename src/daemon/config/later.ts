@@ -15,7 +15,6 @@ interface Later {
 export const LATER: readonly Later[] = [
   { key: 'serve.http.tls' },
   { key: 'serve.prompts.skills', values: (value) => value === 'user-invocable' },
-  { key: 'serve.search' },
   { key: 'packs' },
   { key: 'log' },
   { key: 'programs.gpg' },

@@ -1,4 +1,5 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { bytesOfPrompt } from './catalog-prompt.ts'
 import { bytesOfContract } from './contract-text.ts'
 import type { Forms } from './forms.ts'
 import { lookupResource } from './lookup.ts'
@@ -28,6 +29,7 @@ function grown(size: number): number {
 function sizeAskedFor(catalog: Catalog, forms: Forms, message: unknown): number {
   if (!isObject(message) || !isObject(message['params'])) return 0
   if (message['method'] === 'tools/call') return bytesOfCall(catalog, message['params'])
+  if (message['method'] === 'prompts/get') return bytesOfPrompt(catalog, message['params'])
   const { uri } = message['params']
   if (message['method'] !== 'resources/read' || typeof uri !== 'string') return 0
   // As it is listed, nearly always: no other spelling has to be taken apart.
