@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { ReadFile } from '../serve/content.ts'
 import { Archives } from '../serve/mcp/archive.ts'
 import { templateCompletion } from '../serve/mcp/completion.ts'
+import { catalogPrompt } from '../serve/mcp/catalog-prompt.ts'
 import { ContractForm } from '../serve/mcp/contract.ts'
 import type { ContractAsked } from '../serve/mcp/contract.ts'
 import type { DocsOwner } from '../serve/mcp/contract-docs.ts'
@@ -14,14 +15,21 @@ import { skillSpaceOf } from '../serve/mcp/skill-space.ts'
 import type { ToolHost } from '../serve/mcp/tool-document.ts'
 import { skillTools } from '../serve/mcp/tools.ts'
 import type { Registry } from '../serve/registry.ts'
+import type { Finder } from '../serve/search/finder.ts'
 import { foldersIn } from './config.ts'
 import type { Config } from './config.ts'
 
 /** What the answers to clients are made from. */
-export function servingOf(config: Config, registry: Registry, read: ReadFile, host: ToolHost): Serving {
-  const { instructions, ttlMs, tools, prompts } = config.serve
+export function servingOf(
+  config: Config,
+  registry: Registry,
+  read: ReadFile,
+  host: ToolHost,
+  finder?: Finder,
+): Serving {
+  const { instructions, ttlMs, tools, prompts, search } = config.serve
+  const { listing: pages } = config.limits
   const forms = formsOf(config)
-  const pages = config.limits.listing
   return {
     registry,
     read,
@@ -30,8 +38,12 @@ export function servingOf(config: Config, registry: Registry, read: ReadFile, ho
     forms,
     surfaces: [
       templateCompletion(registry, forms),
-      ...(tools === undefined ? [] : [skillTools({ registry, read }, { ...host, folders: foldersIn(config) })]),
-      ...(prompts === 'off' ? [] : [PROMPTS]),
+      ...(tools === undefined
+        ? []
+        : [
+            skillTools({ registry, read, pages }, { ...host, folders: foldersIn(config) }, search ? finder : undefined),
+          ]),
+      ...(prompts === 'off' ? [] : [PROMPTS, catalogPrompt(registry)]),
       ...(forms.skillPrompts ? [skillPrompts({ registry, read, pages }, host)] : []),
     ],
     ...(instructions !== undefined && { instructions }),

@@ -52,6 +52,7 @@ describe('with the switch', () => {
     expect(resultOf(peer.opening).capabilities.prompts).toEqual({ listChanged: true })
     expect(prompts.map(({ name }: Named) => name)).toEqual([
       'init-skills',
+      'skills-catalog',
       'fix',
       'for-people',
       'fx/one/twin',
@@ -60,15 +61,17 @@ describe('with the switch', () => {
       'plain',
       'Ünïcode "x"',
     ])
-    expect(prompts[1]).toEqual({
+    expect(prompts[2]).toEqual({
       name: 'fix',
       title: 'fix',
       description: 'What fix does',
       arguments: [{ name: 'arguments', description: '[issue]', required: false }],
     })
-    expect(prompts[3]).toEqual({ name: 'fx/one/twin', title: 'twin', description: 'The one' })
+    expect(prompts[4]).toEqual({ name: 'fx/one/twin', title: 'twin', description: 'The one' })
     const ids: string[] = listed.map(({ id }: { id: string }) => id)
-    for (const { name } of prompts.slice(1)) expect(ids).toContain(name.replace(/^fx\/init/, 'init'))
+    // Models are not told of what people alone start.
+    const forModels = prompts.slice(2).filter(({ name }: Named) => name !== 'for-people')
+    for (const { name } of forModels) expect(ids).toContain(name.replace(/^fx\/init/, 'init'))
   })
 
   test.each(KINDS)('a prompt is the text of its SKILL.md, and where the rest is (%s)', async (kind) => {
@@ -135,7 +138,7 @@ describe('with the switch', () => {
     const { prompts } = await client.listPrompts()
     const { messages } = await client.getPrompt({ name: 'Ünïcode "x"' })
 
-    expect(prompts).toHaveLength(8)
+    expect(prompts).toHaveLength(9)
     expect(messages[0]?.content).toMatchObject({ type: 'text', text: '# quoted\n' })
     await client.close()
   })
@@ -158,9 +161,9 @@ test.each(KINDS)('the list comes in pages, of one catalog (%s)', async (kind) =>
   }
   const { nextCursor: old } = resultOf(await peer.call('prompts/list'))
   await small.commit({ 's0/SKILL.md': skillOf('s0', 'Something else') })
-  await expect.poll(async () => resultOf(await peer.call('prompts/list')).prompts[1].description).toBe('Something else')
+  await expect.poll(async () => resultOf(await peer.call('prompts/list')).prompts[2].description).toBe('Something else')
 
-  expect(names).toEqual(['init-skills', ...Array.from({ length: 9 }, (_, index) => `s${index}`)])
+  expect(names).toEqual(['init-skills', 'skills-catalog', ...Array.from({ length: 9 }, (_, index) => `s${index}`)])
   expectInvalidParams(await peer.call('prompts/list', { cursor: old }))
   const { nextCursor: ofSkills } = resultOf(await peer.call('skills/list'))
   expectInvalidParams(await peer.call('prompts/list', { cursor: ofSkills }))
@@ -238,7 +241,7 @@ test.each(KINDS)('without the switch no skill is a prompt, and nobody hears of p
   await heard.next(({ method }) => method === UPDATED)
 
   expect(resultOf(peer.opening).capabilities.prompts).toEqual({})
-  expect(prompts.map(({ name }: Named) => name)).toEqual(['init-skills'])
+  expect(prompts.map(({ name }: Named) => name)).toEqual(['init-skills', 'skills-catalog'])
   expectInvalidParams(await peer.call('prompts/get', { name: 'plain' }))
   expect(methodsOf(heard)).not.toContain(CHANGED)
 })

@@ -72,6 +72,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
     resources: { list: 'skills', synthetic: 'hide' },
     contract: true,
     tools: { paths: 'auto', waitMs: 2_000 },
+    search: true,
     prompts: 'none',
   })
   expect(config.state).toBe('/home/ada/.local/state/skillsyncd')

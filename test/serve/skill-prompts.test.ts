@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { ReadFile } from '../../src/serve/content.ts'
 import { announcedBytes } from '../../src/serve/mcp/announced.ts'
 import { listenForEvents } from '../../src/serve/mcp/events.ts'
-import { OWN_PROMPTS, PROMPTS } from '../../src/serve/mcp/prompts.ts'
+import { INIT_SKILLS, PROMPTS } from '../../src/serve/mcp/prompts.ts'
 import { skillPrompts } from '../../src/serve/mcp/skill-prompts.ts'
 import type { SharedDisk, ToolHost } from '../../src/serve/mcp/tool-document.ts'
 import { Registry } from '../../src/serve/registry.ts'
@@ -70,7 +70,7 @@ test('a prompt is looked for before it is answered, and so is the list, but for 
   const text = await scene.textOf('alpha')
   await expect(scene.list('x.1')).rejects.toMatchObject({ code: -32602 })
 
-  expect(list.prompts).toHaveLength(OWN_PROMPTS.length + 1)
+  expect(list.prompts).toHaveLength(2)
   expect(text).toBe('new\n')
   expect(scene.looks).toEqual([undefined, undefined])
 })
@@ -140,7 +140,7 @@ test.each<[string, JsonObject, string | undefined]>([
 test.each([false, 'false', 'no', 'OFF', 0])('a skill with user-invocable: %j is no prompt', async (value) => {
   const scene = new Scene(variantOf(OLD, { 'user-invocable': value }))
 
-  expect((await scene.list()).prompts).toEqual(OWN_PROMPTS)
+  expect((await scene.list()).prompts).toEqual([INIT_SKILLS])
   await expect(scene.textOf('alpha')).rejects.toMatchObject({ code: -32602 })
 })
 
@@ -182,7 +182,7 @@ test('whatever is served, the list holds each prompt once, and it is told of exa
 async function expectOwn(scene: Scene, world: World, prompts: readonly Listed[]): Promise<void> {
   const names = prompts.map(({ name }) => name)
   expect(new Set(names).size).toBe(names.length)
-  const texts = await Promise.all(names.slice(OWN_PROMPTS.length).map((name) => scene.textOf(name)))
+  const texts = await Promise.all(names.slice(1).map((name) => scene.textOf(name)))
   const expected = world.filter(
     ({ standing, isReadable, userInvocable }) =>
       (standing === 'served' || standing === 'tools') && isReadable && ![false, 'no'].includes(userInvocable as never),
@@ -216,7 +216,7 @@ interface One {
 
 const one = fc.record<One>({
   source: fc.constantFrom('team', 'other'),
-  path: fc.constantFrom('a', 'b', 'x/a', 'init-skills', 'é "\u202e\n/%'),
+  path: fc.constantFrom('a', 'b', 'x/a', 'init-skills', 'skills-catalog', 'é "\u202e\n/%'),
   standing: fc.constantFrom<Standing>('served', 'served', 'tools', 'unlisted', 'withheld'),
   isReadable: fc.constantFrom(true, true, false),
   userInvocable: fc.constantFrom(undefined, undefined, true, false, 'no'),

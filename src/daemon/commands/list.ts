@@ -1,6 +1,8 @@
+import { catalogText } from '../../serve/catalog-text.ts'
+import { isForModels } from '../../sync/model/model-invocation.ts'
 import { printable } from '../log-line.ts'
 import { agreeWithDaemon, sourcesOf } from '../requests.ts'
-import { readRows } from '../skill-rows.ts'
+import { readOffered, readRows } from '../skill-rows.ts'
 import type { SkillRow } from '../skill-rows.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command } from './command.ts'
@@ -9,11 +11,23 @@ export const list: Command = {
   name: 'list',
   summary: 'Every skill that was seen, and what became of it',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
-  options: { served: { type: 'boolean', help: 'only those that are served' } },
+  options: {
+    served: { type: 'boolean', help: 'only those that are served' },
+    prompt: { type: 'boolean', help: 'as text for the prompt of a model; nothing where there is no skill for it' },
+  },
   async run(context) {
     const config = await configOf(context)
     const sources: readonly string[] = sourcesOf(context.operands, config)
     await agreeWithDaemon(config, context.signal)
+    if (context.values['prompt'] === true) {
+      const skills = (await readOffered(config)).filter(
+        ({ source, skill }) => sources.includes(source) && isForModels(skill),
+      )
+      const text = catalogText(skills)
+      if (context.json) printJson(context, { prompt: text })
+      else context.streams.stdout.write(context.redactor.clean(text))
+      return 0
+    }
     const onlyServed = context.values['served'] === true
     const wanted = (await readRows(config)).filter(({ source }) => sources.includes(source))
     const shown = onlyServed

@@ -1,16 +1,13 @@
 import { hitsWithin } from '../../serve/search/hits.ts'
 import { DEFAULT_HITS, LEAST_TOKENS, MOST_CHARACTERS, MOST_HITS } from '../../serve/search/query.ts'
 import { SkillIndex } from '../../serve/search/skill-index.ts'
-import { offeredIn } from '../../sync/model/offered.ts'
 import type { Offered } from '../../sync/model/offered.ts'
-import { currentCatalog } from '../../sync/publisher.ts'
 import { Store } from '../../sync/store/store.ts'
-import { admissionOf } from '../admission.ts'
-import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
 import { printable } from '../log-line.ts'
 import { agreeWithDaemon } from '../requests.ts'
 import { headingsOf, searchedOf } from '../searched.ts'
+import { readOffered } from '../skill-rows.ts'
 import { UsageError } from '../usage-error.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
@@ -56,15 +53,13 @@ export const search: Command = {
 
 /** In what the state folder has, whether a daemon runs or not. */
 async function found(config: Config, text: string, limit: number): Promise<readonly Offered[]> {
+  const listed = await readOffered(config)
   const store = await Store.openExisting(config.state)
-  if (store === undefined) return []
-  await store.decisions.read()
-  const { listed } = offeredIn(await currentCatalog(store, idsOf(config), admissionOf(config)))
   const byId = new Map(listed.map((offered) => [offered.id, offered]))
   const index = new SkillIndex()
   for (const offered of listed) {
     const { text: searchable, document } = searchedOf(offered)
-    const headings = document && (await headingsOf(store, document))
+    const headings = store && document && (await headingsOf(store, document))
     index.set({ ...searchable, headings: headings ?? '' })
   }
   return index.find(text, limit).flatMap((id) => byId.get(id) ?? [])

@@ -14,7 +14,6 @@ interface Later {
 /** To ignore such a key would be a lie: the file that uses one is refused. What a version learns to honour leaves this table. */
 export const LATER: readonly Later[] = [
   { key: 'serve.http.tls' },
-  { key: 'serve.search' },
   { key: 'packs' },
   { key: 'log' },
   { key: 'programs.gpg' },

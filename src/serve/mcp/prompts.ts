@@ -11,7 +11,7 @@ export const PROMPTS: Surface = {
     ...known,
     'prompts/list': ({ cursor }) => {
       if (cursor !== undefined) throw invalidParams('The cursor is not one of this listing')
-      return { prompts: OWN_PROMPTS }
+      return { prompts: [INIT_SKILLS] }
     },
     'prompts/get': ({ name }) => {
       if (name !== INIT_SKILLS.name) throw unknownPrompt(name)
@@ -22,20 +22,11 @@ export const PROMPTS: Surface = {
   }),
 }
 
-const INIT_SKILLS = {
+export const INIT_SKILLS = {
   name: 'init-skills',
   title: 'How to work with skills',
   description: 'Background on skills and how to work with them; it informs and starts nothing',
 } as const
-
-/** The prompts that are there whatever is served. No skill's takes the name of one. */
-export const OWN_PROMPTS: readonly OwnPrompt[] = [INIT_SKILLS]
-
-interface OwnPrompt {
-  readonly name: string
-  readonly title: string
-  readonly description: string
-}
 
 /** The prompt has no argument, so nothing completes one. Asked in the form of the protocol, that is an empty answer and no fault. */
 function withPromptCompletion(known: Methods): Methods {

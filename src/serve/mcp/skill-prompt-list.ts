@@ -3,8 +3,9 @@ import { isOff } from '../../sync/model/contract-switch.ts'
 import type { JsonObject, JsonValue } from '../../sync/model/frontmatter.ts'
 import { offeredIn } from '../../sync/model/offered.ts'
 import type { Offered } from '../../sync/model/offered.ts'
+import { SKILLS_CATALOG } from './catalog-prompt.ts'
 import { MadeOnce } from './made-once.ts'
-import { OWN_PROMPTS } from './prompts.ts'
+import { INIT_SKILLS } from './prompts.ts'
 
 /** A skill that people may start by its name. */
 export interface SkillPrompt {
@@ -64,7 +65,8 @@ function listedOf({ id, name, description, source, skill }: Offered, frontmatter
   }
 }
 
-const TAKEN: ReadonlySet<string> = new Set(OWN_PROMPTS.map(({ name }) => name))
+/** The names of the prompts that are there whatever is served. */
+export const TAKEN: ReadonlySet<string> = new Set<string>([INIT_SKILLS.name, SKILLS_CATALOG.name])
 
 /** `[issue] ` is meant as a text and is a list of YAML: it is shown as it was written. */
 function hintIn(value: JsonValue | undefined): string | undefined {

@@ -4,9 +4,9 @@ import type { Method, Methods, Serving, Surface } from './methods.ts'
 import { pageOf } from './page.ts'
 import type { PageLimits } from './page.ts'
 import type { Params } from './params.ts'
-import { COMPLETE, OWN_PROMPTS, promptIn } from './prompts.ts'
+import { COMPLETE, promptIn } from './prompts.ts'
 import { INTERNAL_ERROR, RpcError, invalidParams } from './rpc-error.ts'
-import { skillPromptsIn } from './skill-prompt-list.ts'
+import { TAKEN, skillPromptsIn } from './skill-prompt-list.ts'
 import type { SkillPrompt } from './skill-prompt-list.ts'
 import { MOST_DOCUMENT_BYTES, instructionsOf, markedAs } from './tool-answer.ts'
 import { isBehind, readDocument } from './tool-document.ts'
@@ -22,12 +22,13 @@ export function skillPrompts(serving: Pick<Serving, 'registry' | 'read' | 'pages
     capabilities: { prompts: { listChanged: true } },
     methods: (known) => ({
       ...known,
-      'prompts/list': async ({ cursor }, _caller, signal) => {
+      'prompts/list': async ({ cursor }, caller, signal) => {
         if (cursor === undefined) await waitingFor(signal, host).look()
-        return listPrompts(registry.catalog, cursor, pages)
+        const own: { readonly prompts?: readonly object[] } = (await known['prompts/list']?.({}, caller, signal)) ?? {}
+        return listPrompts(own.prompts ?? [], registry.catalog, cursor, pages)
       },
       ...before(known, 'prompts/get', (params, caller, signal) => {
-        if (isOwn(params['name'])) return undefined
+        if (typeof params['name'] === 'string' && TAKEN.has(params['name'])) return undefined
         const asked = new SkillPrompts({ registry, read: readingFor(caller, read) }, waitingFor(signal, host))
         return asked.get(nameIn(params), wordsIn(params))
       }),
@@ -41,7 +42,7 @@ export function skillPrompts(serving: Pick<Serving, 'registry' | 'read' | 'pages
 }
 
 /** About how large the answer to `prompts/get` will be, as far as the size of what it asks for tells. */
-export function bytesOfPrompt(catalog: Catalog, { name, arguments: given }: Params): number {
+export function bytesOfSkillPrompt(catalog: Catalog, { name, arguments: given }: Params): number {
   const prompt = typeof name === 'string' ? skillPromptsIn(catalog).get(name) : undefined
   const size = prompt?.offered.skill.files.find(({ path }) => path === 'SKILL.md')?.size ?? 0
   if (prompt === undefined || size > MOST_DOCUMENT_BYTES) return 0
@@ -49,8 +50,8 @@ export function bytesOfPrompt(catalog: Catalog, { name, arguments: given }: Para
   return Math.min(size + Buffer.byteLength(words), MOST_PROMPT_BYTES)
 }
 
-function listPrompts(catalog: Catalog, cursor: unknown, limits: PageLimits): object {
-  const all = [...OWN_PROMPTS, ...Array.from(skillPromptsIn(catalog).values(), ({ listed }) => listed)]
+function listPrompts(own: readonly object[], catalog: Catalog, cursor: unknown, limits: PageLimits): object {
+  const all = [...own, ...Array.from(skillPromptsIn(catalog).values(), ({ listed }) => listed)]
   const { items, nextCursor } = pageOf(all, { catalog, of: 'prompts/list' }, cursor, limits, (listed) =>
     Buffer.byteLength(JSON.stringify(listed)),
   )
@@ -132,10 +133,6 @@ function wordsIn({ arguments: given = {} }: Params): string {
   const { arguments: words = '' } = given
   if (typeof words !== 'string') throw invalidParams('The argument `arguments` is a string')
   return words
-}
-
-function isOwn(name: unknown): boolean {
-  return OWN_PROMPTS.some((own) => own.name === name)
 }
 
 /** A method that answers some of what it is asked, and leaves the rest to the one that there is. */

@@ -29,8 +29,8 @@ export function searchableOf({ id, name, description, skill: { frontmatter = {} 
     id,
     name: cut(name, NAME_CHARACTERS),
     description: cut(description, TEXT_CHARACTERS),
-    whenToUse: cut(textsIn(frontmatter['when_to_use']).join('\n'), TEXT_CHARACTERS),
-    tags: cut(tagsOf(frontmatter).join('\n'), TAG_CHARACTERS),
+    whenToUse: joined(textsIn(frontmatter['when_to_use']), TEXT_CHARACTERS),
+    tags: joined(tagsOf(frontmatter), TAG_CHARACTERS),
     headings: '',
   }
 }
@@ -42,6 +42,16 @@ const TAG_CHARACTERS = 1_024
 
 function cut(text: string, characters: number): string {
   return text.slice(0, characters)
+}
+
+function joined(texts: readonly string[], characters: number): string {
+  return cut(
+    texts
+      .slice(0, characters)
+      .map((text) => cut(text, characters))
+      .join('\n'),
+    characters,
+  )
 }
 
 /** Where public collections have words to find a skill by: at the top, below `metadata`, in the block of the URI contract. */
