@@ -1,3 +1,4 @@
+import { median } from './figure.ts'
 import type { Content } from '../test/support/repository.ts'
 
 /** The files of a repository of skills: the same for the same count, on each machine. */
@@ -112,12 +113,8 @@ function summaryOf(skills: readonly (readonly File[])[]): string {
   const many = counts.filter((count) => count > 30).length
   return (
     `${skills.length} skills, ${total} files, ${(bytes / 2 ** 20).toFixed(1)} MiB; ` +
-    `median ${middle(counts)} files and ${(middle(sizes) / 1024).toFixed(1)} KiB a skill; ${many} with over 30 files`
+    `median ${median(counts)} files and ${(median(sizes) / 1024).toFixed(1)} KiB a skill; ${many} with over 30 files`
   )
-}
-
-function middle(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }
 
 function bytesOf(content: Content): number {

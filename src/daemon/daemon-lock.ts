@@ -80,14 +80,17 @@ async function create(path: string, holder: Holder): Promise<boolean> {
   const temporary = `${path}.new-${randomBytes(8).toString('hex')}`
   try {
     await writeSynced(temporary, `${JSON.stringify(holder)}\n`)
-    return await isLinked(temporary, path)
+    return await giveName(temporary, path)
   } finally {
     await rm(temporary, { force: true })
   }
 }
 
-/** False where there is one, and where who has the lock took the temporary file for one of the dead: it was empty still. */
-async function isLinked(temporary: string, path: string): Promise<boolean> {
+/**
+ * Says whether it was done: not where there is a file of the name, and not where who has the lock took the temporary one for one of
+ * the dead, since it was empty still.
+ */
+async function giveName(temporary: string, path: string): Promise<boolean> {
   try {
     await link(temporary, path)
     return true

@@ -37,6 +37,7 @@ import { Puller, repositoryOf } from './puller.ts'
 import type { PullerParts } from './puller.ts'
 import { unreadyIn } from './readiness.ts'
 import { ownFolders } from './reaching.ts'
+import { mendDecisions, readDecisions } from './reading-decisions.ts'
 import { Report } from './report.ts'
 import type { RollbackTarget, RolledBack } from './rollback.ts'
 import { Rollbacks } from './rollbacks.ts'
@@ -182,6 +183,7 @@ export class Daemon implements AsyncDisposable {
     await expectLock(config)
     const ids = idsOf(config)
     await readDecisions(parts)
+    await mendDecisions(parts)
     const { publisher, catalog, refused } = await Publisher.open(parts.store, ids, admissionOf(config))
     const isLess = before?.registry.catalog.snapshots.some(({ source }) => !ids.includes(source)) === true
     const lasting = before === undefined ? lastingFor(config, parts) : before.#lasting
@@ -457,16 +459,6 @@ interface Loaded {
   readonly publisher: Publisher
   readonly report: Report
   readonly lasting: Lasting
-}
-
-/** Where they cannot be read, what is stored is served on, and nothing moves: each pull says why. */
-async function readDecisions({ store, log }: Parts): Promise<void> {
-  try {
-    await store.decisions.read()
-  } catch (error) {
-    if (!(error instanceof SyncError)) throw error
-    log.error('decisions-not-read', { code: error.code, message: error.message })
-  }
 }
 
 /** Where they cannot be read, all but HTTP goes on, and there nobody is known. */

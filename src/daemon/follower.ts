@@ -19,6 +19,7 @@ import type { Config } from './config.ts'
 import { codeOf } from './error-code.ts'
 import { followsLock } from './lock-rules.ts'
 import type { Log } from './log.ts'
+import { readDecisions } from './reading-decisions.ts'
 import { Searching } from './searching.ts'
 import { servingOf } from './serving.ts'
 import { askForLook, type AskForLook } from './asked-look.ts'
@@ -185,21 +186,11 @@ export class Follower implements AsyncDisposable {
     const rules = [this.#store.decisions.file, ...rulesIn(this.#config)]
     const mark = [current, ...(await Promise.all(rules.map(markOf)))].join('|')
     if (mark === this.#seen) return
-    await this.#readDecisions()
+    await readDecisions({ store: this.#store, log: this.#log })
     this.registry.publish(await currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config)))
-    this.#seen = mark
+    // Who may read a file is in no mark: until they are known they are looked at again.
+    this.#seen = this.#store.decisions.areUnknown ? undefined : mark
     this.#first.abort()
-  }
-
-  /** Where they cannot be read, what was disabled before still is, and no failure takes anything out of service. */
-  async #readDecisions(): Promise<void> {
-    try {
-      await this.#store.decisions.read()
-      this.#log.recovery('decisions-not-read', '')
-    } catch (error) {
-      if (!(error instanceof SyncError)) throw error
-      this.#log.failure('error', 'decisions-not-read', { source: '', code: error.code, message: error.message })
-    }
   }
 
   async #lookNowAndThen(): Promise<void> {

@@ -87,7 +87,8 @@ export class Linking {
   }
 
   async #lead(): Promise<void> {
-    if (this.#failure !== undefined) return
+    // While nobody knows what is disabled, they lead to what was served when that was known last.
+    if (this.#failure !== undefined || this.#parts.store.decisions.areUnknown) return
     const { skills } = this.#links
     const meant = new MeantSkills(skills.size === 0 ? [] : linkableIn(this.#registry.catalog))
     const wanted = new Map<string, StoredSkill>()

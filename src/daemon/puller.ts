@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { outdatedIn } from '../sync/model/approvals.ts'
 import { isAbout, settled, unapproved } from '../sync/model/decisions.ts'
+import type { Decision } from '../sync/model/decisions.ts'
 import type { Cause, Trigger } from '../sync/model/generation.ts'
 import type { Outcome, Updated, Waiting } from '../sync/model/outcome.ts'
 import type { Revision } from '../sync/model/revision.ts'
@@ -31,6 +32,7 @@ import { Lanes } from './lanes.ts'
 import { lockedEntry, NotLocked } from './lock-rules.ts'
 import { cleaned, openerOf, pullingOf } from './reaching.ts'
 import type { ReachingParts } from './reaching.ts'
+import { readDecisions } from './reading-decisions.ts'
 import type { Report } from './report.ts'
 
 /** What pulls are made with, besides what the daemon is given. */
@@ -215,7 +217,8 @@ export class Puller implements AsyncDisposable {
   async #ordersOf(configured: ConfiguredSource, current: Current | undefined): Promise<Orders | Outcome> {
     const { source } = configured
     try {
-      const decision = this.#parts.store.decisions.of(source.id)
+      await this.#remake(source)
+      const decision = await this.#decisionOf(source.id)
       const locked = await lockedEntry(this.#config, source)
       if (decision.paused) return await this.#pausedAt(configured, current)
       const { offline } = this.#config.mode
@@ -227,6 +230,24 @@ export class Puller implements AsyncDisposable {
       if (!(error instanceof SyncError)) throw error
       return { kind: 'failed', error, ...(error instanceof NotLocked && { withdraw: true }) }
     }
+  }
+
+  /** What lay in a folder that is gone is written again at the end of the pull, and what is linked by this. */
+  async #remake({ id }: Source): Promise<void> {
+    const { store, log } = this.#parts
+    if (!(await store.folder.remake())) return
+    log.warn('store-mended', { source: id })
+    this.serve()
+  }
+
+  /** Throws where it cannot be read. A person may have mended what could not be before. */
+  async #decisionOf(id: SourceId): Promise<Decision> {
+    const { decisions } = this.#parts.store
+    if (decisions.isFailing) {
+      await readDecisions(this.#parts)
+      this.serve()
+    }
+    return decisions.of(id)
   }
 
   /** Nothing is looked at; what the lock or the signatures take back does not stay for that. */

@@ -53,9 +53,13 @@ export class Publisher {
     return { publisher, catalog: publisher.catalog, refused: loaded?.refused ?? [] }
   }
 
-  /** What is to be served: the newest generation, without what is disabled or not approved at this moment. */
+  /**
+   * What is to be served: the newest generation, without what is disabled or not approved at this moment. Nothing while it was
+   * never known what is disabled: any skill may be.
+   */
   get catalog(): Catalog {
-    const { disabled, approvals } = this.#store.decisions
+    const { disabled, approvals, areUnknown } = this.#store.decisions
+    if (areUnknown) return EMPTY_CATALOG
     if (this.#built?.disabled === disabled && this.#built.approvals === approvals) return this.#built.catalog
     const catalog = catalogOf(this.#generation, this.#inOrder(this.#current), this.#store.decisions, this.#reviewed)
     this.#built = { disabled, approvals, catalog }
@@ -137,13 +141,14 @@ export class Publisher {
 
 /**
  * The catalog of what the store has of these sources now: what a process that only reads it serves. What is disabled is what
- * this process last read of it.
+ * this process last read of it; where it tried to and never could, nothing is served.
  */
 export async function currentCatalog(
   store: Store,
   sources: readonly SourceId[],
   admission: Admission,
 ): Promise<Catalog> {
+  if (store.decisions.areUnknown) return EMPTY_CATALOG
   const loaded = await load(store, sources, admission)
   return catalogOf(loaded?.generation, loaded?.held ?? [], store.decisions, admission.reviewed)
 }

@@ -1,6 +1,6 @@
-import { fork, spawn, type ChildProcess } from 'node:child_process'
+import { fork, spawn, type ChildProcess, type ForkOptions } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,6 +9,7 @@ import { acquireLock, DaemonLock, holderOf, type Holder } from '../../src/daemon
 import { identityOf } from '../../src/daemon/process-identity.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
+const SWEEPER = new URL('../support/sweep-before-link.mjs', import.meta.url).href
 const CONTENDER = fileURLToPath(new URL('../support/lock-contender.mjs', import.meta.url))
 
 test('the lock of a state folder says who holds it, and is gone when released', async () => {
@@ -125,7 +126,7 @@ test('a state folder that is not there is named', async () => {
 
 test('40: of twenty processes that find the same stale lock exactly one takes it over, each time', async () => {
   await using state = await temporaryFolder()
-  const children = await Promise.all(Array.from({ length: 20 }, contender))
+  const children = await Promise.all(Array.from({ length: 20 }, async () => contender()))
   try {
     for (let round = 0; round < 10; round += 1) {
       // Every other time there is no lock at all to begin with.
@@ -149,7 +150,7 @@ test('40: contenders that are killed at any moment leave nothing that keeps the 
   await using state = await temporaryFolder()
   for (let round = 0; round < 10; round += 1) {
     await plant(state.path, { pid: await deadPid() })
-    const children = await Promise.all(Array.from({ length: 4 }, contender))
+    const children = await Promise.all(Array.from({ length: 4 }, async () => contender()))
     for (const child of children) child.send({ take: state.path })
     // One of them has got to the end, the others to wherever they have.
     await Promise.race(children.map((child) => once(child, 'message')))
@@ -177,19 +178,17 @@ test('40: a claim on a stale lock whose holder was killed is taken over too, and
 
 test('40: a contender whose file is swept before it is named makes another', async () => {
   await using state = await temporaryFolder()
-  let left = 3
-  const over = new AbortController()
+  await using aside = await temporaryFolder()
+  const swept = join(aside.path, 'swept')
+  const child = await contender({ execArgv: [`--import=${SWEEPER}`], env: { ...process.env, SWEPT: swept } })
 
-  const taking = acquired(state.path).finally(() => over.abort())
-  while (left > 0 && !over.signal.aborted) {
-    for (const name of (await readdir(state.path)).filter((each) => each.startsWith('daemon.lock.new-'))) {
-      await rm(join(state.path, name), { force: true })
-      left -= 1
-    }
-  }
-  await using lock = await taking
+  const end = await ask(child, { take: state.path })
 
-  expect(lock.holder.pid).toBe(process.pid)
+  expect(end).toEqual({ won: true })
+  expect(await holderOf(state.path)).toMatchObject({ pid: child.pid })
+  // It is the same claim in both: the one that was swept, and the one that took its place.
+  expect(await readFile(swept, 'utf8')).toBe(await readFile(join(state.path, 'daemon.lock'), 'utf8'))
+  await kill(child)
 })
 
 async function acquired(statePath: string): Promise<DaemonLock> {
@@ -220,8 +219,8 @@ async function deadPid(): Promise<number> {
   return pid!
 }
 
-async function contender(): Promise<ChildProcess> {
-  const child = fork(CONTENDER)
+async function contender(options: ForkOptions = {}): Promise<ChildProcess> {
+  const child = fork(CONTENDER, options)
   await once(child, 'message')
   return child
 }

@@ -1,4 +1,4 @@
-import { chmod, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rename, rm, rmdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/daemon/clock.ts'
@@ -105,6 +105,7 @@ test('a skill that is disabled is noticed by itself, and stays so where the deci
   await changed
   const without = uris(follower)
   await writeFile(decisions.file, '{')
+  await writeFile(decisions.copy, '{')
   await desk.publish(1, 2, 3)
   await follower.look()
   const damaged = uris(follower)
@@ -115,6 +116,31 @@ test('a skill that is disabled is noticed by itself, and stays so where the deci
   expect(damaged).toEqual(['skill://team/skill-2/SKILL.md', 'skill://team/skill-3/SKILL.md'])
   expect(desk.lines()).toMatchObject([{ event: 'decisions-not-read' }, { event: 'recovered' }])
   expect(uris(follower)).toHaveLength(3)
+})
+
+test('a follower that never could read what is disabled serves nothing until a person mended it', async () => {
+  await using desk = await Desk.open()
+  await desk.publish(1, 2)
+  const { decisions } = desk.store
+  const [source] = (await desk.store.generations.current())!.sources
+  await decisions.disable(source!.source, 'skill-1', true)
+  const sound = await readFile(decisions.file)
+  await writeFile(decisions.file, Buffer.alloc(sound.length))
+  await rm(decisions.copy)
+  await mkdir(decisions.copy)
+
+  await using follower = await desk.follow()
+  const unknown = uris(follower)
+  await rmdir(decisions.copy)
+  await writeFile(decisions.copy, sound)
+  await follower.look()
+
+  expect([unknown, uris(follower)]).toEqual([[], ['skill://team/skill-2/SKILL.md']])
+  expect(desk.lines()).toMatchObject([
+    { event: 'decisions-not-read' },
+    { event: 'recovered' },
+    { event: 'decisions-damaged' },
+  ])
 })
 
 test('a source that is not in the configuration is not served', async () => {

@@ -1,7 +1,6 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
+import { filesBelow } from '../support/folder.ts'
 import { GitServer } from '../support/git-server.ts'
 import { Home } from '../support/program.ts'
 import { Repository } from '../support/repository.ts'
@@ -105,13 +104,4 @@ class World implements AsyncDisposable {
 
 function secrets(): string[] {
   return [TOKEN, Buffer.from(`x-access-token:${TOKEN}`).toString('base64')]
-}
-
-async function filesBelow(folder: string): Promise<readonly { name: string; text: string }[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  return Promise.all(
-    entries
-      .filter((entry) => entry.isFile())
-      .map(async ({ parentPath, name }) => ({ name, text: await readFile(join(parentPath, name), 'latin1') })),
-  )
 }

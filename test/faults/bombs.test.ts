@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { createDeflate } from 'node:zlib'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { NOTHING_KNOWN } from '../../src/sync/upstream/upstream.ts'
 import { Dice } from '../fuzz/dice.ts'
 import { GitServer } from '../support/git-server.ts'
@@ -207,8 +207,12 @@ async function fetchApart(url: string) {
   })
   const seen = new Map<string, number>()
   const watch = setInterval(() => void note(String(child.pid), seen), 50)
+  // A test that ran out of time disposes of nothing: what it started must not outlive it.
+  onTestFinished(() => {
+    clearInterval(watch)
+    child.kill('SIGKILL')
+  })
   const printed = await text(child.stdout)
-  clearInterval(watch)
   const { outcome, peakMb } = JSON.parse(printed) as { outcome: string; peakMb: number }
   return { outcome, peaks: { fetching: peakMb, ...Object.fromEntries(seen) } }
 }

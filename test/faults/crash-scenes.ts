@@ -84,7 +84,7 @@ export const SCENES: readonly CrashScene[] = [
       return stage
     },
     args: ['disable', 'team/changed'],
-    isAbout: (call) => /\/(?:decisions\.json|links|\.tmp-\w+$)/.test(call),
+    isAbout: (call) => /\/(?:decisions(?:-copy)?\.json|links|\.tmp-\w+$)/.test(call),
     writes: [],
     again: async (stage) => stage.run(['disable', 'team/changed']),
   },

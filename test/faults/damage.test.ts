@@ -1,12 +1,11 @@
-import { chmod, open, readFile, readdir, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises'
+import { chmod, open, readFile, readdir, rename, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Store } from '../../src/sync/store/store.ts'
 import { skill } from '../e2e/world.ts'
-import { modernHttp } from '../support/peer.ts'
 import type { Program } from '../support/program.ts'
 import { Scene } from './scene.ts'
-import { listingOf } from './witness.ts'
+import { listingAt } from './witness.ts'
 import type { Listing } from './witness.ts'
 
 // No packs, indexes or loose objects are kept here (37): what a source has is in the store, as files of skills (38), in a
@@ -23,7 +22,7 @@ test('38: a stored file that is damaged in any way is refused and never read wro
   await scene.play()
   const sound = await readFile(await storedFile(scene, 'large/data.bin'))
 
-  for (const harm of [flip, shorten, remove, removeFolder, linkAway]) {
+  for (const harm of [flip, shorten, remove, removeFolder, removeStore, linkAway]) {
     const said = scene.fromNow()
     for (const uri of OF_THE_SKILL) scene.witness.forgiven.add(uri)
     const file = await storedFile(scene, 'large/data.bin')
@@ -46,7 +45,7 @@ test('37: what the disk loses of the store while the daemon runs is there again 
   await decided(scene)
   await scene.play()
 
-  for (const harm of HARMS) {
+  for (const harm of [...HARMS, ...HARMS_TO_DECISIONS, HARM_TO_COPY]) {
     const said = scene.fromNow()
     const looks = scene.looks
     await harm.done(scene)
@@ -70,7 +69,7 @@ test('37: whatever is lost of the store while no daemon runs, a start serves wha
   const past = [first, await served(scene.daemon)]
   let daemon = scene.daemon
 
-  for (const harm of [...HARMS.slice(0, NOT_OF_PEOPLE), LOST_RECORD]) {
+  for (const harm of [...HARMS, LOST_RECORD]) {
     await daemon.kill()
     await harm.done(scene)
     await scene.git.goAway()
@@ -84,30 +83,79 @@ test('37: whatever is lost of the store while no daemon runs, a start serves wha
   }
 })
 
-test('37: while decisions that are damaged cannot be read, nothing moves, and a person is told of the file', async () => {
+test('37: a folder of the store that is lost while the daemon runs is made again by the next look, with what was in it', async () => {
+  await using scene = await Scene.set()
+  expect(await scene.home.command('sync')).toMatchObject({ status: 0 })
+  expect(await scene.home.command('link', 'claude-code')).toMatchObject({ status: 0 })
+  await scene.commit()
+  await scene.play()
+  const linked = await linkedIn(scene)
+
+  for (const name of ['snapshots', 'generations', 'sources', 'links', 'upstreams', 'docs', 'tmp']) {
+    const said = scene.fromNow()
+    const looks = scene.looks
+    await rm(join(scene.home.state, name), { recursive: true })
+    await said((line) => line.includes('"store-mended"'))
+    expect(scene.looks - looks, name).toBeLessThanOrEqual(2)
+    expect((await stat(join(scene.home.state, name))).mode & 0o777, name).toBe(0o700)
+    // The folder is made before the look, and filled after it.
+    await expect.poll(async () => expectWhole(scene).catch(String), FILLED).toBeUndefined()
+    await expect.poll(async () => linkedIn(scene).catch(String), FILLED).toEqual(linked)
+    await scene.witness.looksAgain()
+  }
+
+  await scene.recovers()
+  await scene.expectWell()
+})
+
+test('37: decisions that are damaged while no daemon runs are had from their copy: what is disabled stays so, and sources move', async () => {
   await using scene = await Scene.set()
   await decided(scene)
   await scene.play()
   await scene.expectWell()
   const seen = await served(scene.daemon)
   await scene.daemon.kill()
-  const file = join(scene.home.state, 'decisions.json')
-  const sound = await readFile(file)
-  await zero(file)
+
+  for (const harm of HARMS_TO_DECISIONS) {
+    await harm.done(scene)
+    const commit = await scene.commit()
+    const daemon = scene.home.start('start')
+    const told = await daemon.said((line) => line.includes('"decisions-damaged"'))
+    await daemon.said((line) => line.includes('"source-updated"') && line.includes(commit))
+    expect([...(await served(daemon)).keys()], harm.name).toEqual([...seen.keys()])
+    expect(told).toContain('decisions.json')
+    await expectDecided(scene)
+    await daemon.kill()
+  }
+})
+
+test('37: while nobody can read the decisions nothing moves, and nothing that may be disabled is served, until a person mended one file', async () => {
+  await using scene = await Scene.set()
+  await decided(scene)
+  expect(await scene.home.command('link', 'claude-code')).toMatchObject({ status: 0 })
+  await scene.play()
+  await scene.expectWell()
+  const seen = await served(scene.daemon)
+  const linked = await linkedIn(scene)
+  await scene.daemon.kill()
+  const files = ['decisions.json', 'decisions-copy.json'].map((name) => join(scene.home.state, name))
+  const sound = await readFile(files[0]!)
+  for (const file of files) await zero(file)
   const commit = await scene.commit()
 
   const daemon = scene.home.start('start')
 
   const failed = await daemon.said((line) => line.includes('"pull-failed"'))
-  expect(JSON.parse(failed)).toMatchObject({ code: 'store-failed', message: expect.stringContaining(file) })
-  expect([...(await served(daemon))]).toEqual(expect.arrayContaining([...seen]))
-  expect(await readFile(file), 'it is left for a person to look at').toHaveLength(sound.length)
-  expect(await readFile(file)).not.toEqual(sound)
-  await daemon.kill()
-  await writeFile(file, sound)
-  const mended = scene.home.start('start')
-  await mended.said((line) => line.includes('"source-updated"') && line.includes(commit))
+  expect(JSON.parse(failed)).toMatchObject({ code: 'store-failed', message: expect.stringContaining(files[0]!) })
+  expect(await served(daemon)).toEqual(new Map())
+  expect(await linkedIn(scene), 'an agent goes on with what it has').toEqual(linked)
+  for (const file of files) expect(await readFile(file), 'left for a person to look at').not.toEqual(sound)
+  await writeFile(files[1]!, sound)
+  await daemon.said((line) => line.includes('"source-updated"') && line.includes(commit))
+  expect([...(await served(daemon)).keys()]).toEqual([...seen.keys()])
 })
+
+const FILLED = { timeout: 60_000 }
 
 interface Harm {
   readonly name: string
@@ -122,12 +170,17 @@ const HARMS: readonly Harm[] = [
   { name: 'a pointer to nowhere', done: async ({ home }) => writeFile(join(home.state, 'current'), '999\n') },
   { name: 'a pointer that is none', done: async ({ home }) => writeFile(join(home.state, 'current'), 'x\n') },
   { name: 'no pointer', done: async ({ home }) => rm(join(home.state, 'current')) },
+]
+
+const HARMS_TO_DECISIONS: readonly Harm[] = [
   { name: 'decisions of zeros', done: async ({ home }) => zero(join(home.state, 'decisions.json')) },
   { name: 'no decisions', done: async ({ home }) => rm(join(home.state, 'decisions.json')) },
 ]
 
-/** Of those above, the ones that hold nothing that a person decided. */
-const NOT_OF_PEOPLE = 7
+const HARM_TO_COPY: Harm = {
+  name: 'a copy of decisions of zeros',
+  done: async ({ home }) => zero(join(home.state, 'decisions-copy.json')),
+}
 
 const LOST_RECORD: Harm = {
   name: 'a record of zeros',
@@ -135,8 +188,14 @@ const LOST_RECORD: Harm = {
 }
 
 async function served(daemon: Program): Promise<Listing> {
-  await using peer = await modernHttp(await daemon.line())
-  return await listingOf(peer)
+  return listingAt(await daemon.line())
+}
+
+/** What an agent reads of each skill in its folder. */
+async function linkedIn({ home }: Scene): Promise<readonly string[]> {
+  const folder = join(home.path, '.claude', 'skills')
+  const names = (await readdir(folder)).toSorted()
+  return Promise.all(names.map(async (name) => readFile(join(folder, name, 'SKILL.md'), 'utf8')))
 }
 
 /** A skill that a person took out of service, and a commit to come. */
@@ -197,6 +256,10 @@ async function remove(file: string): Promise<void> {
 
 async function removeFolder(file: string): Promise<void> {
   await rm(dirname(file), { recursive: true })
+}
+
+async function removeStore(file: string): Promise<void> {
+  await rm(join(dirname(file), '..', '..'), { recursive: true })
 }
 
 async function zero(file: string): Promise<void> {

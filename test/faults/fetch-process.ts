@@ -1,5 +1,6 @@
-import { readFileSync, writeSync } from 'node:fs'
+import { writeSync } from 'node:fs'
 import '../../bench/run-the-build.ts'
+import { memoryOf } from '../support/effort.ts'
 
 // A process that does nothing but fetch: the tree of a source and all of its files. Started with the address and, in JSON, how
 // it is reached; prints what came of it, and the most memory that it took.
@@ -15,8 +16,8 @@ const outcome = await fetched().catch((error: unknown) => {
   if (error instanceof SyncError) return `${error.code}: ${error.message}`
   throw error
 })
-const peak = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
-writeSync(1, JSON.stringify({ outcome, peakMb: Number(peak) / 1024 }))
+const { most } = await memoryOf(process.pid)
+writeSync(1, JSON.stringify({ outcome, peakMb: most / 2 ** 20 }))
 
 async function fetched(): Promise<string> {
   await using tree = await reached.tree()

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { readFile, readdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { skill } from '../e2e/world.ts'
+import { processes } from '../support/processes.ts'
+import type { ShownProcess } from '../support/processes.ts'
 import { SshHost } from '../support/ssh-host.ts'
 import { MuteFront } from './mute-front.ts'
 import { Scene } from './scene.ts'
@@ -60,40 +62,15 @@ async function sceneOverSsh(host: SshHost, port: number, times: string): Promise
 
 /** The processes of a git that the daemon started and of all in its group, once ssh is among them. */
 async function groupOf(daemon: number, verb = ''): Promise<readonly number[]> {
-  let group: readonly Process[] = []
+  let group: readonly ShownProcess[] = []
   const now = async () => {
     const all = await processes()
-    const git = all.find(({ parent, words }) => parent === daemon && words.includes('git') && words.includes(verb))
+    const git = all.find(({ parent, line }) => parent === daemon && line.includes('git') && line.includes(verb))
     group = all.filter((process) => process.group === git?.group)
-    return group.some(({ words }) => words.startsWith('ssh\0'))
+    return group.some(({ program }) => program === 'ssh')
   }
   await expect.poll(now, LONG).toBe(true)
   return group.map(({ pid }) => pid)
-}
-
-interface Process {
-  readonly pid: number
-  readonly parent: number
-  readonly group: number
-  /** Its command line, each word with a NUL behind it. */
-  readonly words: string
-}
-
-async function processes(): Promise<readonly Process[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-  const read = pids.map(async (pid): Promise<readonly Process[]> => {
-    try {
-      const [stat, words] = await Promise.all(
-        ['stat', 'cmdline'].map(async (name) => readFile(`/proc/${pid}/${name}`, 'utf8')),
-      )
-      const [, parent, group] = stat!.slice(stat!.lastIndexOf(')') + 2).split(' ')
-      return [{ pid: Number(pid), parent: Number(parent), group: Number(group), words: words! }]
-    } catch {
-      // It has ended in between.
-      return []
-    }
-  })
-  return (await Promise.all(read)).flat()
 }
 
 function isThere(pid: number): boolean {

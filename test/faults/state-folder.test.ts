@@ -2,13 +2,11 @@ import { chmod, chown, cp, readFile, readdir, rename, rm, writeFile } from 'node
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { holderOf } from '../../src/daemon/daemon-lock.ts'
-import { modernHttp } from '../support/peer.ts'
 import { Home } from '../support/program.ts'
 import type { Program } from '../support/program.ts'
 import { filesIn } from '../scenarios/hub.ts'
 import { Scene } from './scene.ts'
-import { listingOf } from './witness.ts'
-import type { Listing } from './witness.ts'
+import { listingAt } from './witness.ts'
 
 const RIVALS = 4
 
@@ -23,12 +21,12 @@ test('40: of daemons that are started at once on one state folder exactly one se
   for (const rival of rivals) expect((await rival.ended()).stderr).toContain(`process ${winner.pid} (skillsyncd start)`)
   await scene.recovers()
   await scene.expectWell()
-  const seen = await served(await winner.line())
+  const seen = await listingAt(await winner.line())
   await winner.kill()
 
   const heir = await onlyOne(startTogether(home))
 
-  expect(await served(await heir.line())).toEqual(seen)
+  expect(await listingAt(await heir.line())).toEqual(seen)
 })
 
 test('41: a state folder that came from another machine, lock and all, is taken over and served', async () => {
@@ -36,7 +34,7 @@ test('41: a state folder that came from another machine, lock and all, is taken 
   await using other = await Home.create()
   await scene.play()
   await scene.expectWell()
-  const seen = await served(await scene.daemon.line())
+  const seen = await listingAt(await scene.daemon.line())
   await scene.daemon.kill()
   await cp(scene.home.state, other.state, { recursive: true, preserveTimestamps: true })
   await cp(scene.home.configFile, other.configFile)
@@ -48,7 +46,7 @@ test('41: a state folder that came from another machine, lock and all, is taken 
 
   const daemon = other.start('start')
 
-  expect(await served(await daemon.line())).toEqual(seen)
+  expect(await listingAt(await daemon.line())).toEqual(seen)
   expect(await holderOf(other.state)).toMatchObject({ pid: daemon.pid })
 })
 
@@ -98,7 +96,7 @@ test.each(['0', '2'])(
     const { home } = scene
     await scene.play()
     await scene.expectWell()
-    const seen = await served(await scene.daemon.line())
+    const seen = await listingAt(await scene.daemon.line())
     expect(await scene.daemon.stop()).toMatchObject({ status: 0 })
     const file = join(home.state, 'format')
     const known = await readFile(file, 'utf8')
@@ -116,7 +114,7 @@ test.each(['0', '2'])(
     await rename(home.state, aside)
     const anew = home.start('start')
     await anew.said((line) => line.includes('"source-updated"'))
-    expect(await served(await anew.line())).toEqual(seen)
+    expect(await listingAt(await anew.line())).toEqual(seen)
     await anew.stop()
 
     await scene.git.goAway()
@@ -124,7 +122,7 @@ test.each(['0', '2'])(
     await rename(aside, home.state)
     await writeFile(file, known)
     const back = home.start('start')
-    expect(await served(await back.line())).toEqual(seen)
+    expect(await listingAt(await back.line())).toEqual(seen)
   },
 )
 
@@ -140,11 +138,6 @@ async function onlyOne(rivals: readonly Program[]): Promise<Program> {
   for (const rival of rivals.filter((one) => one !== serving[0]))
     expect(await rival.ended()).toMatchObject({ status: 1, stdout: '' })
   return serving[0]!
-}
-
-async function served(url: string): Promise<Listing> {
-  await using peer = await modernHttp(url)
-  return await listingOf(peer)
 }
 
 const NOBODY = 65_534

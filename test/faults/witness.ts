@@ -156,6 +156,12 @@ export async function listingOf(peer: Peer): Promise<Listing> {
   )
 }
 
+/** The same of whoever listens at the address of MCP. */
+export async function listingAt(url: string): Promise<Listing> {
+  await using peer = await modernHttp(url)
+  return await listingOf(peer)
+}
+
 function stateOf(bytes: Uint8Array): string {
   return `${digestOf(bytes)} ${bytes.length}`
 }

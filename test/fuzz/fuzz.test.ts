@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import { SyncError } from '../../src/sync/model/sync-error.ts'
+import { Malformed } from '../../src/sync/upstream/malformed.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { corpusIn, inputOf } from './corpus.ts'
-import { readHostile, type TargetKind } from './targets.ts'
+import { isRefusal, readHostile, type TargetKind } from './targets.ts'
 
 const KINDS: readonly TargetKind[] = ['pack', 'sha256-pack', 'recipe', 'delta', 'answer', 'tree']
 
@@ -13,6 +15,19 @@ test('what git makes is read as it is', async () => {
   expect(new Set(corpus.map(({ kind }) => kind))).toEqual(new Set(KINDS))
   for (const { kind, bytes } of corpus) expect(await readHostile(kind, bytes, folder.path)).toBe('read')
 })
+
+test.each([
+  ['of ours', new Malformed('the delta ends early'), true, true],
+  ['of zlib', Object.assign(new Error('incorrect header check'), { code: 'Z_DATA_ERROR' }), false, true],
+  ['of the engine', new RangeError('Invalid array length'), false, false],
+  ['of the disk', Object.assign(new Error('no such file'), { code: 'ENOENT' }), false, false],
+])(
+  'an error %s is a refusal only if the bytes are at fault, alone and as the cause of another',
+  (_, error, alone, asCause) => {
+    expect(isRefusal(error)).toBe(alone)
+    expect(isRefusal(new SyncError('source-unreachable', 'Cannot read', { cause: error }))).toBe(asCause)
+  },
+)
 
 // `npm run fuzz` does the same for longer, and with other seeds.
 test('what is nearly what git makes is read or refused, in little memory', async () => {

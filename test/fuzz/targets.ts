@@ -5,6 +5,7 @@ import type { ObjectFormat, ObjectId } from '../../src/sync/model/revision.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
 import { applyDelta } from '../../src/sync/upstream/delta.ts'
 import type { GitObject } from '../../src/sync/upstream/git-object.ts'
+import { Malformed } from '../../src/sync/upstream/malformed.ts'
 import { PackReader } from '../../src/sync/upstream/pack-reader.ts'
 import { spoolPack } from '../../src/sync/upstream/pack-spool.ts'
 import { guarded, packets } from '../../src/sync/upstream/pkt-line.ts'
@@ -88,11 +89,11 @@ function expect(isSo: boolean, otherwise: string): void {
   if (!isSo) throw new Error(otherwise)
 }
 
-/** An error of ours, for a reason that lies in the bytes: not one that hides a fault of the program. */
-function isRefusal(error: unknown): boolean {
-  if (error instanceof RangeError) return true
+/** An error of ours, for a reason that lies in the bytes: not one that hides a fault of the program, as what the engine throws. */
+export function isRefusal(error: unknown): boolean {
+  if (error instanceof Malformed) return true
   if (!(error instanceof SyncError)) return false
   const { cause } = error
-  if (cause === undefined || cause instanceof RangeError || cause instanceof SyncError) return true
+  if (cause === undefined || cause instanceof Malformed || cause instanceof SyncError) return true
   return cause instanceof Error && 'code' in cause && String(cause.code).startsWith('Z_')
 }

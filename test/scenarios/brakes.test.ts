@@ -340,6 +340,7 @@ test.each([
   await desk.decide('pause')
   const file = join(desk.state, 'decisions.json')
   await writeFile(file, text)
+  await writeFile(join(desk.state, 'decisions-copy.json'), text)
 
   await desk.start()
   const outcome = await desk.sync()

@@ -1,7 +1,7 @@
-import { readdir, appendFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, readdir, appendFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Desk, skills } from './desk.ts'
+import { Desk, TEAM, skills } from './desk.ts'
 
 /** A daemon that serves a tag of its repository. */
 async function atTag(): Promise<{ desk: Desk; first: string } & AsyncDisposable> {
@@ -129,19 +129,48 @@ test('a rollback to a commit that was never served asks the gate', async () => {
   expect(desk.names()).toEqual(['good'])
 })
 
-test('decisions that cannot be read stop every move and take nothing away', async () => {
+test('decisions that nobody can read stop every move, and what may be disabled is not served until one can', async () => {
   await using desk = await Desk.open()
-  const first = await desk.repository.commit(skills('one'))
+  await desk.repository.commit(skills('one', 'two'))
   await desk.start()
   await desk.sync()
-  await writeFile(join(desk.state, 'decisions.json'), '{')
-  await desk.repository.commit(skills('two'))
+  await desk.daemon.disable(TEAM, 'one', true)
+  const file = join(desk.state, 'decisions.json')
+  const sound = await readFile(file)
+  await writeFile(file, '{')
+  await writeFile(join(desk.state, 'decisions-copy.json'), '{')
+  const commit = await desk.repository.commit(skills('three'))
   await desk.start()
 
   const outcome = await desk.sync()
+  const without = desk.names()
+  const { condition } = desk.status()
+  await writeFile(file, sound)
+  const mended = await desk.sync()
 
   expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'store-failed' } })
-  expect(desk.status().condition?.message).toContain('decisions.json')
-  expect([desk.served(), desk.names()]).toEqual([first, ['one']])
-  await rm(join(desk.state, 'decisions.json'))
+  expect(condition?.message).toContain('decisions.json')
+  expect(without).toEqual([])
+  expect(mended).toMatchObject({ kind: 'updated', revision: { commit } })
+  expect(desk.names()).toEqual(['three', 'two'])
+})
+
+test('decisions of which the file is damaged are had from their copy: what is disabled stays so, and sources move on', async () => {
+  await using desk = await Desk.open()
+  await desk.repository.commit(skills('one', 'two'))
+  await desk.start()
+  await desk.sync()
+  await desk.daemon.disable(TEAM, 'one', true)
+  const file = join(desk.state, 'decisions.json')
+  const sound = await readFile(file, 'utf8')
+  await writeFile(file, '{')
+  await desk.start()
+
+  const before = desk.names()
+  await desk.repository.commit(skills('three'))
+  await desk.sync()
+
+  expect([before, desk.names()]).toEqual([['two'], ['three', 'two']])
+  expect(desk.logged('decisions-damaged')).toMatchObject([{ level: 'warn', message: expect.stringContaining(file) }])
+  expect(await readFile(file, 'utf8'), 'it is mended').toBe(sound)
 })

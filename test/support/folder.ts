@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Files } from './scripted-upstream.ts'
@@ -18,6 +18,15 @@ export async function fillFolder(folder: string, files: Files): Promise<void> {
       await chmod(at, 0o755)
     }
   }
+}
+
+/** Every file in a folder and below, by its own name. */
+export async function filesBelow(folder: string): Promise<readonly { readonly name: string; readonly text: string }[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile())
+  return Promise.all(
+    files.map(async ({ parentPath, name }) => ({ name, text: await readFile(join(parentPath, name), 'latin1') })),
+  )
 }
 
 /**

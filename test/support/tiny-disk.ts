@@ -75,7 +75,7 @@ export class TinyDisk {
     await this.free()
     await mkdir(this.#ballast)
     let count = 0
-    while (await isMade(join(this.#ballast, `${count}`))) count += 1
+    while (await addFile(join(this.#ballast, `${count}`))) count += 1
     for (let file = count - room; file < count; file += 1) await rm(join(this.#ballast, `${file}`))
   }
 
@@ -110,8 +110,8 @@ export class TinyDisk {
   }
 }
 
-/** False where the disk takes no more files. */
-async function isMade(file: string): Promise<boolean> {
+/** Says whether it was done: not where the disk takes no more files. */
+async function addFile(file: string): Promise<boolean> {
   return writeFile(file, '').then(
     () => true,
     (error: unknown) => {

@@ -39,6 +39,7 @@ export type CheckName =
   | 'configuration'
   | 'program'
   | 'state-folder'
+  | 'decisions'
   | 'disk'
   | 'socket'
   | 'lock'

@@ -2,6 +2,8 @@ import { constants } from 'node:fs'
 import type { StatsFs } from 'node:fs'
 import { access, link, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { DecisionStore } from '../../sync/store/decisions.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/disk-error.ts'
 import { syncPath, temporaryIn } from '../../sync/store/atomic.ts'
 import { openExistingState } from '../../sync/store/state-folder.ts'
@@ -15,6 +17,7 @@ export function stateChecks(ground: Ground): Check[] {
   const { state } = ground.config
   return [
     { name: 'state-folder', subject: state, look: async () => folderChecked(state) },
+    { name: 'decisions', subject: state, look: async () => decisionsChecked(state) },
     { name: 'disk', subject: state, look: async (signal) => diskChecked(ground, signal) },
   ]
 }
@@ -79,6 +82,26 @@ const STEP_MENDS: Readonly<Record<string, string>> = {
   EPERM: OWNER_MEND,
   EROFS: 'Let the service write to it (ReadWritePaths, StateDirectory), or name another folder with `state`',
 }
+
+async function decisionsChecked(state: string): Promise<Checked[]> {
+  const { ok, warn, fail } = verdicts('decisions', state)
+  const folder = await openExistingState(state)
+  if (folder === undefined) return []
+  const decisions = new DecisionStore(folder)
+  try {
+    await decisions.read()
+    const { damage } = decisions
+    if (damage !== undefined)
+      return [warn(damage.message, 'Nothing: it is written again by the daemon at its next look')]
+    return [ok('what people decided can be read')]
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    return [fail(error.message, DECISIONS_MEND)]
+  }
+}
+
+const DECISIONS_MEND =
+  'Give both files to the user of the daemon, mend one of them (JSON) or take it from a backup; or move both away and decide again'
 
 async function diskChecked({ config: { state, limits } }: Ground, signal: AbortSignal): Promise<Checked[]> {
   const disk = await statfs(await nearest(state))

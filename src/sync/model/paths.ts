@@ -37,5 +37,6 @@ export function* foldersAbove(path: string): Generator<string> {
 
 /** What a file system that folds case and Unicode forms would make of the path: equal means they cannot both be there. */
 export function foldedPath(path: string): string {
-  return path.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC')
+  // Upper case alone leaves the capital sharp s what it is; its lower case has the upper case SS.
+  return path.normalize('NFC').toLowerCase().toUpperCase().toLowerCase().normalize('NFC')
 }

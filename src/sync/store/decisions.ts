@@ -1,31 +1,53 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { NONE_APPROVED, withApproval } from '../model/approvals.ts'
+import { withApproval } from '../model/approvals.ts'
 import type { Approval, Approvals } from '../model/approvals.ts'
 import { UNDECIDED } from '../model/decisions.ts'
 import type { Decision, Decisions } from '../model/decisions.ts'
-import { NONE_DISABLED, withDisabled, type Disabled } from '../model/disabled.ts'
-import { NONE_NAMED, withNaming } from '../model/namings.ts'
+import { withDisabled, type Disabled } from '../model/disabled.ts'
+import { withNaming } from '../model/namings.ts'
 import type { Naming, Namings } from '../model/namings.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { writeWhole } from './atomic.ts'
-import { parseDecisions, textForm } from './decisions-text.ts'
+import { DecisionFiles, NOTHING } from './decision-files.ts'
+import { textForm } from './decisions-text.ts'
 import type { Written } from './decisions-text.ts'
-import { cannot, unlessAbsent } from './disk-error.ts'
 import { canonicalJson } from './json.ts'
 import type { StateFolder } from './state-folder.ts'
 
-/** What people decided, `decisions.json`. A file that cannot be read is an error: a hold must not be forgotten. */
+/** What people decided. That it cannot be read is an error: a hold must not be forgotten. */
 export class DecisionStore {
-  /** Replaced whole whenever something is decided. */
-  readonly file: string
+  readonly #files: DecisionFiles
   #written: Written = NOTHING
   #failure: SyncError | undefined
+  #damage: SyncError | undefined
+  #wasRead = false
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(state: StateFolder) {
-    this.file = join(state.path, 'decisions.json')
+    this.#files = new DecisionFiles(state)
+  }
+
+  /** Where it is, `decisions.json`. */
+  get file(): string {
+    return this.#files.file
+  }
+
+  get copy(): string {
+    return this.#files.copy
+  }
+
+  /** Why the file could not be read, where the copy was. */
+  get damage(): SyncError | undefined {
+    return this.#damage
+  }
+
+  /** Whether they could not be read when that was tried last. */
+  get isFailing(): boolean {
+    return this.#failure !== undefined
+  }
+
+  /** Whether this process could never read them: any skill may be disabled. */
+  get areUnknown(): boolean {
+    return this.isFailing && !this.#wasRead
   }
 
   /** As this process last read or wrote them. */
@@ -54,26 +76,25 @@ export class DecisionStore {
     return this.known.get(source) ?? UNDECIDED
   }
 
-  /** Reads the file. For the writer once, before anything else. */
+  /** Reads them. For the writer once, before anything else, and again after that failed. */
   async read(): Promise<Decisions> {
+    const turn = this.#last.then(async () => this.#read())
+    this.#last = turn.catch(() => {}) // The next in turn does not ask how this one went; its own caller is told.
+    return turn
+  }
+
+  async #read(): Promise<Decisions> {
     try {
-      const read = await this.#read()
-      this.#written = read
+      const { written, damage } = await this.#files.read()
+      this.#written = written
+      this.#damage = damage
       this.#failure = undefined
-      return read.sources
+      this.#wasRead = true
+      return written.sources
     } catch (error) {
       if (error instanceof SyncError) this.#failure = error
       throw error
     }
-  }
-
-  async #read(): Promise<Written> {
-    const text = await unlessAbsent(readFile(this.file, 'utf8')).catch(cannot(`read "${this.file}"`))
-    if (text === undefined) return NOTHING
-    const decisions = parseDecisions(text)
-    if (decisions !== undefined) return decisions
-    const message = `Cannot read "${this.file}": it is damaged; holds, pauses, approvals, disabled and named skills are in it, so look before you remove it`
-    throw new SyncError('store-failed', message)
   }
 
   /** Writes what becomes of a decision; it is on the disk when this returns. Only for the one writer. */
@@ -115,17 +136,14 @@ export class DecisionStore {
     })
   }
 
-  /** Writes them again where the file is gone or damaged since. Says whether it was. Only for the one writer. */
+  /** Writes them again where the file or its copy is gone or damaged since. Says whether one was. Only for the one writer. */
   async mend(): Promise<boolean> {
     // What was not read is not known here: a person has to look.
     if (this.#failure !== undefined) return false
     return this.#inTurn(async () => {
-      const text = await unlessAbsent(readFile(this.file, 'utf8')).catch(cannot(`read "${this.file}"`))
-      const known = canonicalJson(textForm(this.#written))
-      const isWhole =
-        text === undefined ? known === canonicalJson(textForm(NOTHING)) : parseDecisions(text) !== undefined
-      if (!isWhole) await writeWhole(this.file, known)
-      return !isWhole
+      const isMended = await this.#files.mend(this.#written)
+      this.#damage = undefined
+      return isMended
     })
   }
 
@@ -139,15 +157,7 @@ export class DecisionStore {
   }
 
   async #write(after: Written): Promise<void> {
-    const text = canonicalJson(textForm(after))
-    if (text !== canonicalJson(textForm(this.#written))) await writeWhole(this.file, text)
+    if (canonicalJson(textForm(after)) !== canonicalJson(textForm(this.#written))) await this.#files.write(after)
     this.#written = after
   }
-}
-
-const NOTHING: Written = {
-  sources: new Map(),
-  disabled: NONE_DISABLED,
-  approvals: NONE_APPROVED,
-  namings: NONE_NAMED,
 }

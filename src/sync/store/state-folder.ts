@@ -39,6 +39,17 @@ export class StateFolder {
     return join(this.path, folder, ...names)
   }
 
+  /** Makes the folders again that somebody removed since it was opened. Says whether there were such. Only for the one writer. */
+  async remake(): Promise<boolean> {
+    const there = new Set(await namesIn(this.path))
+    const gone = FOLDERS.filter((folder) => !there.has(folder))
+    // Without it this is none any more: a disk that is not mounted, say, under whose place nothing is to be written.
+    if (gone.length === 0 || !there.has('format')) return false
+    for (const folder of gone) ownFolder(this.at(folder))
+    await syncFolder(this.path)
+    return true
+  }
+
   /** Removes what a killed process left half done. Only for the one writer, before it starts anything. */
   async sweep(): Promise<void> {
     for (const name of await namesIn(this.at('tmp'))) await removeAll(this.at('tmp', name))

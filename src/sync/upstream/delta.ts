@@ -1,21 +1,23 @@
+import { Malformed } from './malformed.ts'
+
 /**
- * Applies a git delta to its base. Undefined if the result would have more than `limit` bytes; throws a RangeError for a
+ * Applies a git delta to its base. Undefined if the result would have more than `limit` bytes; throws `Malformed` for a
  * delta that does not fit its base or itself.
  */
 export function applyDelta(delta: Buffer, base: Buffer, limit: number): Buffer | undefined {
   const reader = new DeltaReader(delta)
-  if (reader.size() !== base.length) throw new RangeError('the delta has another base')
+  if (reader.size() !== base.length) throw new Malformed('the delta has another base')
   const size = reader.size()
   if (size > limit) return undefined
   const result = Buffer.allocUnsafe(size)
   let at = 0
   while (!reader.isDone) {
     const part = reader.part(base)
-    if (part.length === 0 || at + part.length > size) throw new RangeError('the delta overruns its result')
+    if (part.length === 0 || at + part.length > size) throw new Malformed('the delta overruns its result')
     part.copy(result, at)
     at += part.length
   }
-  if (at !== size) throw new RangeError('the delta ends early')
+  if (at !== size) throw new Malformed('the delta ends early')
   return result
 }
 
@@ -38,7 +40,7 @@ class DeltaReader {
       const byte = this.#byte()
       size += (byte & 127) * scale
       if (byte < 128) return size
-      if (scale > MAX_SCALE) throw new RangeError('the delta names a size beyond reason')
+      if (scale > MAX_SCALE) throw new Malformed('the delta names a size beyond reason')
     }
   }
 
@@ -61,7 +63,7 @@ class DeltaReader {
   }
 
   #slice(bytes: Buffer, from: number, length: number): Buffer {
-    if (from + length > bytes.length) throw new RangeError('the delta reads beyond the end')
+    if (from + length > bytes.length) throw new Malformed('the delta reads beyond the end')
     return bytes.subarray(from, from + length)
   }
 
@@ -73,7 +75,7 @@ class DeltaReader {
 
   #byte(): number {
     const byte = this.#bytes[this.#at]
-    if (byte === undefined) throw new RangeError('the delta ends early')
+    if (byte === undefined) throw new Malformed('the delta ends early')
     this.#at += 1
     return byte
   }

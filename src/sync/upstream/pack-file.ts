@@ -2,6 +2,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { createInflate, inflateSync } from 'node:zlib'
 import { isObjectId, type ObjectFormat, type ObjectId } from '../model/revision.ts'
 import { ID_BYTES, type ObjectType } from './git-object.ts'
+import { Malformed } from './malformed.ts'
 
 /** The start of one object in a pack: how it is stored, how large it is inflated, and where its packed bytes begin. */
 export interface PackHeader {
@@ -15,7 +16,7 @@ export type Stored =
   | { readonly kind: 'whole'; readonly type: ObjectType }
   | { readonly kind: 'delta'; readonly base: number | ObjectId }
 
-/** A pack on disk, read through a window. Sizes are checked before anything is inflated; a bad pack throws RangeError. */
+/** A pack on disk, read through a window. Sizes are checked before anything is inflated; a bad pack throws `Malformed`. */
 export class PackFile implements Disposable {
   /** How many objects it says it has. */
   readonly count: number
@@ -31,10 +32,10 @@ export class PackFile implements Disposable {
     this.#idBytes = ID_BYTES[format]
     // The checksum is made like an id.
     this.end = fstatSync(this.#handle).size - this.#idBytes
-    if (this.end < HEADER_BYTES) throw new RangeError('the pack is too short')
+    if (this.end < HEADER_BYTES) throw new Malformed('the pack is too short')
     const head = this.#bytes(0, HEADER_BYTES)
     if (head.toString('latin1', 0, 4) !== 'PACK' || head.readUInt32BE(4) !== 2)
-      throw new RangeError('no pack of version 2')
+      throw new Malformed('no pack of version 2')
     this.count = head.readUInt32BE(8)
   }
 
@@ -49,28 +50,28 @@ export class PackFile implements Disposable {
 
   header(offset: number): PackHeader {
     const bytes = this.#bytes(offset, Math.min(OBJECT_HEADER_BYTES, this.end - offset))
-    const first = bytes.readUInt8(0)
+    const first = byteAt(bytes, 0)
     let at = 1
     let size = first & 15
     for (let byte = first, scale = 16; byte > 127; scale *= 128) {
-      if (scale > MAX_SCALE) throw new RangeError('an object names a size beyond reason')
-      byte = bytes.readUInt8(at++)
+      if (scale > MAX_SCALE) throw new Malformed('an object names a size beyond reason')
+      byte = byteAt(bytes, at++)
       size += (byte & 127) * scale
     }
     const type = (first >> 4) & 7
     if (type === REF_DELTA) {
       const next = at + this.#idBytes
       const base = bytes.toString('hex', at, next)
-      if (!isObjectId(base)) throw new RangeError('a delta names no base')
+      if (!isObjectId(base)) throw new Malformed('a delta names no base')
       return { stored: { kind: 'delta', base }, size, at: offset + next }
     }
     if (type === OFS_DELTA) {
       const { distance, next } = distanceAt(bytes, at)
-      if (offset - distance < HEADER_BYTES) throw new RangeError('a delta has its base outside of the pack')
+      if (offset - distance < HEADER_BYTES) throw new Malformed('a delta has its base outside of the pack')
       return { stored: { kind: 'delta', base: offset - distance }, size, at: offset + next }
     }
     const name = TYPES[type]
-    if (name === undefined) throw new RangeError('an object is of no known type')
+    if (name === undefined) throw new Malformed('an object is of no known type')
     return { stored: { kind: 'whole', type: name }, size, at: offset + at }
   }
 
@@ -81,7 +82,7 @@ export class PackFile implements Disposable {
       const packed = this.#bytes(at, Math.min(need, this.end - at))
       const result = inflated(packed, size)
       if (result !== undefined) return { bytes: result.bytes, next: at + result.used }
-      if (need >= most || need >= this.end - at) throw new RangeError('an object ends early')
+      if (need >= most || need >= this.end - at) throw new Malformed('an object ends early')
     }
   }
 
@@ -91,7 +92,7 @@ export class PackFile implements Disposable {
     let total = 0
     inflate.on('data', (piece: Buffer) => {
       total += piece.length
-      if (total > size) inflate.destroy(new RangeError('an object is larger than it says'))
+      if (total > size) inflate.destroy(new Malformed('an object is larger than it says'))
       else take(piece)
     })
     const ended = new Promise<void>((resolve, reject) => {
@@ -103,7 +104,7 @@ export class PackFile implements Disposable {
     }
     inflate.end()
     await ended
-    if (total !== size) throw new RangeError('an object is smaller than it says')
+    if (total !== size) throw new Malformed('an object is smaller than it says')
     return at + inflate.bytesWritten
   }
 
@@ -115,7 +116,7 @@ export class PackFile implements Disposable {
 
   /** At least `length` bytes from `offset` on, as a view that lasts until the next call. */
   #bytes(offset: number, length: number): Buffer {
-    if (length <= 0 || offset + length > this.end) throw new RangeError('an object lies beyond the end')
+    if (length <= 0 || offset + length > this.end) throw new Malformed('an object lies beyond the end')
     if (offset < this.#windowAt || offset + length > this.#windowAt + this.#window.length) {
       // Who goes backwards is likely to go on so, and would read a window for each object.
       const from = offset < this.#windowAt ? Math.max(offset - WINDOW_BYTES / 2, 0) : offset
@@ -142,13 +143,19 @@ const REF_DELTA = 7
 /** Seven bits a byte, highest first, each byte but the last adding one. */
 function distanceAt(bytes: Buffer, from: number): { readonly distance: number; readonly next: number } {
   let next = from
-  let byte = bytes.readUInt8(next++)
+  let byte = byteAt(bytes, next++)
   let distance = byte & 127
   while (byte > 127) {
-    byte = bytes.readUInt8(next++)
+    byte = byteAt(bytes, next++)
     distance = (distance + 1) * 128 + (byte & 127)
   }
   return { distance, next }
+}
+
+function byteAt(bytes: Buffer, at: number): number {
+  const byte = bytes[at]
+  if (byte === undefined) throw new Malformed('an object ends early')
+  return byte
 }
 
 /** Undefined if the packed bytes go on beyond those given. */
@@ -157,10 +164,12 @@ function inflated(packed: Buffer, size: number): { readonly bytes: Buffer; reado
   try {
     const result: unknown = inflateSync(packed, options)
     if (!isInflated(result) || result.buffer.length !== size)
-      throw new RangeError('an object has another size than it says')
+      throw new Malformed('an object has another size than it says')
     return { bytes: result.buffer, used: result.engine.bytesWritten }
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'Z_BUF_ERROR') return undefined
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'Z_BUF_ERROR') return undefined
+    if (code === 'ERR_BUFFER_TOO_LARGE') throw new Malformed('an object is larger than it says')
     throw error
   }
 }

@@ -2,6 +2,7 @@ import type { ObjectFormat, ObjectId } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { applyDelta } from './delta.ts'
 import { createObjectHash, idOf, type GitObject } from './git-object.ts'
+import { Malformed } from './malformed.ts'
 import { ObjectCache } from './object-cache.ts'
 import { PackFile, type PackHeader } from './pack-file.ts'
 
@@ -85,7 +86,7 @@ export class PackReader implements Disposable {
       else this.#enter(at, header, bytes, found)
       at = next
     }
-    if (at !== end) throw new RangeError('something follows the last object')
+    if (at !== end) throw new Malformed('something follows the last object')
     this.#enterLate(waiting, found)
   }
 
@@ -117,7 +118,7 @@ export class PackReader implements Disposable {
     }
     if (waiting.size === 0) return
     // Only what was too large to be held can have the base.
-    if (this.#tooLarge.size === 0 && !this.#hasUnknown) throw new RangeError('a delta has no base')
+    if (this.#tooLarge.size === 0 && !this.#hasUnknown) throw new Malformed('a delta has no base')
     this.#hasUnknown = true
   }
 
@@ -148,7 +149,7 @@ export class PackReader implements Disposable {
       }
       chain.push({ offset: at, header })
       const base = this.#offsetOf(header.stored.base)
-      if (base === undefined || chain.length > MAX_CHAIN) throw new RangeError('a delta has no base within reach')
+      if (base === undefined || chain.length > MAX_CHAIN) throw new Malformed('a delta has no base within reach')
       at = base
       object = this.#cache.get(at)
     }

@@ -80,6 +80,22 @@ test('damage to snapshots, generations and decisions is found, each by its code'
   expect(codes(newest)).toContain('generation-damaged')
 })
 
+test('decisions that are had from their copy are told of, and those of which both are damaged too', async () => {
+  await using world = await World.create()
+  await world.synced()
+  const { state } = world.home
+  expect(await world.home.command('disable', 'alpha')).toMatchObject({ status: 0 })
+  await writeFile(join(state, 'decisions.json'), '{')
+
+  const copied = await verified(world)
+  await writeFile(join(state, 'decisions-copy.json'), '{')
+  const lost = await verified(world)
+
+  expect([copied.status, lost.status]).toEqual([3, 3])
+  expect(copied.findings).toMatchObject([{ code: 'decisions-damaged', message: expect.stringContaining('taken from') }])
+  expect(lost.findings).toMatchObject([{ code: 'decisions-damaged', message: expect.stringContaining('nor its copy') }])
+})
+
 test('32: a generation that a killed process wrote and did not publish is noted, and is no damage', async () => {
   await using world = await World.create()
   await world.synced()

@@ -18,10 +18,12 @@ import { serviceChecks } from '../../../src/daemon/doctor/service-checks.ts'
 import { stateChecks } from '../../../src/daemon/doctor/state-checks.ts'
 import { writerChecks } from '../../../src/daemon/doctor/writer-checks.ts'
 import { Redactor } from '../../../src/daemon/redactor.ts'
+import { Store } from '../../../src/sync/store/store.ts'
 import { Authority } from '../../support/certificates.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { ProxyServer } from '../../support/proxy-server.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
+import { sourceId } from '../../sync/store/samples.ts'
 
 const NEVER = new AbortController().signal
 
@@ -138,6 +140,28 @@ test('a state folder that others can write to is warned of', async () => {
   expect(found).toContainEqual(
     expect.objectContaining({ check: 'state-folder', state: 'warn', mend: expect.any(String) }),
   )
+})
+
+test('decisions are looked at: whole, had from their copy, or lost, each with what to do', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  await decisions.disable(sourceId('team'), 'a', true)
+  const judged = async (): Promise<Partial<Checked> | undefined> =>
+    (await looked(stateChecks(inState(folder.path)))).find(({ check }) => check === 'decisions')
+
+  const whole = await judged()
+  await writeFile(decisions.file, '{')
+  const copied = await judged()
+  await writeFile(decisions.copy, '{')
+  const lost = await judged()
+
+  expect(whole).toMatchObject({ state: 'ok' })
+  expect(copied).toMatchObject({
+    state: 'warn',
+    message: expect.stringContaining('its copy'),
+    mend: expect.any(String),
+  })
+  expect(lost).toMatchObject({ state: 'fail', message: expect.stringContaining('nor'), mend: expect.any(String) })
 })
 
 test.runIf(process.platform === 'linux')('a state folder in memory is warned of', async () => {

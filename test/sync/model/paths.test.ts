@@ -51,8 +51,12 @@ describe('for every path', () => {
       fc.property(fc.string({ unit: 'binary', maxLength: 8 }), (text) => {
         expect(foldedPath(foldedPath(text))).toBe(foldedPath(text))
       }),
-      { numRuns: 2000 },
+      { numRuns: 2000, examples: [['ẞ']] },
     )
+  })
+
+  test.each(['ẞ', 'ß', 'SS'])('%s folds to ss', (text) => {
+    expect(foldedPath(text)).toBe('ss')
   })
 })
 

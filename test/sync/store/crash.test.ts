@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
 import { relative } from 'node:path'
 import { text } from 'node:stream/consumers'
-
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFailed, test } from 'vitest'
 import { isTemporary } from '../../../src/sync/store/atomic.ts'
 import { Store } from '../../../src/sync/store/store.ts'
+import { Dice } from '../../fuzz/dice.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { verifyCurrent } from './samples.ts'
 
@@ -17,6 +18,9 @@ const STRIPPING = ['--experimental-strip-types', '--no-warnings']
 
 /** More calls than one round of the child makes, from its start to the end of its first collection. */
 const CALLS = 360
+
+/** Of the calls that are chosen; `CRASH_SEED` chooses those of an earlier run. */
+const SEED = Number(process.env['CRASH_SEED'] ?? randomInt(2 ** 31))
 
 interface Ended {
   readonly signal: NodeJS.Signals | null
@@ -57,9 +61,11 @@ describe.each(['before', 'in'] as const)('a process that is killed %s a call to 
   test('comes back to the old generation or the new one, whole, forty times in a row', async () => {
     await using folder = await temporaryFolder()
     let published = 0
+    const dice = new Dice(SEED, 0)
+    onTestFailed(() => void process.stderr.write(`It was with CRASH_SEED=${SEED}\n`))
 
     for (let kill = 0; kill < 40; kill += 1) {
-      const call = 1 + Math.floor(Math.random() * CALLS)
+      const call = 1 + dice.below(CALLS)
       const { signal, lines } = await runChild(folder.path, published + 1, call, moment)
       const acknowledged = Number(lines.at(-1) ?? published)
       const store = await Store.open(folder.path)

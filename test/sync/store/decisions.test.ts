@@ -77,6 +77,81 @@ test('a file in which a naming is no naming is damaged', async () => {
   await expect(decisions.read()).rejects.toMatchObject({ code: 'store-failed' })
 })
 
+test.each([
+  ['gone', async (file: string) => rm(file)],
+  ['of zeros', async (file: string) => writeFile(file, Buffer.alloc(20))],
+  ['a folder', async (file: string) => rm(file).then(async () => mkdir(file))],
+])('decisions are had from their copy where the file is %s, and it is told', async (_, harm) => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  await decisions.disable(TEAM, 'a', true)
+  await decisions.disable(TEAM, 'b', true)
+  await harm(decisions.file)
+
+  const { decisions: read } = await Store.open(folder.path)
+  await read.read()
+
+  expect(read.disabled).toEqual(new Map([[TEAM, new Set(['a', 'b'])]]))
+  expect(read.damage).toMatchObject({ code: 'store-failed', message: expect.stringContaining(read.file) })
+  expect([read.areUnknown, read.of(TEAM)]).toEqual([false, {}])
+})
+
+test.each(['', '{', '{"sources":{},"disabled":{"team":"a"}}'])(
+  'a copy of %j is written anew before anybody needs it, and so is one that is gone',
+  async (text) => {
+    await using folder = await temporaryFolder()
+    const { decisions } = await Store.open(folder.path)
+    await decisions.disable(TEAM, 'a', true)
+    const sound = await readFile(decisions.copy, 'utf8')
+
+    await writeFile(decisions.copy, text)
+    const isMended = await decisions.mend()
+    const mended = await readFile(decisions.copy, 'utf8')
+    await rm(decisions.copy)
+    await decisions.mend()
+
+    expect([isMended, mended]).toEqual([true, sound])
+    expect(await readFile(decisions.copy, 'utf8')).toBe(sound)
+  },
+)
+
+test('a file that a person put there is what counts, and the copy becomes the same', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions: before } = await Store.open(folder.path)
+  await before.disable(TEAM, 'a', true)
+  await writeFile(before.file, '{"sources":{},"disabled":{"team":["b"]}}')
+
+  const { decisions } = await Store.open(folder.path)
+  await decisions.read()
+  await decisions.mend()
+  await rm(decisions.file)
+  await decisions.read()
+
+  expect(decisions.disabled).toEqual(new Map([[TEAM, new Set(['b'])]]))
+})
+
+test('where neither can be read nothing is known before a person mended one of them, and what was known stays known', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions: before } = await Store.open(folder.path)
+  await before.read()
+  await before.disable(TEAM, 'a', true)
+  const sound = await readFile(before.file)
+  await writeFile(before.file, '{')
+  await writeFile(before.copy, '{')
+
+  const { decisions } = await Store.open(folder.path)
+  const failed = decisions.read()
+
+  await expect(failed).rejects.toMatchObject({ code: 'store-failed', message: expect.stringContaining(before.copy) })
+  await expect(before.read()).rejects.toMatchObject({ code: 'store-failed' })
+  await expect(decisions.disable(TEAM, 'b', true)).rejects.toMatchObject({ code: 'store-failed' })
+  expect([decisions.areUnknown, before.areUnknown]).toEqual([true, false])
+  expect([...before.disabled.keys()]).toEqual([TEAM])
+  await writeFile(before.file, sound)
+  await decisions.read()
+  expect([decisions.areUnknown, [...decisions.disabled.keys()]]).toEqual([false, [TEAM]])
+})
+
 test('decisions that are made at once are all kept, and whoever reads meanwhile finds a whole file', async () => {
   await using folder = await temporaryFolder()
   const { decisions } = await Store.open(folder.path)

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { removeAll, temporaryIn } from '../../../src/sync/store/atomic.ts'
@@ -28,6 +28,21 @@ test('sources of the command line may have been there first: their states lie be
   await openState(folder.path)
 
   expect(await readdir(join(folder.path, 'adhoc'))).toEqual(['sources'])
+})
+
+test('what was removed of the layout is made again, but nothing where it is no state folder any more', async () => {
+  await using folder = await temporaryFolder()
+  const state = await openState(folder.path)
+  await rm(state.at('snapshots'), { recursive: true })
+
+  const ends = [await state.remake(), await state.remake()]
+  const names = await readdir(folder.path)
+  for (const name of names) await rm(join(folder.path, name), { recursive: true })
+  const unmounted = await state.remake()
+
+  expect([...ends, unmounted]).toEqual([true, false, false])
+  expect(names).toContain('snapshots')
+  expect(await readdir(folder.path)).toEqual([])
 })
 
 test('opening again changes nothing', async () => {

@@ -1,7 +1,9 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
+import { filesBelow } from '../../support/folder.ts'
+import { processes } from '../../support/processes.ts'
 import { ProxyServer } from '../../support/proxy-server.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { portOf, startFront } from './front.ts'
@@ -36,7 +38,7 @@ test('P7: while a fetch hangs no secret is in a command line or a file, and none
   await expect(fetching).rejects.toThrow('enough')
 
   const own = running.filter(({ line }) => line.includes('http://program.example.test/team.git'))
-  expect(new Set(own.map(({ name }) => name))).toEqual(new Set(['git', 'git-remote-http']))
+  expect(new Set(own.map(({ program }) => basename(program)))).toEqual(new Set(['git', 'git-remote-http']))
   // They have it all the same, where nobody but the same user can read it.
   for (const { environ } of own) expect(environ).toContain(BASIC)
   expect(files.map(({ name }) => name)).toContain('.gitconfig')
@@ -176,32 +178,3 @@ test('a word before the answer is not taken for it', async () => {
 
   expect(await contentOf(tree)).toEqual(served.content)
 })
-
-interface Process {
-  readonly name: string
-  readonly line: string
-  readonly environ: string
-}
-
-/** What the processes of this machine show of themselves, as far as we may look. */
-async function processes(): Promise<Process[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-  return Promise.all(
-    pids.map(async (pid) => {
-      const [line, environ] = await Promise.all(
-        ['cmdline', 'environ'].map((file) => readFile(`/proc/${pid}/${file}`, 'latin1').catch(() => '')),
-      )
-      const words = (line ?? '').split('\0')
-      return { name: basename(words[0] ?? ''), line: words.join(' '), environ: environ ?? '' }
-    }),
-  )
-}
-
-async function filesBelow(folder: string): Promise<readonly { name: string; text: string }[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  return Promise.all(
-    entries
-      .filter((entry) => entry.isFile())
-      .map(async ({ parentPath, name }) => ({ name, text: await readFile(join(parentPath, name), 'latin1') })),
-  )
-}

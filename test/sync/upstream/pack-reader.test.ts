@@ -8,6 +8,7 @@ import type { ObjectFormat, ObjectId } from '../../../src/sync/model/revision.ts
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { applyDelta } from '../../../src/sync/upstream/delta.ts'
 import type { GitObject } from '../../../src/sync/upstream/git-object.ts'
+import { Malformed } from '../../../src/sync/upstream/malformed.ts'
 import { PackReader } from '../../../src/sync/upstream/pack-reader.ts'
 import { spoolPack } from '../../../src/sync/upstream/pack-spool.ts'
 import { cpuSeconds } from '../../support/effort.ts'
@@ -203,13 +204,13 @@ test.each(FORMATS)(
   },
 )
 
-test('a delta that does not fit is a RangeError, whatever its bytes', () => {
+test('a delta that does not fit is malformed, whatever its bytes', () => {
   const law = fc.property(fc.uint8Array({ maxLength: 40 }), fc.uint8Array({ maxLength: 20 }), (delta, base) => {
     try {
       const result = applyDelta(Buffer.from(delta), Buffer.from(base), 1000)
       return result === undefined || result.length <= 1000
     } catch (error) {
-      return error instanceof RangeError
+      return error instanceof Malformed
     }
   })
 

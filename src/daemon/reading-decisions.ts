@@ -1,0 +1,29 @@
+import { SyncError } from '../sync/model/sync-error.ts'
+import type { Parts } from './parts.ts'
+
+/**
+ * Reads what people decided, and tells what is wrong with it. Where it cannot be read, nothing moves: each pull says why. A process
+ * that knew it before serves on by that; one that never did serves nothing, since any skill may be disabled.
+ */
+export async function readDecisions({ store, log }: Pick<Parts, 'store' | 'log'>): Promise<void> {
+  try {
+    await store.decisions.read()
+    log.recovery('decisions-not-read', '')
+    const { damage } = store.decisions
+    if (damage === undefined) log.recovery('decisions-damaged', '')
+    else log.failure('warn', 'decisions-damaged', { source: '', code: damage.code, message: damage.message })
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    log.failure('error', 'decisions-not-read', { source: '', code: error.code, message: error.message })
+  }
+}
+
+/** Writes again what was damaged. A disk that says no says so again at the next look. For the one writer. */
+export async function mendDecisions({ store, log }: Pick<Parts, 'store' | 'log'>): Promise<void> {
+  try {
+    await store.decisions.mend()
+    log.recovery('decisions-damaged', '')
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+  }
+}
