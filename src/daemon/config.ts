@@ -114,8 +114,10 @@ export interface ServeConfig extends FormsConfig {
   readonly oauth: OAuthConfig | undefined
   /** The tools `list_skills` and `get_skill`; undefined where they are turned off. */
   readonly tools: ToolsConfig | undefined
-  /** Whether there is the prompt `init-skills`. */
-  readonly prompts: boolean
+  /** Whether there is the tool `search_skills` beside them. */
+  readonly search: boolean
+  /** Whether skills are prompts beside `init-skills` and `skills-catalog`; `off`: there is no prompt at all. */
+  readonly prompts: 'off' | 'none' | 'user-invocable'
   /** What clients are told about this server when they connect. */
   readonly instructions: string | undefined
 }

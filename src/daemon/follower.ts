@@ -21,6 +21,7 @@ import { codeOf } from './error-code.ts'
 import { followsLock } from './lock-rules.ts'
 import type { Log } from './log.ts'
 import { readDecisions } from './reading-decisions.ts'
+import { Searching } from './searching.ts'
 import { servingOf } from './serving.ts'
 import { askForLook, type AskForLook } from './asked-look.ts'
 import { readOfUpstream } from './asked-file.ts'
@@ -44,6 +45,7 @@ export class Follower implements AsyncDisposable {
   readonly #stop = new AbortController()
   /** Raised when the first generation is served. */
   readonly #first = new AbortController()
+  readonly #searching: Searching
   readonly #watching: Promise<void>
   readonly #watcher: FSWatcher | undefined
   readonly #readStored: ReadFile = async (kept, file) =>
@@ -64,6 +66,7 @@ export class Follower implements AsyncDisposable {
     this.#store = store
     this.#log = log
     this.#clock = clock
+    this.#searching = new Searching({ state: config.state, log, clock })
     // A look rejects only in a way that is to end the process.
     this.#watcher = watched(config.state, (name) => void (LOOKED_AT.has(name) && this.look()))
     this.#watching = this.#lookNowAndThen()
@@ -78,10 +81,8 @@ export class Follower implements AsyncDisposable {
   get serving(): Serving {
     const disk = sharedDiskOf(this.#config, this.#store)
     const look = (source?: SourceId, mostMs?: number): Promise<number> => this.#lookUpstream(source, mostMs)
-    return servingOf(this.#config, this.#views, (skill, file) => this.#read(skill, file), {
-      look,
-      ...(disk !== undefined && { disk }),
-    })
+    const host = { look, ...(disk !== undefined && { disk }) }
+    return servingOf(this.#config, this.#views, (skill, file) => this.#read(skill, file), host, this.#searching)
   }
 
   /** Until disposed, files are read by the daemon of this very process: it fetches again what is damaged. */
@@ -129,6 +130,7 @@ export class Follower implements AsyncDisposable {
     this.#watcher?.close()
     await this.#watching
     await this.#looking
+    await this.#searching[Symbol.asyncDispose]()
   }
 
   /** What its writer comes to is served here before this resolves. */

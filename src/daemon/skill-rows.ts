@@ -1,5 +1,7 @@
 import type { Contract } from '../sync/model/contract.ts'
 import type { Finding } from '../sync/model/finding.ts'
+import { offeredIn } from '../sync/model/offered.ts'
+import type { Offered } from '../sync/model/offered.ts'
 import { packedIn } from '../sync/model/pack.ts'
 import { uriOf } from '../sync/model/skill-uri.ts'
 import type { Skill, Standing } from '../sync/model/skill.ts'
@@ -60,6 +62,14 @@ export async function readSkillRows(config: Config): Promise<{ readonly row: Ski
   await store.decisions.read()
   const { snapshots } = await currentCatalog(store, idsOf(config), admissionOf(config))
   return snapshots.flatMap((snapshot) => rowsOf(snapshot, store, config))
+}
+
+/** What tools offer of what the state folder has, in the order of ids, whether a daemon runs or not. */
+export async function readOffered(config: Config): Promise<readonly Offered[]> {
+  const store = await Store.openExisting(config.state)
+  if (store === undefined) return []
+  await store.decisions.read()
+  return offeredIn(await currentCatalog(store, idsOf(config), admissionOf(config))).listed
 }
 
 /** In the order of paths. */

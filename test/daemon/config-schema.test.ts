@@ -114,6 +114,7 @@ const HONOURED = [
   ...['', '.list', '.synthetic'].map((key) => `serve.resources${key}`),
   ...['contract', 'contract.enabled', 'prompts', 'prompts.enabled', 'prompts.skills'].map((key) => `serve.${key}`),
   ...['', '.enabled', '.paths', '.wait'].map((key) => `serve.tools${key}`),
+  ...['', '.enabled'].map((key) => `serve.search${key}`),
   ...['', '.enabled', '.bytes', '.files'].map((key) => `audit${key}`),
   ...['path', 'docs'].map((key) => `sources[].${key}`),
   'sources[].archives',

@@ -72,7 +72,8 @@ test('a source needs an id and an address; all else has the defaults of the desi
     resources: { list: 'skills', synthetic: 'hide' },
     contract: true,
     tools: { paths: 'auto', waitMs: 2_000 },
-    prompts: true,
+    search: true,
+    prompts: 'none',
   })
   expect(config.state).toBe('/home/ada/.local/state/skillsyncd')
   expect(config.retention).toEqual({ generations: 3, youngerThanMs: 86_400_000, bytes: 2 ** 33 })

@@ -10,7 +10,7 @@ export interface Peer extends AsyncDisposable {
   readonly era: 'modern' | 'legacy'
   call(method: string, params?: unknown): Promise<Reply>
   /** Starts to hear of a resource; on the modern era opens a listen stream of its own for it. */
-  subscribe(uris: readonly string[], options?: { readonly list?: boolean }): Promise<Heard>
+  subscribe(uris: readonly string[], options?: { readonly list?: boolean; readonly prompts?: boolean }): Promise<Heard>
   /** The answer to `initialize` or `server/discover`. */
   readonly opening: Reply
 }
@@ -70,11 +70,12 @@ export async function modernHttp(url: string): Promise<Peer> {
     era: 'modern',
     call,
     opening: await call('server/discover'),
-    async subscribe(uris, { list = false } = {}) {
+    async subscribe(uris, { list = false, prompts = false } = {}) {
       lastId += 1
       const notifications = {
         ...(uris.length > 0 && { resourceSubscriptions: uris }),
         ...(list && { resourcesListChanged: true }),
+        ...(prompts && { promptsListChanged: true }),
       }
       const body = {
         jsonrpc: '2.0',
@@ -195,12 +196,13 @@ export async function stdio(
     stderr: () => stderr,
     call,
     opening,
-    async subscribe(uris, { list = false } = {}) {
+    async subscribe(uris, { list = false, prompts = false } = {}) {
       if (era === 'modern') {
         lastId += 1
         const notifications = {
           ...(uris.length > 0 && { resourceSubscriptions: uris }),
           ...(list && { resourcesListChanged: true }),
+          ...(prompts && { promptsListChanged: true }),
         }
         send({ jsonrpc: '2.0', id: lastId, method: 'subscriptions/listen', params: { notifications, _meta: META } })
         const id = lastId

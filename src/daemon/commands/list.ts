@@ -1,6 +1,8 @@
+import { catalogText } from '../../serve/catalog-text.ts'
+import { isForModels } from '../../sync/model/model-invocation.ts'
 import { printable } from '../log-line.ts'
 import { agreeWithDaemon, sourcesOf } from '../requests.ts'
-import { readRows } from '../skill-rows.ts'
+import { readOffered, readRows } from '../skill-rows.ts'
 import type { SkillRow } from '../skill-rows.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command } from './command.ts'
@@ -13,12 +15,22 @@ export const list: Command = {
   options: {
     served: { type: 'boolean', help: 'only those that are served' },
     pack: { type: 'string', value: 'P,…', multiple: true, help: 'only those of these packs', offers: 'packs' },
+    prompt: { type: 'boolean', help: 'as text for the prompt of a model; nothing where there is no skill for it' },
   },
   async run(context) {
     const config = await configOf(context)
     const sources: readonly string[] = sourcesOf(context.operands, config)
     const packs = packsNamed(context.values['pack'], config)
     await agreeWithDaemon(config, context.signal)
+    if (context.values['prompt'] === true) {
+      const skills = (await readOffered(config)).filter(
+        ({ source, skill }) => sources.includes(source) && isForModels(skill),
+      )
+      const text = catalogText(skills)
+      if (context.json) printJson(context, { prompt: text })
+      else context.streams.stdout.write(context.redactor.clean(text))
+      return 0
+    }
     const onlyServed = context.values['served'] === true
     const isWanted = (row: SkillRow): boolean =>
       sources.includes(row.source) && (packs === undefined || packs.some((id) => row.packs.includes(id)))

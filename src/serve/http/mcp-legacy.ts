@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { SUPPORTED_PROTOCOL_VERSIONS, isInitializeRequest, isJSONRPCRequest } from '@modelcontextprotocol/server'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
-import { opensContract } from '../mcp/forms.ts'
+import { partsOpenTo } from '../mcp/list-part.ts'
 import { servedTo } from '../mcp/audited.ts'
 import type { Tell } from '../mcp/audited.ts'
 import type { Response } from '../mcp/multiplexer.ts'
@@ -84,7 +84,7 @@ export class LegacyEdge {
     const headers = { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) }
     const stream = new EventStream(response, headers, this.#streams.pendingBytes)
     this.#streams.add(stream, () => {}, principal)
-    session.listenOn(stream, opensContract(principal))
+    session.listenOn(stream, partsOpenTo(principal))
     stream.onClose(() => this.#sessions.use(session))
   }
 

@@ -1,6 +1,7 @@
 import { eventsBetween } from '../mcp/events.ts'
 import type { Events, Telling } from '../mcp/events.ts'
 import { anyOfContract } from '../mcp/contract.ts'
+import type { ListPart } from '../mcp/list-part.ts'
 import { anySynthetics } from '../mcp/synthetic.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Serving } from '../mcp/methods.ts'
@@ -42,12 +43,18 @@ export class Past {
 
   /** From now on the same catalogs are served in these forms. Undefined where those are the same; else what is told of that. */
   serve(serving: Telling, packs?: Serving['packs']): Events | undefined {
-    const before = this.#serving.forms.digest
+    const { forms } = this.#serving
     this.#serving = serving
     this.#packs = packs
     this.#known.clear()
+    if (forms.digest === serving.forms.digest) return undefined
     const { catalog } = serving.registry
-    return before === serving.forms.digest ? undefined : madeOtherwise(catalog, catalog)
+    return madeOtherwise(catalog, catalog, forms.skillPrompts !== serving.forms.skillPrompts)
+  }
+
+  /** All parts that lists have now. */
+  get parts(): readonly ListPart[] {
+    return this.#serving.forms.skillPrompts ? ['skills', 'contract', 'prompts'] : ['skills', 'contract']
   }
 
   /** What is served now. */
@@ -70,7 +77,7 @@ export class Past {
       if (before === undefined) return undefined
       const between = eventsBetween(before, catalog, forms)
       if (mark.forms === this.#now().forms) return between
-      const made = madeOtherwise(before, catalog)
+      const made = madeOtherwise(before, catalog, forms.skillPrompts)
       return { ...made, updated: new Set([...between.updated, ...made.updated]) }
     })
     this.#known.set(key, events)
@@ -87,7 +94,7 @@ export class Past {
 const MOST_KNOWN = 16
 
 /** In other forms whatever is made by us may be another, and so may the lists. */
-function madeOtherwise(before: Catalog, after: Catalog): Events {
+function madeOtherwise(before: Catalog, after: Catalog, promptsListChanged: boolean): Events {
   const made = [...anySynthetics(before, after), ...anyOfContract(before, after)]
-  return { updated: new Set(made), listChanged: true, contractListChanged: true }
+  return { updated: new Set(made), listChanged: true, contractListChanged: true, promptsListChanged }
 }

@@ -1,21 +1,20 @@
 import type { Events } from './events.ts'
+import { EVERY_PART, listPartsOf } from './list-part.ts'
+import type { ListPart } from './list-part.ts'
 
 /** One place that notifications go to: a session, or one listen stream. */
 export interface Subscriber {
   /** `uri` as this subscriber wrote it, and the notification that says so: one text for all who wrote it alike. */
   updated(uri: string, message: string): void
-  /** In these parts of it, one at least. */
+  /** Lists are another in these parts, one at least of those that it wants to hear of. */
   listChanged(parts: readonly ListPart[]): void
 }
-
-/** `contract`: what only those see of the list who are shown the `resource://` family. */
-export type ListPart = 'skills' | 'contract'
 
 /** Who wants to hear of what. A change costs as much as it has subscribers, not as much as there are. */
 export class Hub {
   /** Canonical URI to subscribers, and the spellings each of them used. */
   readonly #byUri = new Map<string, Map<Subscriber, Set<string>>>()
-  readonly #forLists = new Set<Subscriber>()
+  readonly #forLists = new Map<Subscriber, ReadonlySet<ListPart>>()
   readonly #spent: Spent
   #updates = 0
   #listChanges = 0
@@ -57,8 +56,8 @@ export class Hub {
     if (subscribers.size === 0) this.#byUri.delete(canonical)
   }
 
-  subscribeToLists(subscriber: Subscriber): void {
-    this.#forLists.add(subscriber)
+  subscribeToLists(subscriber: Subscriber, wanted = EVERY_PART): void {
+    this.#forLists.set(subscriber, wanted)
   }
 
   unsubscribeFromLists(subscriber: Subscriber): void {
@@ -73,8 +72,12 @@ export class Hub {
     }
     const parts = listPartsOf(events)
     if (parts.length === 0) return
-    for (const subscriber of this.#forLists) subscriber.listChanged(parts)
-    this.#listChanges += this.#forLists.size
+    for (const [subscriber, wanted] of this.#forLists) {
+      const told = parts.filter((part) => wanted.has(part))
+      if (told.length === 0) continue
+      subscriber.listChanged(told)
+      this.#listChanges += 1
+    }
   }
 }
 
@@ -85,11 +88,6 @@ export class Spent {
   get isAll(): boolean {
     return this.bytes >= MAX_BYTES
   }
-}
-
-/** The parts of the list that are another. */
-export function listPartsOf({ listChanged, contractListChanged }: Events): ListPart[] {
-  return [...(listChanged ? (['skills'] as const) : []), ...(contractListChanged ? (['contract'] as const) : [])]
 }
 
 /** What all clients together may subscribe to: most of a million URIs of usual length. */

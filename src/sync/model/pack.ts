@@ -144,7 +144,9 @@ type SetOfSkills = ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>
 function skillsOf(pack: Pack, snapshots: readonly Snapshot[]): SetOfSkills {
   const skills = snapshots.flatMap((snapshot) =>
     [...packedIn(snapshot, pack)].flatMap(({ path, name = '', digest, standing }) =>
-      digest === undefined || standing === 'withheld' ? [] : [[`${snapshot.source}/${path}`, { name, digest }] as const],
+      digest === undefined || standing === 'withheld'
+        ? []
+        : [[`${snapshot.source}/${path}`, { name, digest }] as const],
     ),
   )
   return new Map(skills)
