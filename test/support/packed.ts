@@ -1,6 +1,13 @@
+import { randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '../../src/daemon/clock.ts'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../src/daemon/config.ts'
 import type { Config } from '../../src/daemon/config.ts'
+import { createLog } from '../../src/daemon/log.ts'
+import { Redactor } from '../../src/daemon/redactor.ts'
+import type { Searching as BuiltSearching } from '../../src/daemon/searching.ts'
 import { servingOf } from '../../src/daemon/serving.ts'
 import { serveHttp } from '../../src/serve/http/app.ts'
 import type { HttpOptions, HttpServer } from '../../src/serve/http/app.ts'
@@ -14,6 +21,10 @@ import { Views } from '../../src/serve/views.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
 import type { SourceId } from '../../src/sync/model/source-id.ts'
 import { readWorld } from './contract-world.ts'
+
+// Its thread is a file that only the build has.
+const BUILT = new URL('../../dist/daemon/searching.js', import.meta.url).href
+const { Searching }: { readonly Searching: typeof BuiltSearching } = await import(/* @vite-ignore */ BUILT)
 
 /** A world served over HTTP in every form there is, whole and in packs. */
 export interface Packed extends AsyncDisposable {
@@ -35,10 +46,25 @@ export interface PackedOptions {
 export async function openPacked({ catalog, yaml, sessionLog }: PackedOptions): Promise<Packed> {
   const registry = new Registry()
   const views = new Views(registry)
+  const searching = new Searching({
+    // Nothing is kept of a world: no heading is found.
+    state: join(tmpdir(), randomUUID()),
+    log: createLog({
+      level: 'error',
+      stream: { write: () => true },
+      format: 'json',
+      journal: false,
+      clock: systemClock,
+      redactor: new Redactor(),
+    }),
+    clock: systemClock,
+    // However busy the machine is.
+    times: { keptMs: 30 * 60_000, waitMs: 300_000 },
+  })
   const servingBy = (lines: string): Serving => {
     const config = configOf(catalog, lines)
     views.define(config.packs)
-    return servingOf(config, views, readWorld, { look: async () => 0 })
+    return servingOf(config, views, readWorld, { look: async () => 0 }, searching)
   }
   const serving = servingBy(yaml)
   registry.publish(catalog)
@@ -48,7 +74,10 @@ export async function openPacked({ catalog, yaml, sessionLog }: PackedOptions): 
     http,
     registry,
     reload: (lines) => http.serve(servingBy(lines), options),
-    [Symbol.asyncDispose]: () => http[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await http[Symbol.asyncDispose]()
+      await searching[Symbol.asyncDispose]()
+    },
   }
 }
 

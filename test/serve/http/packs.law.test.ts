@@ -239,10 +239,17 @@ function lists(): Ask[] {
     ...['skill://index.json', 'resource://catalog/skills_index', 'resource://docs/guide.md'].map((uri) =>
       mcp('resources/read', { uri }),
     ),
-    ...['list_skills', 'search_skills'].map((name) =>
-      mcp('tools/call', { name, arguments: name === 'list_skills' ? {} : { query: 'what outer review does' } }),
+    mcp('tools/call', { name: 'list_skills', arguments: {} }),
+    ...['what outer review does', ...NAMES].map((query) =>
+      mcp('tools/call', { name: 'search_skills', arguments: { query } }),
     ),
-    ...['skills-catalog', 'init-skills', 'outer', 'review'].map((name) => mcp('prompts/get', { name })),
+    ...['skills-catalog', 'init-skills', ...NAMES, 'one/outer', 'two/a/outer'].map((name) =>
+      mcp('prompts/get', { name }),
+    ),
+    mcp('completion/complete', {
+      ref: { type: 'ref/prompt', name: 'outer' },
+      argument: { name: 'arguments', value: '' },
+    }),
     ...['skill://one/{+path}', 'skill://two/{+path}'].map((uri) => completion(uri, 'path')),
     completion('resource://catalog/skills/{id}', 'id'),
     completion('resource://skills/{id}/document', 'id'),
@@ -330,5 +337,9 @@ function yamlOf(packs: readonly Pack[]): string {
   const entries = packs.map(({ id, description, include, exclude }) =>
     JSON.stringify({ id, ...(description !== undefined && { description }), include, exclude }),
   )
-  return ['packs:', ...entries.map((entry) => `  - ${entry}`), 'serve: { index: { templates: include } }'].join('\n')
+  return [
+    'packs:',
+    ...entries.map((entry) => `  - ${entry}`),
+    'serve: { index: { templates: include }, prompts: { skills: user-invocable } }',
+  ].join('\n')
 }
