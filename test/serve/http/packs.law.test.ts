@@ -1,12 +1,12 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { packedIn } from '../../../src/sync/model/pack.ts'
 import type { Pack } from '../../../src/sync/model/pack.ts'
 import { catalogOfWorld } from '../../support/contract-world.ts'
 import type { SkillWorld, World } from '../../support/contract-world.ts'
 import { exchange, legacy, modern } from '../../conformance/exchange.ts'
 import { openPacked } from '../../support/packed.ts'
 import type { Packed } from '../../support/packed.ts'
+import { IDS, NAMES, onlyThoseIn, PACKS, WORLDS, yamlOf } from '../../support/pack-worlds.ts'
 
 test('no byte of an answer depends on a skill outside of the packs that its caller sees, whatever is asked', async () => {
   await fc.assert(
@@ -58,86 +58,6 @@ const WORLD: World = {
   },
 }
 
-const IDS = ['alpha', 'beta', 'gamma']
-
-const STANDINGS = ['served', 'served', 'served', 'unlisted', 'tools', 'withheld'] as const
-const FOLDERS = ['', 'a/', 'a/outer/', 'b/c/']
-const NAMES = ['outer', 'inner', 'twin', 'review', 'deploy']
-
-const SKILL: fc.Arbitrary<SkillWorld> = fc
-  .record({
-    folder: fc.constantFrom(...FOLDERS),
-    id: fc.constantFrom(...NAMES),
-    standing: fc.constantFrom(...STANDINGS),
-    contract: fc.boolean(),
-    mark: fc.nat(999),
-    dependsOn: fc.subarray(NAMES, { maxLength: 2 }),
-  })
-  .map(({ folder, id, standing, contract, mark, dependsOn }) => ({
-    path: `${folder}${id}`,
-    id,
-    standing,
-    contract: contract && standing !== 'tools',
-    dependsOn,
-    description: `What ${id} does, ${mark}`,
-    files: { 'references/more.md': `more of ${mark}\n` },
-    references: { guide: { text: `guide ${mark}\n` } },
-  }))
-
-const SKILLS = fc.uniqueArray(SKILL, { selector: ({ path }) => path, maxLength: 8 })
-
-const WORLDS: fc.Arbitrary<World> = fc
-  .record({
-    one: SKILLS,
-    two: SKILLS,
-    docs: fc.dictionary(fc.constantFrom('guide.md', 'more.md'), fc.constantFrom('words', 'other words')),
-    disabled: fc.subarray(FOLDERS.map((folder) => `${folder}review`)),
-  })
-  .map(({ one, two, docs, disabled }) => ({
-    one: { skills: withInner(told('one', one)), docs, disabled },
-    two: { skills: withInner(told('two', two)) },
-  }))
-
-const CHOICE = fc.record(
-  {
-    source: fc.constantFrom('one', 'two', '*'),
-    path: fc.constantFrom('a/**', '**', 'a/outer', 'b/c/*'),
-    name: fc.constantFrom('outer', 'r*', 'twin', '*'),
-  },
-  { requiredKeys: [] },
-)
-
-const PACKS: fc.Arbitrary<readonly Pack[]> = fc.tuple(
-  ...IDS.map((id) =>
-    fc.record({
-      id: fc.constant(id),
-      description: fc.constantFrom(undefined, `What ${id} is for`),
-      include: fc.array(CHOICE, { minLength: 1, maxLength: 3 }),
-      exclude: fc.array(CHOICE, { maxLength: 2 }),
-    }),
-  ),
-)
-
-/** Each says something that no other does. */
-function told(source: string, skills: readonly SkillWorld[]): SkillWorld[] {
-  return skills.map((skill) => ({
-    ...skill,
-    body: `# ${skill.id}\nsaid-in-${source}-${skill.path.replaceAll('/', '.')}.\n`,
-  }))
-}
-
-/** The files of a skill are those of what lies inside of it too, as a survey has them. */
-function withInner(skills: readonly SkillWorld[]): SkillWorld[] {
-  return skills.map((skill) => {
-    const inner = skills.filter(({ path }) => path.startsWith(`${skill.path}/`))
-    const held = inner.map(({ path, id, body = '' }) => [
-      `${path.slice(skill.path.length + 1)}/SKILL.md`,
-      `---\nname: ${id}\n---\n${body}`,
-    ])
-    return { ...skill, files: { ...skill.files, ...Object.fromEntries(held) } }
-  })
-}
-
 /** What only those skills say that, by a second reading of the rules, no pack can hold. */
 function wordsOutside(world: World, packs: readonly Pack[]): string[] {
   return Object.entries(world).flatMap(([source, { skills = [] }]) => {
@@ -170,18 +90,6 @@ function isLike(text: string, glob: string | undefined): boolean {
     default:
       return text === glob
   }
-}
-
-/** The world without what nobody who sees these packs may know of. */
-function onlyThoseIn(world: World, packs: readonly Pack[]): World {
-  const { snapshots } = catalogOfWorld(world)
-  const entries = Object.entries(world).map(([id, source]) => {
-    const snapshot = snapshots.find((one) => one.source === id)!
-    const paths = new Set(packs.flatMap((one) => [...packedIn(snapshot, one)].map(({ path }) => path)))
-    const disabled = source.disabled?.filter((path) => paths.has(path)) ?? []
-    return [id, { skills: source.skills?.filter(({ path }) => paths.has(path)) ?? [], disabled }] as const
-  })
-  return Object.fromEntries(entries)
 }
 
 interface Ask {
@@ -331,15 +239,4 @@ function namesIn(answer: string | undefined): string[] {
 
 function pack(id: string, ...include: Pack['include']): Pack {
   return { id, description: undefined, include, exclude: [] }
-}
-
-function yamlOf(packs: readonly Pack[]): string {
-  const entries = packs.map(({ id, description, include, exclude }) =>
-    JSON.stringify({ id, ...(description !== undefined && { description }), include, exclude }),
-  )
-  return [
-    'packs:',
-    ...entries.map((entry) => `  - ${entry}`),
-    'serve: { index: { templates: include }, prompts: { skills: user-invocable } }',
-  ].join('\n')
 }
