@@ -73,7 +73,7 @@ async function heardOver(
   const url = `${packed.http.url}/mcp`
   const all = [await listening(url, authorization, uris), await subscribed(url, authorization, uris)]
   for (const world of later) packed.registry.publish(catalogOfWorld(world))
-  return Promise.all(all.map(toTheEnd))
+  return await Promise.all(all.map(toTheEnd))
 }
 
 async function toTheEnd(heard: Heard): Promise<string[]> {
