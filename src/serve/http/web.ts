@@ -79,7 +79,7 @@ function wellKnownRoutes(serving: Serving, now: () => number): Routes {
     scope: 'well-known',
     audit: 'all',
     answer: (request, response, { name, principal }) =>
-      endpoints.of(viewOf(principal?.packs)).answer(name, request, response),
+      endpoints.of(viewOf(principal?.packs)).answer(name, request, response, principal),
   }
   return { [`${WELL_KNOWN}**`]: route }
 }

@@ -42,6 +42,18 @@ test('a pack that a token does not name is answered as one that is nowhere', asy
   expect(others).toContain('404')
 })
 
+test('what a token opens is for no cache that others are answered from', async () => {
+  const yaml = yamlOf([pack('alpha', { source: 'one' })])
+  await using packed = await openPacked({ catalog: catalogOfWorld(WORLD), yaml })
+  const authorization = { authorization: 'Bearer alpha' }
+
+  const index = await fetch(`${packed.http.url}/.well-known/agent-skills/index.json`, { headers: authorization })
+  const listed = await list(packed, '/mcp', 'alpha')
+
+  expect(index.headers.get('cache-control')).toBe('private, no-cache')
+  expect(listed).toContain('"cacheScope":"private"')
+})
+
 /** Nested skills, one name in two sources, and each way in which a skill can stand. */
 const WORLD: World = {
   one: {
