@@ -42,6 +42,14 @@ test('a pack that a token does not name is answered as one that is nowhere', asy
   expect(others).toContain('404')
 })
 
+test('a skill that a person disabled is in no pack', async () => {
+  const yaml = yamlOf([pack('alpha', { source: 'one' })])
+  const world = { ...WORLD, one: { ...WORLD['one'], disabled: ['a/outer/inner'] } }
+  await using packed = await openPacked({ catalog: catalogOfWorld(world), yaml })
+
+  expect(namesIn(await list(packed, '/mcp/alpha', 'alpha'))).toEqual(['outer'])
+})
+
 test('what a token opens is for no cache that others are answered from', async () => {
   const yaml = yamlOf([pack('alpha', { source: 'one' })])
   await using packed = await openPacked({ catalog: catalogOfWorld(WORLD), yaml })
