@@ -124,7 +124,7 @@ packs:
 test('the example to copy is a configuration, and so it is with all that is commented out', async () => {
   const text = await readFile(EXAMPLE, 'utf8')
   const opened = text
-    .replaceAll(/^# (?=(?:state|lock|retention|programs|limits|gate|defaults|audit):)/gm, '')
+    .replaceAll(/^# (?=(?:packs|state|lock|retention|programs|limits|gate|defaults|audit):)/gm, '')
     .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
       /^( +)# (?=(?:docs|unlisted|update|names|nested|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
@@ -147,6 +147,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.retention).toEqual(parse(text).retention)
   expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
   expect(config.programs).toEqual(parse(text).programs)
+  expect(config.packs).toMatchObject([{ id: 'web', include: [{ path: 'web/**' }, { tag: 'accessibility' }] }])
   expect(config.sources[0]?.source.nested).toBe('as-skills')
   expect(config.serve.ttlMs).toBe(60_000)
   expect(config.serve.instructions).toMatch(/^The skills of our team/)
