@@ -1,3 +1,4 @@
+import { catalogOfPacks } from '../sync/model/catalog-of-packs.ts'
 import type { Contract } from '../sync/model/contract.ts'
 import type { Finding } from '../sync/model/finding.ts'
 import { offeredIn } from '../sync/model/offered.ts'
@@ -64,12 +65,18 @@ export async function readSkillRows(config: Config): Promise<{ readonly row: Ski
   return snapshots.flatMap((snapshot) => rowsOf(snapshot, store, config))
 }
 
-/** What tools offer of what the state folder has, in the order of ids, whether a daemon runs or not. */
-export async function readOffered(config: Config): Promise<readonly Offered[]> {
+/**
+ * What tools offer of what the state folder has, in the order of ids, whether a daemon runs or not. With `packs`: what they offer
+ * to those who see these alone.
+ */
+export async function readOffered(config: Config, packs?: readonly string[]): Promise<readonly Offered[]> {
   const store = await Store.openExisting(config.state)
   if (store === undefined) return []
   await store.decisions.read()
-  return offeredIn(await currentCatalog(store, idsOf(config), admissionOf(config))).listed
+  const whole = await currentCatalog(store, idsOf(config), admissionOf(config))
+  if (packs === undefined) return offeredIn(whole).listed
+  const named = config.packs.filter(({ id }) => packs.includes(id))
+  return offeredIn(catalogOfPacks(whole, named)).listed
 }
 
 /** In the order of paths. */

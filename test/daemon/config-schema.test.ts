@@ -120,6 +120,11 @@ const HONOURED = [
   'sources[].archives',
   ...['', '.generations', '.younger_than'].map((key) => `retention${key}`),
   ...['', '.moved_tag', '.mass_deletion'].map((key) => `sources[].brakes${key}`),
+  'packs',
+  ...['id', 'description', 'include', 'exclude'].map((key) => `packs[].${key}`),
+  ...['include', 'exclude'].flatMap((key) =>
+    ['source', 'path', 'name', 'tag'].map((choice) => `packs[].${key}[].${choice}`),
+  ),
   'state',
   'lock',
   'limits',

@@ -23,7 +23,7 @@ export const list: Command = {
     const packs = packsNamed(context.values['pack'], config)
     await agreeWithDaemon(config, context.signal)
     if (context.values['prompt'] === true) {
-      const skills = (await readOffered(config)).filter(
+      const skills = (await readOffered(config, packs)).filter(
         ({ source, skill }) => sources.includes(source) && isForModels(skill),
       )
       const text = catalogText(skills)

@@ -11,6 +11,7 @@ import { readOffered } from '../skill-rows.ts'
 import { UsageError } from '../usage-error.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
+import { packsNamed } from './packs-named.ts'
 
 export const search: Command = {
   name: 'search',
@@ -22,6 +23,13 @@ export const search: Command = {
       type: 'string',
       value: 'N',
       help: 'shorten the result to so many tokens, four bytes of its JSON each',
+    },
+    pack: {
+      type: 'string',
+      value: 'P,…',
+      multiple: true,
+      help: 'only in these packs, as their clients find it',
+      offers: 'packs',
     },
   },
   details: `What a model is told by the tool search_skills, and beside it the skills that only people call.
@@ -35,8 +43,9 @@ export const search: Command = {
     const limit = numberIn(context, 'limit', 1, MOST_HITS) ?? DEFAULT_HITS
     const maxTokens = numberIn(context, 'max-tokens', LEAST_TOKENS, Number.MAX_SAFE_INTEGER)
     const config = await configOf(context)
+    const packs = packsNamed(context.values['pack'], config)
     await agreeWithDaemon(config, context.signal)
-    const hits = hitsWithin(await found(config, text, limit), maxTokens)
+    const hits = hitsWithin(await found(config, await readOffered(config, packs), { text, limit }), maxTokens)
     if (context.json) printJson(context, hits)
     else if (hits.skills.length === 0) printLines(context, ['Nothing was found; try fewer or other words'])
     else {
@@ -52,9 +61,12 @@ export const search: Command = {
 }
 
 /** In what the state folder has, whether a daemon runs or not. */
-async function found(config: Config, text: string, limit: number): Promise<readonly Offered[]> {
-  const listed = await readOffered(config)
-  const store = await Store.openExisting(config.state)
+async function found(
+  { state }: Config,
+  listed: readonly Offered[],
+  { text, limit }: { readonly text: string; readonly limit: number },
+): Promise<readonly Offered[]> {
+  const store = await Store.openExisting(state)
   const byId = new Map(listed.map((offered) => [offered.id, offered]))
   const index = new SkillIndex()
   for (const offered of listed) {

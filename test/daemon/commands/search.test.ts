@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { tokensIn } from '../../../src/serve/search/hits.ts'
@@ -46,6 +46,32 @@ test('search takes what it is told of how much to print', async () => {
   expect(tokensIn(JSON.stringify(all))).toBeGreaterThan(600)
   expect(tokensIn(JSON.stringify(short))).toBeLessThanOrEqual(150)
   expect(short.skills.length + short.omitted).toBe(9)
+})
+
+test('search --pack finds what clients of these packs find, by the ids that they see, and so does list --prompt', async () => {
+  await using home = await homeWith({
+    team: { pdf: 'Fill in PDF forms', charts: 'Draw PDF' },
+    more: { pdf: 'Read PDF' },
+  })
+  await appendFile(
+    home.configFile,
+    'packs:\n  - { id: crew, include: [{ source: team }] }\n  - { id: none, include: [{ name: x }] }\n',
+  )
+
+  const inOne = await home.command('search', 'pdf', '--pack', 'crew', '--json')
+  const inTwo = await home.command('search', 'pdf', '--pack', 'none', '--pack=crew', '--json')
+  const inNone = await home.command('search', 'pdf', '--pack', 'none')
+  const prompt = await home.command('list', '--prompt', '--pack', 'crew')
+  const unknown = await home.command('search', 'pdf', '--pack', 'nobody')
+
+  expect(JSON.parse(inOne.stdout).skills.map(({ id }: { readonly id: string }) => id)).toEqual(['pdf', 'charts'])
+  expect(inTwo.stdout).toBe(inOne.stdout)
+  expect(inNone.stdout).toContain('Nothing was found')
+  expect([prompt.stdout.includes('Fill in'), prompt.stdout.includes('Read PDF')]).toEqual([true, false])
+  expect(unknown).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('"nobody" is none; there are crew, none'),
+  })
 })
 
 test.each([
