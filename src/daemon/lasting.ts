@@ -38,7 +38,7 @@ export function lastingFor({ state, serve: { oauth } }: Config, parts: Parts): L
     registry,
     views,
     tokens,
-    oauth: oauth && oauthOf(oauth, parts),
+    oauth: oauth && oauthOf(oauth, { ...parts, hasPacks: () => views.packs.length > 0 }),
     hosts: new Hosts(clock),
     linking,
     pulls: new PullCounts(),

@@ -16,6 +16,7 @@ import type { ToolHost } from '../serve/mcp/tool-document.ts'
 import { skillTools } from '../serve/mcp/tools.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Finder } from '../serve/search/finder.ts'
+import { canHold } from '../sync/model/pack.ts'
 import { WHOLE } from '../serve/views.ts'
 import type { ViewName, Views } from '../serve/views.ts'
 import { foldersIn } from './config.ts'
@@ -27,7 +28,7 @@ export function servingOf(config: Config, views: Views, read: ReadFile, host: To
   return { ...whole, packs: { views, of: (view) => packServing(config, views, view, read, host, finder) } }
 }
 
-/** What the operator says of the whole names what a pack need not have. */
+/** What the operator says of the whole, and of sources that the packs can hold nothing of, tells of what they need not have. */
 function packServing(
   config: Config,
   views: Views,
@@ -36,10 +37,12 @@ function packServing(
   host: ToolHost,
   finder: Finder | undefined,
 ): Serving {
-  const said = views.packsOf(view).flatMap(({ description }) => description ?? [])
+  const packs = views.packsOf(view)
+  const said = packs.flatMap(({ description }) => description ?? [])
+  const sources = config.sources.filter(({ source }) => packs.some((pack) => canHold(pack, source.id)))
   const { instructions: _instructions, ...serve } = config.serve
   const instructions = said.length === 0 ? undefined : said.join('\n\n')
-  const narrowed = { ...config, serve: { ...serve, instructions, templates: [] } }
+  const narrowed = { ...config, sources, serve: { ...serve, instructions, templates: [] } }
   return registryServing(narrowed, views.registryOf(view), read, host, finder)
 }
 

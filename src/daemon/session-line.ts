@@ -67,7 +67,7 @@ const MARK = z.object({
   generation: z.int().min(0),
   digest: z.string(),
   forms: z.string().optional(),
-  packs: z.string().optional(),
+  packs: z.record(z.string(), z.string()).optional(),
   sources: z.array(z.array(z.string())).optional(),
 })
 const KEYED = { key: KEY }

@@ -9,14 +9,22 @@ export type ViewName = string
 
 export const WHOLE: ViewName = ''
 
-/** The view of those who see these packs; without them, of those who see everything. */
-export function viewOf(packs: ReadonlySet<string> | undefined): ViewName {
-  if (packs === undefined) return WHOLE
-  // No id holds a space: a view of no pack at all is not that of everything.
-  return packs.size === 0 ? NONE : [...packs].toSorted().join(' ')
+/** No id holds a space: a view of no pack at all is not that of everything. */
+export const NONE: ViewName = ' '
+
+/** By the id of each pack a digest of what it chooses by. With an equal one it chooses the same of the same skills. */
+export type Choices = Readonly<Record<string, string>>
+
+/** What the packs of a view choose by. */
+export function choicesIn(choices: Choices | undefined, view: ViewName): string {
+  return view
+    .split(' ')
+    .map((id) => choices?.[id])
+    .join(' ')
 }
 
-const NONE: ViewName = ' '
+/** Each costs as much as a catalog of its skills, for as long as the process lives. */
+const MOST_VIEWS = 64
 
 /**
  * The catalog as each view has it, in a registry for each that somebody came for. Whoever is answered from one and listens to it
@@ -26,7 +34,7 @@ export class Views {
   readonly #whole: Registry
   readonly #registries = new Map<ViewName, Registry>()
   #packs: ReadonlyMap<string, Pack> = new Map()
-  #choices = ''
+  #choices: Choices = {}
 
   constructor(whole: Registry) {
     this.#whole = whole
@@ -39,17 +47,28 @@ export class Views {
   /** From now on these are the packs. */
   define(packs: readonly Pack[]): void {
     this.#packs = new Map(packs.map((pack) => [pack.id, pack]))
-    this.#choices = choicesDigestOf(packs)
+    this.#choices = Object.fromEntries(this.packs.map((pack) => [pack.id, choicesDigestOf([pack])]))
     for (const [view, registry] of this.#registries) registry.publish(this.in(this.#whole.catalog, view))
   }
 
-  /** Equal digests: of the same skills the packs choose the same. */
-  get choices(): string {
+  get choices(): Choices {
     return this.#choices
   }
 
   has(id: string): boolean {
     return this.#packs.has(id)
+  }
+
+  /** The view of those who see these packs, as far as there are such; without them, of those who see everything. */
+  nameOf(packs: ReadonlySet<string> | undefined): ViewName {
+    if (packs === undefined) return WHOLE
+    const known = [...packs].filter((id) => this.has(id))
+    return known.length === 0 ? NONE : known.toSorted().join(' ')
+  }
+
+  /** Whether somebody can be answered from the view: as many as there may be have been asked for already. */
+  hasRoomFor(view: ViewName): boolean {
+    return view === WHOLE || this.#registries.has(view) || this.#registries.size < MOST_VIEWS
   }
 
   /** In the order of their ids. */

@@ -40,10 +40,12 @@ export interface PackedOptions {
   /** Lines of YAML beside the sources. */
   readonly yaml: string
   readonly sessionLog?: SessionLog
+  /** What is said of the first source, beside its address; every form if nothing else is. */
+  readonly optionsOfOne?: string
 }
 
-/** A bearer token is the packs that its bearer sees, with plus signs between them; `*` is one that sees everything. */
-export async function openPacked({ catalog, yaml, sessionLog }: PackedOptions): Promise<Packed> {
+/** A bearer token is the packs that its bearer sees, with plus signs between them; `all` is one that sees everything. */
+export async function openPacked({ catalog, yaml, sessionLog, optionsOfOne }: PackedOptions): Promise<Packed> {
   const registry = new Registry()
   const views = new Views(registry)
   const searching = new Searching({
@@ -62,7 +64,7 @@ export async function openPacked({ catalog, yaml, sessionLog }: PackedOptions): 
     times: { keptMs: 30 * 60_000, waitMs: 300_000 },
   })
   const servingBy = (lines: string): Serving => {
-    const config = configOf(catalog, lines)
+    const config = configOf(catalog, lines, optionsOfOne)
     views.define(config.packs)
     return servingOf(config, views, readWorld, { look: async () => 0 }, searching)
   }
@@ -81,10 +83,9 @@ export async function openPacked({ catalog, yaml, sessionLog }: PackedOptions): 
   }
 }
 
-function configOf({ sources }: Catalog, yaml: string): Config {
+function configOf({ sources }: Catalog, yaml: string, ofFirst = `${FORMS}, docs: docs`): Config {
   const entries = sources.map(
-    ([id], index) =>
-      `  - { id: ${id}, url: 'https://git.example.com/${id}.git', contract: true, archives: [tar.gz, zip]${index === 0 ? ', docs: docs' : ''} }`,
+    ([id], index) => `  - { id: ${id}, url: 'https://git.example.com/${id}.git'${index === 0 ? ofFirst : FORMS} }`,
   )
   // A source is needed in any case.
   const text = ['sources:', ...entries, "  - { id: spare, url: 'https://git.example.com/spare.git' }", yaml].join('\n')
@@ -93,8 +94,10 @@ function configOf({ sources }: Catalog, yaml: string): Config {
   return config
 }
 
+const FORMS = ', contract: true, archives: [tar.gz, zip]'
+
 function principalOf(token: string): Principal {
-  const packs = token === '*' ? undefined : new Set(token.split('+'))
+  const packs = token === 'all' ? undefined : new Set(token.split('+'))
   return { id: token, scopes: new Set(SCOPES), ...(packs !== undefined && { packs }) }
 }
 

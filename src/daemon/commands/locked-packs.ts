@@ -1,7 +1,7 @@
 import { countOf } from '../../serve/count-text.ts'
 import { isLocked } from '../../sync/model/lock.ts'
 import type { Lock, LockedPack } from '../../sync/model/lock.ts'
-import { lockedPackOf } from '../../sync/model/pack.ts'
+import { canHold, lockedPackOf } from '../../sync/model/pack.ts'
 import type { Pack } from '../../sync/model/pack.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { changeLock } from '../../sync/store/lock-file.ts'
@@ -66,7 +66,9 @@ function lockedOrBefore(pack: Pack, lock: Lock, snapshots: readonly Snapshot[]):
   const before = lock.packs.get(id)
   const locked = lockedPackOf(pack, lock, snapshots, before)
   if (locked !== undefined) return { end: { id, skills: locked.skills.length }, locked }
-  const absent = [...lock.sources.keys()].filter((source) => !snapshots.some((one) => one.source === source))
+  const absent = [...lock.sources.keys()].filter(
+    (source) => canHold(pack, source) && !snapshots.some((one) => one.source === source),
+  )
   const named = absent.map((source) => `"${source}"`).join(', ')
   return { end: { id, why: `the locked commit of ${named} is not here; try skillsyncd update` }, locked: before }
 }

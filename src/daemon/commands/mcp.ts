@@ -1,6 +1,6 @@
-import { servingFor } from '../../serve/mcp/methods.ts'
+import { servingFor, viewOf } from '../../serve/mcp/methods.ts'
+import { NONE } from '../../serve/views.ts'
 import { serveStream } from '../../serve/mcp/stdio.ts'
-import { viewOf } from '../../serve/views.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { ignoreAbort } from '../abort-error.ts'
 import { auditLogOf, withAudit } from '../audit-log.ts'
@@ -51,8 +51,10 @@ export const mcp: Command = {
     const keeping = keepWriting(context, config, log, follower, signal)
     try {
       await follower.hasGeneration(FIRST_PULL_MS, signal)
+      const { serving } = follower
+      const view = viewOf(serving, packs && new Set(packs)) ?? NONE
       await serveStream(
-        withAudit(servingFor(follower.serving, viewOf(packs && new Set(packs))), audit),
+        withAudit(servingFor(serving, view), audit),
         context.streams.stdin,
         context.streams.stdout,
         context.signal,

@@ -14,17 +14,16 @@ import { Readables } from '../page/readable.ts'
 import { fileView, skillView } from '../page/skill-view.ts'
 import { sourcesView } from '../page/sources-view.ts'
 import type { View } from '../page/view.ts'
-import { servingFor } from '../mcp/methods.ts'
+import { servingFor, viewOf } from '../mcp/methods.ts'
 import type { Serving } from '../mcp/methods.ts'
 import type { Registry } from '../registry.ts'
-import { viewOf } from '../views.ts'
 import { disconnected } from './disconnected.ts'
 import { EventStream, refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 import { sendPage } from './page-answer.ts'
 import { PageLogin } from './page-login.ts'
 import type { LoginParts, Reader } from './page-login.ts'
-import { sendError, sendStatus } from './send.ts'
+import { sendCrowded, sendError, sendStatus } from './send.ts'
 
 /** What the page is made from. */
 export interface PageParts extends LoginParts {
@@ -53,8 +52,10 @@ export class Page implements AsyncDisposable {
   async show(request: IncomingMessage, response: ServerResponse, draw: Draw): Promise<void> {
     const reader = await this.login.readerOf(request, response)
     if (reader === undefined) return
+    const registry = this.#registryFor(reader)
+    if (registry === undefined) return sendCrowded(response)
     const signal = disconnected(response)
-    const view = this.#viewFor(request, reader)
+    const view = this.#viewFor(request, reader, registry)
     const drawn = await draw(view, this.#readables)
     signal.throwIfAborted()
     if ('to' in drawn) return sendStatus(response, 308, { location: drawn.to, 'content-length': '0' })
@@ -67,6 +68,7 @@ export class Page implements AsyncDisposable {
     if (reader === undefined || response.destroyed) return
     const { streams } = this.#parts
     const registry = this.#registryFor(reader)
+    if (registry === undefined) return sendCrowded(response)
     if (request.method === 'HEAD') return sendStatus(response, 200, { 'content-type': 'text/event-stream' })
     const refusal = refusalOfStream(response)
     if (refusal !== undefined) return sendError(response, 503, -32000, refusal)
@@ -93,16 +95,18 @@ export class Page implements AsyncDisposable {
     await this.#readables[Symbol.asyncDispose]()
   }
 
-  #registryFor({ principal }: Reader): Registry {
-    return servingFor(this.#parts.serving, viewOf(principal?.packs)).registry
+  /** Undefined where there is no room for what only this reader sees. */
+  #registryFor({ principal }: Reader): Registry | undefined {
+    const { serving } = this.#parts
+    const view = viewOf(serving, principal?.packs)
+    return view === undefined ? undefined : servingFor(serving, view).registry
   }
 
-  #viewFor({ url = '/' }: IncomingMessage, reader: Reader): View {
+  #viewFor({ url = '/' }: IncomingMessage, reader: Reader, { catalog }: Registry): View {
     const { serving, host, hasInstaller, address } = this.#parts
     const [path = '/', query = ''] = url.split('?', 2)
     const up = upFrom(path)
     const params = new URLSearchParams(query)
-    const { catalog } = this.#registryFor(reader)
     const isWhole = reader.principal?.packs === undefined
     const packs = isWhole ? (serving.packs?.views.packs ?? []) : []
     return { catalog, isWhole, packs, host, up, params, hasInstaller, address: address() }

@@ -6,7 +6,7 @@ import { anySynthetics } from '../mcp/synthetic.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Serving } from '../mcp/methods.ts'
 import { Turns } from '../turns.ts'
-import { WHOLE } from '../views.ts'
+import { choicesIn, WHOLE } from '../views.ts'
 import type { ViewName } from '../views.ts'
 import type { Mark, SessionLog } from './session-log.ts'
 
@@ -62,13 +62,23 @@ export class Past {
     return this.#now()
   }
 
+  /** Whether who was told of this has been told of everything. */
+  isNow(mark: Mark): boolean {
+    const { digest, forms } = this.#now()
+    return mark.digest === digest && mark.forms === forms && this.#chooseAlike(mark)
+  }
+
+  #chooseAlike({ packs }: Mark): boolean {
+    return choicesIn(packs, this.#view) === choicesIn(this.#now().packs, this.#view)
+  }
+
   /** Up to what is served when it is asked. Undefined where the earlier one is not known any more. */
   async eventsSince(mark: Mark): Promise<Events | undefined> {
     const { registry, forms } = this.#serving
     const { catalog } = registry
     if (this.#upTo !== catalog.digest || this.#known.size >= MOST_KNOWN) this.#known.clear()
     this.#upTo = catalog.digest
-    const key = `${mark.digest} ${mark.forms} ${mark.packs}`
+    const key = `${mark.digest} ${mark.forms} ${choicesIn(mark.packs, this.#view)}`
     const known = this.#known.get(key)
     if (known !== undefined) return known
     // One after another: each holds a catalog in memory.
@@ -87,7 +97,7 @@ export class Past {
   /** What the packs had of it when they chose otherwise is not known any more. */
   #seenOf(catalog: Catalog | undefined, mark: Mark): Catalog | undefined {
     if (catalog === undefined || this.#view === WHOLE) return catalog
-    return mark.packs === this.#now().packs ? this.#packs?.views.in(catalog, this.#view) : undefined
+    return this.#chooseAlike(mark) ? this.#packs?.views.in(catalog, this.#view) : undefined
   }
 }
 

@@ -5,7 +5,7 @@ import { Hub, Spent } from '../mcp/hub.ts'
 import { servingFor } from '../mcp/methods.ts'
 import type { Serving } from '../mcp/methods.ts'
 import { WHOLE } from '../views.ts'
-import type { ViewName } from '../views.ts'
+import type { Choices, ViewName } from '../views.ts'
 import { Past } from './past.ts'
 import type { Mark, SessionLog } from './session-log.ts'
 
@@ -22,7 +22,7 @@ type Told = Telling & Pick<Serving, 'packs'>
 export class Rooms implements Disposable {
   #serving: Told
   /** As far as everybody was told: the packs may be others already. */
-  #choices: string | undefined
+  #choices: Choices | undefined
   readonly #catalogOf: SessionLog['catalogOf']
   readonly #spent = new Spent()
   readonly #rooms = new Map<ViewName, OpenRoom>()
@@ -69,7 +69,7 @@ export class Rooms implements Disposable {
   /** From now on this is answered from. Says whether anybody was to be told of that. */
   serve(serving: Told): boolean {
     const choices = serving.packs?.views.choices
-    let isNews = choices !== this.#choices
+    let isNews = JSON.stringify(choices) !== JSON.stringify(this.#choices)
     this.#serving = serving
     this.#choices = choices
     for (const [view, room] of this.#rooms) isNews = room.serve(servingFor(serving, view), serving.packs) || isNews

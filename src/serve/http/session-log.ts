@@ -1,12 +1,12 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import type { ViewName } from '../views.ts'
+import type { Choices, ViewName } from '../views.ts'
 
 /** What was served when somebody was told of it. */
 export interface Mark extends Pick<Catalog, 'generation' | 'digest'> {
   /** In which forms. Undefined where an older version wrote it. */
   readonly forms?: string | undefined
   /** What the packs chose by. Undefined where an older version wrote it, or there were none. */
-  readonly packs?: string | undefined
+  readonly packs?: Choices | undefined
   /** What the catalog can be made of again. It can be long, and is written once for all sessions. */
   readonly sources?: readonly (readonly string[])[] | undefined
 }

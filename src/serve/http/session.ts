@@ -90,8 +90,7 @@ export class Session implements Subscriber, Subscriptions {
       this.#subscribed.set(asked, canonical)
       this.#tools.hub.subscribe(this, asked, canonical)
     }
-    const { now } = this.#tools.past
-    if (told.digest === now.digest && told.forms === now.forms && told.packs === now.packs) return
+    if (this.#tools.past.isNow(told)) return
     this.#told = told
     this.#since = told
   }

@@ -1,13 +1,13 @@
 import { Discovery } from '../discovery.ts'
-import { servingFor } from '../mcp/methods.ts'
+import { servingFor, viewOf } from '../mcp/methods.ts'
 import type { Serving } from '../mcp/methods.ts'
 import type { Scope } from '../principal.ts'
-import { viewOf } from '../views.ts'
 import { ByView } from './doors.ts'
 import { READ_METHODS } from './listener.ts'
 import type { Route, Routes } from './listener.ts'
 import { Page, drawBelow, pagesOf } from './page.ts'
 import type { PageParts } from './page.ts'
+import { sendCrowded } from './send.ts'
 import { WELL_KNOWN, WellKnownEndpoint } from './well-known.ts'
 
 /** What an operator can say of what is offered over HTTP to those that do not speak MCP. */
@@ -78,8 +78,11 @@ function wellKnownRoutes(serving: Serving, now: () => number): Routes {
     methods: READ_METHODS,
     scope: 'well-known',
     audit: 'all',
-    answer: (request, response, { name, principal }) =>
-      endpoints.of(viewOf(principal?.packs)).answer(name, request, response, principal),
+    answer: async (request, response, { name, principal }) => {
+      const view = viewOf(serving, principal?.packs)
+      if (view === undefined) return sendCrowded(response)
+      return endpoints.of(view).answer(name, request, response, principal)
+    },
   }
   return { [`${WELL_KNOWN}**`]: route }
 }

@@ -4,7 +4,7 @@ import type { ReadFile } from '../content.ts'
 import type { Meter } from '../meter.ts'
 import type { Scope } from '../principal.ts'
 import type { Registry } from '../registry.ts'
-import { WHOLE } from '../views.ts'
+import { NONE, WHOLE } from '../views.ts'
 import type { ViewName, Views } from '../views.ts'
 import type { CacheHint, Caller } from './caller.ts'
 import type { Forms } from './forms.ts'
@@ -48,6 +48,16 @@ export function servingFor<Whole extends Pick<Serving, 'packs'>>(serving: Whole,
   if (serving.packs === undefined)
     throw new TypeError(`There are no packs, and a view of ${JSON.stringify(view)} was asked for`)
   return serving.packs.of(view)
+}
+
+/**
+ * The view of a caller who may see these packs alone; of everybody else, everything. Undefined where as many views are answered
+ * from as may be, and this would be one more.
+ */
+export function viewOf({ packs }: Pick<Serving, 'packs'>, named?: ReadonlySet<string>): ViewName | undefined {
+  if (named === undefined) return WHOLE
+  const view = packs?.views.nameOf(named) ?? NONE
+  return packs?.views.hasRoomFor(view) === false ? undefined : view
 }
 
 /** A group of methods that is offered as a whole, with what the server declares for it. */

@@ -53,6 +53,8 @@ export interface LockedSkill {
 export interface LockedPack {
   /** `choicesDigestOf` the pack: an edit of the configuration is seen. */
   readonly choices: string
+  /** Of each source that it can hold skills of, the digest of the entry from which was told which those are. */
+  readonly sources: ReadonlyMap<SourceId, string>
   /** `packDigestOf` the pack. */
   readonly digest: string
   /** Each as `<source>/<path>`, in the order of their bytes. */

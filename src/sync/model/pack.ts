@@ -3,7 +3,7 @@ import { comparePaths } from './digest.ts'
 import { matcher } from './globs.ts'
 import { setDigestOf } from './lock.ts'
 import type { Lock, LockedPack, LockedSkill, Mismatch } from './lock.ts'
-import { foldersAbove, relativeTo } from './paths.ts'
+import { foldersAbove, isBelow, relativeTo } from './paths.ts'
 import { tagsOf } from './skill-tags.ts'
 import type { Skill } from './skill.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -43,50 +43,70 @@ export interface Choice {
  * holds one which was excluded is left out: it could not be given without the other's bytes.
  */
 export function packedIn(snapshot: Pick<Snapshot, 'source' | 'skills'>, pack: Pack): ReadonlySet<Skill> {
-  const isIncluded = fitting(pack.include, snapshot.source)
-  const isExcluded = fitting(pack.exclude, snapshot.source)
+  const isIncluded = fitting(pack.include, snapshot.source, 'as-declared')
+  const isExcluded = fitting(pack.exclude, snapshot.source, 'as-it-may-be')
   const holdersOf = holdersIn(snapshot.skills)
   const excluded = snapshot.skills.filter(isExcluded)
-  const barred = new Set([...excluded, ...excluded.flatMap(holdersOf)])
+  const barred = new Set([...excluded, ...excluded.flatMap((skill) => holdersOf(skill, 'any-file'))])
   const chosen = new Set(snapshot.skills.filter((skill) => isIncluded(skill) && !barred.has(skill)))
   return new Set(
-    snapshot.skills.filter((skill) => chosen.has(skill) || holdersOf(skill).some((holder) => chosen.has(holder))),
+    snapshot.skills.filter(
+      (skill) => chosen.has(skill) || holdersOf(skill, 'document').some((holder) => chosen.has(holder)),
+    ),
   )
 }
 
-/** Finds the skills whose files hold the SKILL.md of another. */
-function holdersIn(skills: readonly Skill[]): (skill: Skill) => readonly Skill[] {
+/** Finds the skills whose files hold the SKILL.md of another, or any file from its folder. */
+function holdersIn(skills: readonly Skill[]): (skill: Skill, what: 'document' | 'any-file') => readonly Skill[] {
   const byPath = new Map(skills.map((skill) => [skill.path, skill]))
   const pathsOf = new Map<Skill, ReadonlySet<string>>()
-  const isHeld = (holder: Skill, path: string): boolean => {
+  const isHeld = (holder: Skill, folder: string, what: 'document' | 'any-file'): boolean => {
+    if (what === 'any-file') return holder.files.some(({ path }) => isBelow(path, folder))
     const paths = pathsOf.get(holder) ?? new Set(holder.files.map((file) => file.path))
     pathsOf.set(holder, paths)
-    return paths.has(path)
+    return paths.has(`${folder}/SKILL.md`)
   }
-  return ({ path }) =>
+  return ({ path }, what) =>
     [...foldersAbove(path)].flatMap((folder) => {
       const holder = byPath.get(folder)
-      return holder !== undefined && isHeld(holder, `${relativeTo(folder, path)}/SKILL.md`) ? [holder] : []
+      return holder !== undefined && isHeld(holder, relativeTo(folder, path), what) ? [holder] : []
     })
 }
 
-function fitting(choices: readonly Choice[], source: string): (skill: Skill) => boolean {
-  const ofSource = choices.filter((choice) => choice.source === undefined || matcher([choice.source])(source))
-  const tests = ofSource.map(fitTo)
+/** `as-it-may-be`: what a skill does not say so that it can be read, it may have said. */
+type Reading = 'as-declared' | 'as-it-may-be'
+
+function fitting(choices: readonly Choice[], source: string, reading: Reading): (skill: Skill) => boolean {
+  const ofSource = choices.filter((choice) => canFit(choice, source))
+  const tests = ofSource.map((choice) => fitTo(choice, reading))
   return (skill) => tests.some((isFit) => isFit(skill))
 }
 
-function fitTo({ path, name, tag }: Choice): (skill: Skill) => boolean {
+function canFit(choice: Choice, source: string): boolean {
+  return choice.source === undefined || matcher([choice.source])(source)
+}
+
+function fitTo({ path, name, tag }: Choice, reading: Reading): (skill: Skill) => boolean {
   const isPath = path === undefined ? ALWAYS : matcher([path])
   const isName = name === undefined ? ALWAYS : matcher([name])
   const wanted = tag?.trim().toLowerCase()
-  return (skill) =>
-    isPath(skill.path) &&
-    (name === undefined || (skill.name !== undefined && isName(skill.name))) &&
-    (wanted === undefined || tagsOf(skill.frontmatter).includes(wanted))
+  return (skill) => {
+    if (!isPath(skill.path)) return false
+    if (name === undefined && wanted === undefined) return true
+    if (reading === 'as-it-may-be' && (skill.frontmatter === undefined || skill.name === undefined)) return true
+    return (
+      (name === undefined || (skill.name !== undefined && isName(skill.name))) &&
+      (wanted === undefined || tagsOf(skill.frontmatter).includes(wanted))
+    )
+  }
 }
 
 const ALWAYS = (): boolean => true
+
+/** Whether the pack can hold a skill of the source, whatever that has. */
+export function canHold({ include }: Pack, source: string): boolean {
+  return include.some((choice) => canFit(choice, source))
+}
 
 /**
  * The content digest of a pack, 64 lower-case hex digits: that of the set of its skills, each by its path behind the id of its
@@ -107,12 +127,14 @@ export function lockedPackOf(
   earlier: LockedPack | undefined,
 ): LockedPack | undefined {
   const choices = choicesDigestOf([pack])
-  const absent = [...lock.sources.keys()].filter((id) => !snapshots.some(({ source }) => source === id))
-  const kept = earlier?.choices === choices ? keptOf(earlier, lock, absent) : undefined
+  const sources = new Map([...lock.sources].flatMap(([id, { digest }]) => (canHold(pack, id) ? [[id, digest]] : [])))
+  const absent = [...sources.keys()].filter((id) => !snapshots.some(({ source }) => source === id))
+  const isAsBefore = absent.every((id) => earlier?.sources.get(id) === sources.get(id))
+  const kept = earlier?.choices === choices && isAsBefore ? keptOf(earlier, lock, absent) : undefined
   if (absent.length > 0 && kept === undefined) return undefined
   const skills = new Map([...skillsOf(pack, snapshots), ...(kept ?? [])])
   const paths = [...skills.keys()].toSorted(comparePaths)
-  return { choices, digest: setDigestOf(skills), skills: paths, rest: earlier?.rest ?? {} }
+  return { choices, sources, digest: setDigestOf(skills), skills: paths, rest: earlier?.rest ?? {} }
 }
 
 /** What the entry has of the sources, by what the lock says of them now. Undefined where it says nothing of such a skill. */

@@ -21,8 +21,9 @@ export function lockText({ sources, packs, rest }: Lock): string {
   return indentedJson({ ...rest, version: VERSION, sources: entries, ...(packs.size > 0 && { packs: locked }) })
 }
 
-function packJson({ choices, digest, skills, rest }: LockedPack): JsonObject {
-  return { ...rest, choices: `sha256:${choices}`, digest: `sha256:${digest}`, skills: [...skills] }
+function packJson({ choices, sources, digest, skills, rest }: LockedPack): JsonObject {
+  const of = Object.fromEntries([...sources].map(([id, entry]) => [id, `sha256:${entry}`]))
+  return { ...rest, choices: `sha256:${choices}`, sources: of, digest: `sha256:${digest}`, skills: [...skills] }
 }
 
 function entryJson(entry: LockEntry): JsonObject {
@@ -172,13 +173,18 @@ function packsFrom(value: JsonValue | undefined, refuse: Refuse): ReadonlyMap<st
       const where = `pack ${JSON.stringify(id)}`
       if (!isPackId(id)) return refuse(where, 'that is no id of a pack')
       if (!isJsonObject(pack)) return refuse(where, 'it is no object')
-      const { choices, digest, skills, ...rest } = pack
+      const { choices, sources, digest, skills, ...rest } = pack
       if (!isTexts(skills)) return refuse(`${where}, skills`, 'it is no list of texts')
+      if (!isJsonObject(sources)) return refuse(`${where}, sources`, 'it is no object')
+      const of = Object.entries(sources).map(([source, entry]): [SourceId, string] => {
+        if (!isSourceId(source)) return refuse(`${where}, sources`, `${JSON.stringify(source)} is no id of a source`)
+        return [source, digestFrom(entry, `${where}, sources`, refuse)]
+      })
       const digests = {
         choices: digestFrom(choices, `${where}, choices`, refuse),
         digest: digestFrom(digest, `${where}, digest`, refuse),
       }
-      return [id, { ...digests, skills, rest }]
+      return [id, { ...digests, sources: new Map(of), skills, rest }]
     }),
   )
 }

@@ -130,7 +130,7 @@ test('scopes of the configuration are those that a client is told of', async () 
   expect(good.status).toBe(200)
 })
 
-test('scopes that name packs leave nothing but those packs, and one that no pack can have leaves nothing', async () => {
+test('where there are packs a token opens those that its scopes name, and without such a scope nothing', async () => {
   await using more = await Repository.create()
   await more.commit({ 'mend/SKILL.md': '---\nname: mend\ndescription: Mends\n---\n' })
   const packs = 'packs: [{ id: one, include: [{ source: fx }] }, { id: two, include: [{ name: mend }] }]'
@@ -144,7 +144,8 @@ test('scopes that name packs leave nothing but those packs, and one that no pack
     return status === 200 ? JSON.parse(text).result.skills.map(({ uri }: { readonly uri: string }) => uri) : status
   }
 
-  expect(await seen('')).toEqual(['skill://fx/tidy/SKILL.md', 'skill://more/mend/SKILL.md'])
+  expect(await seen('')).toEqual([])
+  expect(await seen('pack:*')).toEqual(['skill://fx/tidy/SKILL.md', 'skill://more/mend/SKILL.md'])
   expect(await seen('pack:two')).toEqual(['skill://more/mend/SKILL.md'])
   expect(await seen('pack:two pack:one')).toEqual(['skill://fx/tidy/SKILL.md', 'skill://more/mend/SKILL.md'])
   expect(await seen('pack:two', '/mcp/one')).toBe(404)

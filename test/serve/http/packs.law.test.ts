@@ -50,6 +50,40 @@ test('a skill that a person disabled is in no pack', async () => {
   expect(namesIn(await list(packed, '/mcp/alpha', 'alpha'))).toEqual(['outer'])
 })
 
+test('what sources have in which a pack can hold nothing changes nothing of what its clients are told', async () => {
+  const yaml = yamlOf([pack('alpha', { source: 'two' })])
+  const asked = [mcp('resources/list'), mcp('resources/read', { uri: 'resource://catalog/skills_index' })]
+  const answersFrom = async (options: string): Promise<string[]> => {
+    await using packed = await openPacked({ catalog: catalogOfWorld(WORLD), yaml, optionsOfOne: options })
+    return await Promise.all(asked.map(async (ask) => answerTo(ask, packed, ['alpha'])))
+  }
+
+  const [plain, other] = [
+    await answersFrom(''),
+    await answersFrom(', contract: true, archives: [tar.gz, zip], docs: docs'),
+  ]
+
+  expect(other).toEqual(plain)
+})
+
+test('a view too many is refused, and those that there are go on being answered', async () => {
+  const ids = Array.from({ length: 7 }, (_, index) => `pack-${index}`)
+  const yaml = yamlOf(ids.map((id) => pack(id, { source: 'one' })))
+  await using packed = await openPacked({ catalog: catalogOfWorld(WORLD), yaml })
+  // All of their combinations: one for each number that has seven binary digits.
+  const tokens = Array.from({ length: 2 ** ids.length - 1 }, (_, number) =>
+    ids.filter((_id, bit) => ((number + 1) >> bit) % 2 === 1).join('+'),
+  )
+
+  const answers: string[] = []
+  for (const token of tokens) answers.push((await list(packed, '/mcp', token)).slice(0, 3))
+
+  expect(answers).toEqual(tokens.map((_, index) => (index < 64 ? '200' : '503')))
+  expect(await list(packed, '/mcp', tokens[0] ?? '')).toContain('200')
+  expect(await list(packed, '/mcp', `${tokens[0]}+nobodys`)).toContain('200')
+  expect(await list(packed, '/mcp', 'all')).toContain('200')
+})
+
 test('what a token opens is for no cache that others are answered from', async () => {
   const yaml = yamlOf([pack('alpha', { source: 'one' })])
   await using packed = await openPacked({ catalog: catalogOfWorld(WORLD), yaml })

@@ -41,6 +41,16 @@ describe('a pack holds', () => {
   })
 })
 
+test.each<[string, string]>([
+  ['frontmatter cannot be read', '---\nname: secret\ndescription: Does secret: things\ntags: [internal]\n---\n'],
+  ['there is none', '# Secret\n'],
+])('what is excluded by name or tag stays out where %s', async (_, secret) => {
+  const snapshot = await surveyed({ 'a/SKILL.md': document('a'), 'secret/SKILL.md': secret })
+
+  for (const choice of [{ name: 'hidden' }, { tag: 'internal' }])
+    expect(pathsIn(snapshot, pack({ include: [{ source: '*' }], exclude: [choice] }))).toEqual(['a'])
+})
+
 describe('of skills inside of others', () => {
   const files = {
     'outer/SKILL.md': document('outer'),
@@ -63,6 +73,17 @@ describe('of skills inside of others', () => {
     const chosen = pack({ include: [{ source: '*' }], exclude: [{ name: 'inner' }] })
 
     expect(pathsIn(await surveyed(files), chosen)).toEqual(['outer-most'])
+  })
+
+  test('who has other files from the folder of an excluded one is left out too', async () => {
+    const chosen = pack({ include: [{ source: '*' }], exclude: [{ path: '**/inner' }] })
+    const held = {
+      'outer/SKILL.md': document('outer'),
+      'outer/inner/skill.md': document('inner'),
+      'outer/inner/notes.md': 'secret\n',
+    }
+
+    expect(pathsIn(await surveyed({ ...files, ...held }), chosen)).toEqual(['outer-most'])
   })
 
   test('an excluded one that holds others leaves those, which can be given without it', async () => {
@@ -136,6 +157,7 @@ describe('a locked pack', () => {
 
     expect(locked).toEqual({
       choices: choicesDigestOf([chosen]),
+      sources: digestsIn(lockOf(team, more)),
       digest: packDigestOf(chosen, [team, more]),
       skills: ['more/a', 'more/x/a', 'team/a', 'team/x/a'],
       rest: {},
@@ -151,6 +173,7 @@ describe('a locked pack', () => {
 
     expect(after).toEqual({
       choices: before.choices,
+      sources: digestsIn(lockOf(edited, more)),
       digest: packDigestOf(chosen, [edited, more]),
       skills: ['more/x/a', 'team/a'],
       rest: { 'x-of': 'later' },
@@ -160,7 +183,10 @@ describe('a locked pack', () => {
   test.each<[string, (before: LockedPack) => LockedPack | undefined]>([
     ['there was none before', () => undefined],
     ['it chose otherwise', (before) => ({ ...before, choices: 'f'.repeat(64) })],
-    ['it names a skill that the lock has not', (before) => ({ ...before, skills: ['more/gone'] })],
+    [
+      'that is locked otherwise since',
+      (before) => ({ ...before, sources: new Map([[sourceId('more'), 'f'.repeat(64)]]) }),
+    ],
   ])('cannot be told of a source that is not here where %s', async (_, earlier) => {
     const team = await surveyed(files)
     const more = { ...team, source: sourceId('more') }
@@ -172,7 +198,7 @@ describe('a locked pack', () => {
 
 test('packs of the lock and of the configuration are told apart by what they choose by', () => {
   const [kept, edited, fresh] = ['kept', 'edited', 'fresh'].map((id) => pack({ id, include: [{ name: id }] }))
-  const entry = (choices: string): LockedPack => ({ choices, digest: '', skills: [], rest: {} })
+  const entry = (choices: string): LockedPack => ({ choices, sources: new Map(), digest: '', skills: [], rest: {} })
   const locked = new Map([
     ['kept', entry(choicesDigestOf([kept!]))],
     ['edited', entry('f'.repeat(64))],
@@ -198,6 +224,10 @@ function lockOf(...snapshots: readonly Snapshot[]): Pick<Lock, 'sources'> {
   return {
     sources: new Map(snapshots.map((snapshot) => [snapshot.source, entryOf(sourceOf(snapshot), snapshot)])),
   }
+}
+
+function digestsIn({ sources }: Pick<Lock, 'sources'>): ReadonlyMap<string, string> {
+  return new Map([...sources].map(([id, { digest }]) => [id, digest]))
 }
 
 function sourceOf({ source, url }: Snapshot): Source {

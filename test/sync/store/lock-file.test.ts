@@ -72,7 +72,15 @@ const entry = fc
     const revision = { asked, ref, commit, ...(tag !== undefined && { tag }) }
     return { url, asked, root, selection, revision, tree, signers, digest: setDigestOf(skills), skills, docs, rest }
   })
-const pack = fc.record({ choices: hex(64), digest: hex(64), skills: fc.array(text, { maxLength: 3 }), rest })
+const pack = fc.record({
+  choices: hex(64),
+  sources: fc
+    .uniqueArray(fc.tuple(sourceId, hex(64)), { maxLength: 2, selector: ([id]) => id })
+    .map((of) => new Map(of)),
+  digest: hex(64),
+  skills: fc.array(text, { maxLength: 3 }),
+  rest,
+})
 const lock = fc
   .tuple(
     fc.uniqueArray(fc.tuple(sourceId, entry), { maxLength: 3, selector: ([id]) => id }),
