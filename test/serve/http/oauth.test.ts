@@ -153,6 +153,19 @@ test('where there are packs a token opens those that its scopes name, and withou
   for (const nobodys of ['pack:three', 'pack:', 'pack:TWO']) expect(await seen(nobodys)).toEqual([])
 })
 
+test('a client that is given the address of a pack finds the issuer too, and lists the pack', async () => {
+  const packs = 'packs: [{ id: one, include: [{ name: tidy }] }]'
+  await using other = await serve(repository, { config: [packs, 'serve:', `  oauth: { issuer: '${issuer.url}' }`] })
+  const [clientId, clientSecret] = [CLIENT.id, CLIENT.secret]
+  const authProvider = new ClientCredentialsProvider({ clientId, clientSecret, expectedIssuer: issuer.url })
+  const client = new Client({ name: 'test', version: '0' })
+
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${other.url}/one`), { authProvider }))
+
+  expect((await client.listResources()).resources).toHaveLength(1)
+  await client.close()
+})
+
 test.each(['legacy', { pin: '2026-07-28' }] as const)(
   'a client of MCP finds the issuer by itself, comes by a token and lists the skills: %j',
   async (mode) => {
