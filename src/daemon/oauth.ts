@@ -52,6 +52,7 @@ export function oauthOf(
   return {
     issuer: url,
     scopes,
+    packScopeAt: (path) => (hasPacks() ? packScopeAt(path) : undefined),
     async authenticate(token, resource) {
       if (!JWT.test(token)) return undefined
       const known = await issuer.keys()
@@ -120,6 +121,12 @@ function packsIn(words: ReadonlySet<string>): ReadonlySet<string> | undefined {
   if (words.has(`${PACK}*`)) return undefined
   const named = [...words].filter((word) => word.startsWith(PACK)).map((word) => word.slice(PACK.length))
   return new Set(named.filter(isPackId))
+}
+
+/** Whether or not there is such a pack: who has no token does not learn that. */
+function packScopeAt(path: string): string {
+  const id = /^\/mcp\/([^/]+)$/.exec(path)?.[1]
+  return `${PACK}${id !== undefined && isPackId(id) ? id : '*'}`
 }
 
 const PACK = 'pack:'

@@ -19,8 +19,8 @@ test('lock writes what each pack holds, and the same bytes again while nothing m
     stdout: expect.stringContaining('pack crew: 1 skill\npack empty: 0 skills\n'),
   })
   expect(packs).toEqual({
-    crew: { choices: DIGEST, digest: DIGEST, skills: ['team/alpha'] },
-    empty: { choices: DIGEST, digest: `sha256:${setDigestOf(new Map())}`, skills: [] },
+    crew: { choices: DIGEST, sources: { team: DIGEST }, digest: DIGEST, skills: ['team/alpha'] },
+    empty: { choices: DIGEST, sources: { team: DIGEST }, digest: `sha256:${setDigestOf(new Map())}`, skills: [] },
   })
   const set = new Map([['team/alpha', { name: 'alpha', digest: alpha![1].digest.replace('sha256:', '') }]])
   expect(packs.crew.digest).toBe(`sha256:${setDigestOf(set)}`)
@@ -42,7 +42,9 @@ test('update moves what a pack holds with its sources, and takes out a pack that
 
   expect(end).toMatchObject({ status: 0, stdout: expect.stringContaining('pack crew: 2 skills\n') })
   const { packs } = JSON.parse(await lockOf(world))
-  expect(packs).toEqual({ crew: { ...before.crew, digest: DIGEST, skills: ['team/alpha', 'team/beta'] } })
+  expect(packs).toEqual({
+    crew: { ...before.crew, sources: { team: DIGEST }, digest: DIGEST, skills: ['team/alpha', 'team/beta'] },
+  })
   expect(packs.crew.digest).not.toBe(before.crew.digest)
 })
 
