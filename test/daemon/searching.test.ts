@@ -1,4 +1,5 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, readdir, writeFile } from 'node:fs/promises'
+import { getPriority } from 'node:os'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/daemon/clock.ts'
 import { createLog } from '../../src/daemon/log.ts'
@@ -157,6 +158,28 @@ test('once ended it finds nothing, and whoever waits is told', async () => {
   expect(await waiting).toEqual({ kind: 'failed' })
   expect(await searching.find(desk.registry, { text: 'forms', limit: 5 })).toEqual({ kind: 'failed' })
 })
+
+test.runIf(process.platform === 'linux')(
+  'the thread that searches gives way to who is served, and no other does',
+  async () => {
+    await using desk = await Desk.open(PDF)
+    const before = await nicenessOfThreads()
+
+    await desk.find('forms')
+
+    const gaveWay = (await nicenessOfThreads()).filter((niceness) => niceness > getPriority())
+    expect(before.filter((niceness) => niceness > getPriority())).toEqual([])
+    expect(gaveWay).toEqual([Math.min(getPriority() + 10, 19)])
+  },
+)
+
+/** Of this process. */
+async function nicenessOfThreads(): Promise<number[]> {
+  const threads = await readdir('/proc/self/task')
+  const lines = threads.map(async (thread) => readFile(`/proc/self/task/${thread}/stat`, 'utf8').catch(() => ''))
+  // The name of a thread, in brackets, may hold anything.
+  return (await Promise.all(lines)).map((line) => Number(line.replace(/^.*\)/s, '').split(' ')[17]))
+}
 
 /** A skill of another server, which gives it this tag. */
 function told(tag: string): Sample {
