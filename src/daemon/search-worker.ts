@@ -1,3 +1,4 @@
+import { getPriority, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import { SkillIndex } from '../serve/search/skill-index.ts'
 import type { SkillQuery } from '../serve/search/query.ts'
@@ -31,10 +32,25 @@ const INDEXES = new Map<number, SkillIndex>()
 const HEADINGS = new Map<string, string>()
 const MOST_HEADINGS = 20_000
 
+/** Steps of niceness. */
+const GIVING_WAY = 10
+
+giveWay()
 parentPort?.on('message', (question: SearchQuestion) => {
   // Where it fails the thread ends, and nobody is given an answer.
   void answer(question).then((answer) => parentPort?.postMessage(answer, []))
 })
+
+/** Whoever reads comes before who searches. Only Linux takes it for this thread alone: elsewhere the process would give way. */
+function giveWay(): void {
+  if (process.platform !== 'linux') return
+  try {
+    setPriority(Math.min(getPriority() + GIVING_WAY, 19))
+  } catch (error) {
+    // A sandbox may forbid it: then all threads are equal.
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SYSTEM_ERROR')) throw error
+  }
+}
 
 async function answer(question: SearchQuestion): Promise<SearchAnswer> {
   switch (question.kind) {

@@ -1,6 +1,8 @@
 import { offeredIn } from '../sync/model/offered.ts'
 import type { Offered } from '../sync/model/offered.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
+import { isOfUpstream } from '../sync/model/skill.ts'
+import type { Skill } from '../sync/model/skill.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Finder, Found } from '../serve/search/finder.ts'
 import type { SkillQuery } from '../serve/search/query.ts'
@@ -243,7 +245,14 @@ function changesOf(from: Catalog | undefined, to: Catalog): CatalogChanges {
 function isSame(one: Offered | undefined, other: Offered): boolean {
   if (one === undefined) return false
   if (one.skill === other.skill) return true
+  // What is read anew is mostly what it was, and to compare it whole takes long: clients wait meanwhile.
+  if (isOfSameFiles(one.skill, other.skill)) return one.name === other.name && one.description === other.description
   return JSON.stringify(searchedOf(one)) === JSON.stringify(searchedOf(other))
+}
+
+/** What another MCP server says of a skill can change though its files do not. */
+function isOfSameFiles(one: Skill, other: Skill): boolean {
+  return one.digest !== undefined && one.digest === other.digest && !isOfUpstream(one) && !isOfUpstream(other)
 }
 
 /** What the thread says is no more than a hint: each is looked up in the catalog that was searched. */

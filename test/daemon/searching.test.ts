@@ -1,4 +1,5 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, readdir, writeFile } from 'node:fs/promises'
+import { getPriority } from 'node:os'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/daemon/clock.ts'
 import { createLog } from '../../src/daemon/log.ts'
@@ -10,7 +11,7 @@ import { Store } from '../../src/sync/store/store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { catalogWith, saying } from '../support/searchable-skills.ts'
 import { temporaryFolder } from '../support/temporary.ts'
-import { keepSamples, type Sample } from '../sync/store/samples.ts'
+import { keepSamples, sourceId, type Sample } from '../sync/store/samples.ts'
 
 // Its thread is a file that only the build has.
 const BUILT = new URL('../../dist/daemon/searching.js', import.meta.url).href
@@ -41,6 +42,29 @@ test('a new generation is searched as it is: what came, what went, what changed'
   expect(idsIn(await desk.find('draw'))).toEqual(['maps'])
   expect(idsIn(await desk.find('paint'))).toEqual(['charts'])
   expect(idsIn(await desk.find('forms'))).toEqual([])
+})
+
+test('a skill that changed in nothing but its headings is found by those', async () => {
+  await using desk = await Desk.open(PDF)
+  const before = idsIn(await desk.find('stamps'))
+  const stamped = saying('pdf', { description: 'Fill in forms' }, '# Stamps\n')
+  await keepSamples(desk.store, stamped)
+
+  desk.serve(stamped)
+
+  expect(before).toEqual([])
+  expect(idsIn(await desk.find('stamps'))).toEqual(['pdf'])
+  expect(idsIn(await desk.find('annotations'))).toEqual([])
+})
+
+test('what another server says of a skill anew is searched, though its files are what they were', async () => {
+  await using desk = await Desk.open(told('ink'))
+  const before = idsIn(await desk.find('paper'))
+
+  desk.serve(told('paper'))
+
+  expect(before).toEqual([])
+  expect(idsIn(await desk.find('paper'))).toEqual(['pdf'])
 })
 
 test('generations that follow each other while an index is made are searched too, the last of them', async () => {
@@ -134,6 +158,37 @@ test('once ended it finds nothing, and whoever waits is told', async () => {
   expect(await waiting).toEqual({ kind: 'failed' })
   expect(await searching.find(desk.registry, { text: 'forms', limit: 5 })).toEqual({ kind: 'failed' })
 })
+
+test.runIf(process.platform === 'linux')(
+  'the thread that searches gives way to who is served, and no other does',
+  async () => {
+    await using desk = await Desk.open(PDF)
+    const before = await nicenessOfThreads()
+
+    await desk.find('forms')
+
+    const gaveWay = (await nicenessOfThreads()).filter((niceness) => niceness > getPriority())
+    expect(before.filter((niceness) => niceness > getPriority())).toEqual([])
+    expect(gaveWay).toEqual([Math.min(getPriority() + 10, 19)])
+  },
+)
+
+/** Of this process. */
+async function nicenessOfThreads(): Promise<number[]> {
+  const threads = await readdir('/proc/self/task')
+  const lines = threads.map(async (thread) => readFile(`/proc/self/task/${thread}/stat`, 'utf8').catch(() => ''))
+  // The name of a thread, in brackets, may hold anything.
+  return (await Promise.all(lines)).map((line) => Number(line.replace(/^.*\)/s, '').split(' ')[17]))
+}
+
+/** A skill of another server, which gives it this tag. */
+function told(tag: string): Sample {
+  const upstream = { source: sourceId('hub'), uri: 'skill://hub/pdf/SKILL.md' }
+  return {
+    ...PDF,
+    skill: { ...PDF.skill, upstream, frontmatter: { name: 'pdf', description: 'Fill in forms', tags: [tag] } },
+  }
+}
 
 /** A store with skills, served, and a search over them. */
 class Desk implements AsyncDisposable {

@@ -92,7 +92,7 @@ export function sessionsAfter(records: Iterable<SessionRecord>): KeptSession[] {
 }
 
 function keyOf({ digest, forms, packs }: Mark): string {
-  return `${digest} ${forms} ${packs}`
+  return `${digest} ${forms} ${JSON.stringify(packs)}`
 }
 
 interface Standing {

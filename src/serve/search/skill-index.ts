@@ -1,5 +1,5 @@
 import MiniSearch from 'minisearch'
-import type { Query } from 'minisearch'
+import type { Query, QueryCombination } from 'minisearch'
 import { comparePaths } from '../../sync/model/digest.ts'
 import { FIELDS } from './searchable.ts'
 import type { Searchable } from './searchable.ts'
@@ -11,8 +11,7 @@ import { termsAsked, termsIn } from './terms.ts'
  */
 export class SkillIndex {
   readonly #index = new MiniSearch<Searchable>(OPTIONS)
-  /** What is taken out has to be said again. */
-  readonly #texts = new Map<string, Searchable>()
+  readonly #held = new Map<string, Held>()
 
   static of(texts: Iterable<Searchable>): SkillIndex {
     const index = new SkillIndex()
@@ -22,58 +21,68 @@ export class SkillIndex {
 
   /** How many skills are in it. */
   get size(): number {
-    return this.#texts.size
+    return this.#held.size
   }
 
   /** Puts a skill in, in place of the one that had its id. */
   set(text: Searchable): void {
     this.delete(text.id)
-    this.#texts.set(text.id, text)
+    this.#held.set(text.id, { text, names: [text.name, text.id].map(calledOf) })
     this.#index.add(text)
   }
 
   delete(id: string): void {
-    const known = this.#texts.get(id)
-    if (known === undefined) return
+    const held = this.#held.get(id)
+    if (held === undefined) return
     // `discard` would leave its words behind until later, and they would count.
-    this.#index.remove(known)
-    this.#texts.delete(id)
+    this.#index.remove(held.text)
+    this.#held.delete(id)
   }
 
   /** The ids of the skills that answer best, the best first: so many at the most. */
   find(query: string, limit: number): string[] {
     const terms = termsAsked(query)
     if (terms.length === 0) return []
-    const asked = JSON.stringify(termsIn(query))
-    const found = this.#index.search({ combineWith: 'OR', queries: terms.flatMap((term) => [term, swapped(term)]) })
+    const asked = calledOf(query)
+    const found = this.#index.search({ combineWith: 'OR', queries: terms.flatMap((term) => this.#meantBy(term)) })
     return found
       .map(({ id, score }) => ({
         id: String(id),
         score: rounded(score),
-        isCalledSo: this.#isCalled(String(id), asked),
+        // Who asks by the whole name of a skill means that one.
+        isCalledSo: this.#held.get(String(id))?.names.includes(asked) === true,
       }))
       .toSorted((a, b) => Number(b.isCalledSo) - Number(a.isCalledSo) || b.score - a.score || comparePaths(a.id, b.id))
       .slice(0, limit)
       .map(({ id }) => id)
   }
 
-  /** Who asks by the whole name of a skill means that one. */
-  #isCalled(id: string, asked: string): boolean {
-    const text = this.#texts.get(id)
-    return text !== undefined && [text.name, id].some((name) => JSON.stringify(termsIn(name)) === asked)
+  /** A word that skills have is no typing error: what is only near to it would bring in others. */
+  #meantBy(term: string): Query[] {
+    const those = this.#index.search(asWritten([term]))
+    return those.length < KNOWN_SKILLS ? [term, swapped(term)] : [{ combineWith: 'OR', queries: [term], fuzzy: false }]
   }
+}
+
+interface Held {
+  /** What is taken out has to be said again. */
+  readonly text: Searchable
+  readonly names: readonly string[]
+}
+
+/** Equal for names of the same words in the same order. */
+function calledOf(name: string): string {
+  return termsIn(name).join(' ')
 }
 
 /** Two letters in the wrong order are two mistakes to whoever counts them, and one to whoever types them. */
 function swapped(term: string): Query {
   const queries = term.length < 4 ? [] : Array.from({ length: term.length - 1 }, (_, at) => swappedAt(term, at))
-  return {
-    combineWith: 'OR',
-    queries: queries.filter((one) => one !== term),
-    prefix: false,
-    fuzzy: false,
-    boost: SWAPPED,
-  }
+  return { ...asWritten(queries.filter((one) => one !== term)), boost: SWAPPED }
+}
+
+function asWritten(queries: string[]): QueryCombination {
+  return { combineWith: 'OR', queries, prefix: false, fuzzy: false }
 }
 
 function swappedAt(term: string, at: number): string {
@@ -85,8 +94,11 @@ function rounded(score: number): number {
   return Number(score.toPrecision(9))
 }
 
-/** What a word counts by where it stands. */
-const BOOST = { id: 3, name: 4, tags: 2, whenToUse: 1.5, description: 1.5, headings: 0.7 }
+/** A word that a single one has may be mistyped there. */
+const KNOWN_SKILLS = 2
+
+/** What a word counts by where it stands. An id mostly says the name again. */
+const BOOST = { id: 0.5, name: 1.5, tags: 1.5, whenToUse: 1.5, description: 1.5, headings: 1 }
 
 const SWAPPED = Object.fromEntries(Object.entries(BOOST).map(([field, boost]) => [field, boost * 0.3]))
 
@@ -101,7 +113,7 @@ const OPTIONS = {
     // One that short is the beginning of too many words, and near to too many others.
     prefix: (term: string) => term.length > 2,
     fuzzy: (term: string) => (term.length < 4 ? 0 : term.length < 8 ? 1 : 2),
-    weights: { prefix: 0.5, fuzzy: 0.3 },
+    weights: { prefix: 0.3, fuzzy: 0.3 },
   },
   // What is taken out is what was put in: there is nothing to tell.
   logger: () => {},

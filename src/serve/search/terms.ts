@@ -44,8 +44,14 @@ function stemOf(word: string): string {
 /** Words of a request that are in every other text, and words that only frame it; without their endings. */
 const SILENT: ReadonlySet<string> = new Set(
   [
-    'a an and any are as at be been but by can could do does for from get had has have he her his how i if in into is it its',
-    'just let like make me my need no not of on or our please she should so some such that the their them then there these they',
-    'this to up us use using used want was we were what when where which who will with would you your help about',
+    'a about above across after again all almost already also although always am among an and another any anybody anyone anything',
+    'are as at be because become been before being below between both but by can could did do does done during each either else',
+    'enough ever every everything few for from further get gets getting give given got had has have he help her his how however i',
+    'if in instead into is it its itself just keep let like lot make many may maybe me might mine more most much must my myself',
+    'need never no nobody none nor not nothing now of often on once only or other others our ours out over own per please quite',
+    'really same shall she should since so some someone something somewhere soon still such take than that the their theirs them',
+    'then there these they this though through thus to too toward under until up upon us use used using very via want was we well',
+    'were what whatever when whenever where whether which while who whole whose why will with within without would yet you your',
+    'yours',
   ].flatMap((line) => termsIn(line)),
 )

@@ -113,9 +113,15 @@ function isListed({ skill }: Pick<Offered, 'skill'>): boolean {
 type Placed = Pick<Offered, 'source' | 'skill'>
 
 function byShortIds<One extends Placed>(all: readonly One[]): ReadonlyMap<string, readonly One[]> {
-  const pairs = all.flatMap((one) => shortIdsOf(one).map((id) => ({ id, one })))
-  const groups = Map.groupBy(pairs, ({ id }) => id)
-  return new Map([...groups].map(([id, members]) => [id, members.map(({ one }) => one)]))
+  const groups = new Map<string, One[]>()
+  for (const one of all) {
+    for (const id of shortIdsOf(one)) {
+      const group = groups.get(id)
+      if (group === undefined) groups.set(id, [one])
+      else group.push(one)
+    }
+  }
+  return groups
 }
 
 /** The first has no slash, and the others have one at least. */
