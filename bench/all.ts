@@ -8,6 +8,7 @@ import { measureMeter } from './meter.ts'
 import { measureNotify } from './notify.ts'
 import { measurePoll } from './poll.ts'
 import { measureRestart } from './restart.ts'
+import { measureSearch } from './search.ts'
 import { measureServe } from './serve.ts'
 import { extentOf, tableOf } from './table.ts'
 
@@ -26,6 +27,7 @@ const figures = [
   ...(await measureRestart(extent)),
   ...(await measureServe(extent)),
   ...(await measureMeter(extent)),
+  ...(await measureSearch(extent)),
 ]
 const results = { at: new Date().toISOString(), ...extent, before, after: machine(), figures }
 await writeFile(new URL('./results.json', import.meta.url), `${JSON.stringify(results, null, 2)}\n`)

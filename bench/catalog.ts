@@ -46,9 +46,7 @@ export class Catalogs {
     const number = this.#generation
     const [first, ...rest] = this.#skills
     if (first === undefined) throw new TypeError('There is no skill')
-    const skills = [this.#changed(first, number), ...rest]
-    const sources = [{ source: SOURCE, snapshot: hexOf(String(number)) }]
-    return buildCatalog({ number, createdAt: '', sources }, [snapshotOf(skills)])
+    return catalogOfSkills([this.#changed(first, number), ...rest], number)
   }
 
   #changed(skill: Skill, number: number): Skill {
@@ -80,6 +78,12 @@ export class Catalogs {
   }
 }
 
+/** The catalog of one source with these skills. */
+export function catalogOfSkills(skills: readonly Skill[], number: number): Catalog {
+  const sources = [{ source: SOURCE, snapshot: hexOf(String(number)) }]
+  return buildCatalog({ number, createdAt: '', sources }, [snapshotOf(skills)])
+}
+
 function copyOf(skill: Skill | undefined, index: number): Skill {
   if (skill === undefined) throw new TypeError('There is no skill')
   const path = `${Math.floor(index / 200)}/${skill.name ?? ''}`
@@ -99,7 +103,7 @@ function hexOf(bytes: Uint8Array | string): string {
 const OBJECT = objectId('0'.repeat(40))
 const SOURCE = sourceId('bench')
 
-function objectId(text: string): ObjectId {
+export function objectId(text: string): ObjectId {
   if (!isObjectId(text)) throw new TypeError(`"${text}" is no object id`)
   return text
 }

@@ -43,8 +43,10 @@ type Deeds = Readonly<Record<string, (values: readonly string[]) => unknown>>
 /** In the child: does what the parent tells it, one thing after another, and ends with it. */
 export function answerParent(deeds: Deeds): void {
   process.on('message', ([what, ...values]: readonly [string, ...string[]]) => {
-    const value = what in OWN ? OWN[what]?.(values) : deeds[what]?.(values)
-    process.send?.(value ?? null)
+    // A deed that fails ends the child, and with it whoever waits for it.
+    void Promise.resolve(what in OWN ? OWN[what]?.(values) : deeds[what]?.(values)).then((value) =>
+      process.send?.(value ?? null),
+    )
   })
   process.once('disconnect', () => process.exit())
   process.send?.('ready')

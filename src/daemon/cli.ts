@@ -22,6 +22,7 @@ export const COMMANDS: Commands = new Map([
   ['status', async () => (await import('./commands/status.ts')).status],
   ['list', async () => (await import('./commands/list.ts')).list],
   ['show', async () => (await import('./commands/show.ts')).show],
+  ['search', async () => (await import('./commands/search.ts')).search],
   ['why', async () => (await import('./commands/why.ts')).why],
   ['lock', async () => (await import('./commands/lock.ts')).lock],
   ['update', async () => (await import('./commands/update.ts')).update],

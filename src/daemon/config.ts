@@ -2,6 +2,7 @@ import { access, readFile } from 'node:fs/promises'
 import { homedir, userInfo } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { utf8 } from '../sync/model/frontmatter.ts'
+import type { Pack } from '../sync/model/pack.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { Retention } from '../sync/store/collect.ts'
@@ -36,6 +37,8 @@ export interface Config {
   /** Those that are enabled, in the order of the file. */
   readonly sources: readonly ConfiguredSource[]
   readonly serve: ServeConfig
+  /** Parts of what is served, each with an address of its own. Their ids differ. */
+  readonly packs: readonly Pack[]
   /** The state folder. */
   readonly state: string
   /** The lock file. Undefined where the sources were named on the command line. */
@@ -111,8 +114,10 @@ export interface ServeConfig extends FormsConfig {
   readonly oauth: OAuthConfig | undefined
   /** The tools `list_skills` and `get_skill`; undefined where they are turned off. */
   readonly tools: ToolsConfig | undefined
-  /** Whether there is the prompt `init-skills`. */
-  readonly prompts: boolean
+  /** Whether there is the tool `search_skills` beside them. */
+  readonly search: boolean
+  /** Whether skills are prompts beside `init-skills` and `skills-catalog`; `off`: there is no prompt at all. */
+  readonly prompts: 'off' | 'none' | 'user-invocable'
   /** What clients are told about this server when they connect. */
   readonly instructions: string | undefined
 }

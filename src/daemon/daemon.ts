@@ -43,6 +43,7 @@ import type { RollbackTarget, RolledBack } from './rollback.ts'
 import { Rollbacks } from './rollbacks.ts'
 import { Poller } from './schedule.ts'
 import type { PollEnd } from './schedule.ts'
+import { Searching } from './searching.ts'
 import { servingOf } from './serving.ts'
 import { standingText } from './standing.ts'
 import { SessionJournal } from './session-journal.ts'
@@ -74,6 +75,7 @@ export class Daemon implements AsyncDisposable {
   readonly #candidates: Candidates
   readonly #rollbacks: Rollbacks
   readonly #contents: Contents
+  readonly #searching: Searching
   readonly #lasting: Lasting
   readonly #nudges: Nudges
   readonly #freshness: Freshness
@@ -146,6 +148,7 @@ export class Daemon implements AsyncDisposable {
       pull: pullForCall,
     }
     this.#contents = new Contents(parts, registry, mending, this.upstreams.contents)
+    this.#searching = new Searching({ ...parts, state: config.state })
     this.#nudges = new Nudges({
       clock: parts.clock,
       closedMs: (id) => this.#puller.hosts.closedMs(hostOf(this.#configured(id).source)),
@@ -187,6 +190,7 @@ export class Daemon implements AsyncDisposable {
     const report = await Report.open(parts.store.records, ids, { ...parts, counts: lasting.pulls })
     const daemon = new Daemon(config, parts, { publisher, report, lasting })
     await daemon.linking.read()
+    lasting.views.define(config.packs)
     daemon.registry.publish(catalog)
     await daemon.linking.settled()
     await readTokens(daemon.tokens, parts)
@@ -199,9 +203,13 @@ export class Daemon implements AsyncDisposable {
   }
 
   get serving(): Serving {
-    return servingOf(this.config, this.registry, (kept, file, trace) => this.#contents.read(kept, file, trace), {
-      look: (source, mostMs) => this.look(source, mostMs),
-    })
+    return servingOf(
+      this.config,
+      this.#lasting.views,
+      (kept, file, trace) => this.#contents.read(kept, file, trace),
+      { look: (source, mostMs) => this.look(source, mostMs) },
+      this.#searching,
+    )
   }
 
   /** Why requests should go elsewhere; nothing where it is ready. */
@@ -398,6 +406,7 @@ export class Daemon implements AsyncDisposable {
     await this.upstreams.endReading()
     await this.stop()
     await this.news[Symbol.asyncDispose]()
+    await this.#searching[Symbol.asyncDispose]()
     await this.upstreams[Symbol.asyncDispose]()
     await this.linking.settled()
   }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { ReadFile } from '../serve/content.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import { Registry } from '../serve/registry.ts'
+import { Views } from '../serve/views.ts'
 import { isOfUpstream } from '../sync/model/skill.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
@@ -20,6 +21,7 @@ import { codeOf } from './error-code.ts'
 import { followsLock } from './lock-rules.ts'
 import type { Log } from './log.ts'
 import { readDecisions } from './reading-decisions.ts'
+import { Searching } from './searching.ts'
 import { servingOf } from './serving.ts'
 import { askForLook, type AskForLook } from './asked-look.ts'
 import { readOfUpstream } from './asked-file.ts'
@@ -35,6 +37,7 @@ const LOOKED_AT: ReadonlySet<string | null> = new Set(['current', 'decisions.jso
 /** A reader of a state folder that somebody else writes: it serves the current generation, and notices a new one by itself. */
 export class Follower implements AsyncDisposable {
   readonly registry = new Registry()
+  readonly #views = new Views(this.registry)
   readonly #config: Config
   readonly #store: Store
   readonly #log: Log
@@ -42,6 +45,7 @@ export class Follower implements AsyncDisposable {
   readonly #stop = new AbortController()
   /** Raised when the first generation is served. */
   readonly #first = new AbortController()
+  readonly #searching: Searching
   readonly #watching: Promise<void>
   readonly #watcher: FSWatcher | undefined
   readonly #readStored: ReadFile = async (kept, file) =>
@@ -58,9 +62,11 @@ export class Follower implements AsyncDisposable {
 
   private constructor(config: Config, store: Store, log: Log, clock: Clock) {
     this.#config = config
+    this.#views.define(config.packs)
     this.#store = store
     this.#log = log
     this.#clock = clock
+    this.#searching = new Searching({ state: config.state, log, clock })
     // A look rejects only in a way that is to end the process.
     this.#watcher = watched(config.state, (name) => void (LOOKED_AT.has(name) && this.look()))
     this.#watching = this.#lookNowAndThen()
@@ -75,10 +81,8 @@ export class Follower implements AsyncDisposable {
   get serving(): Serving {
     const disk = sharedDiskOf(this.#config, this.#store)
     const look = (source?: SourceId, mostMs?: number): Promise<number> => this.#lookUpstream(source, mostMs)
-    return servingOf(this.#config, this.registry, (skill, file) => this.#read(skill, file), {
-      look,
-      ...(disk !== undefined && { disk }),
-    })
+    const host = { look, ...(disk !== undefined && { disk }) }
+    return servingOf(this.#config, this.#views, (skill, file) => this.#read(skill, file), host, this.#searching)
   }
 
   /** Until disposed, files are read by the daemon of this very process: it fetches again what is damaged. */
@@ -126,6 +130,7 @@ export class Follower implements AsyncDisposable {
     this.#watcher?.close()
     await this.#watching
     await this.#looking
+    await this.#searching[Symbol.asyncDispose]()
   }
 
   /** What its writer comes to is served here before this resolves. */

@@ -1,5 +1,6 @@
 import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import { Registry } from '../serve/registry.ts'
+import { Views } from '../serve/views.ts'
 import type { Config } from './config.ts'
 import { FetchedBytes } from './fetched-bytes.ts'
 import { Hosts } from './hosts.ts'
@@ -12,6 +13,8 @@ import { Tokens } from './tokens.ts'
 /** What a daemon hands on to the one that goes on with another configuration. */
 export interface Lasting {
   readonly registry: Registry
+  /** Whoever sees packs alone listens to one of these. */
+  readonly views: Views
   readonly tokens: Tokens
   /** With the keys that it knows: while the issuer is down nobody could ask for them again. */
   readonly oauth: OAuthOptions | undefined
@@ -27,13 +30,15 @@ export interface Lasting {
 export function lastingFor({ state, serve: { oauth } }: Config, parts: Parts): Lasting {
   const { clock } = parts
   const registry = new Registry()
+  const views = new Views(registry)
   const tokens = new Tokens(state, () => clock.now())
   const linking = new Linking(parts, registry)
   registry.watch(() => linking.follow())
   return {
     registry,
+    views,
     tokens,
-    oauth: oauth && oauthOf(oauth, parts),
+    oauth: oauth && oauthOf(oauth, { ...parts, hasPacks: () => views.packs.length > 0 }),
     hosts: new Hosts(clock),
     linking,
     pulls: new PullCounts(),

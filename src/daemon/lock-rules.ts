@@ -1,5 +1,6 @@
 import { mismatchesOf, mismatchesWith } from '../sync/model/lock.ts'
 import type { Lock, LockEntry, Mismatch } from '../sync/model/lock.ts'
+import { packMismatches } from '../sync/model/pack.ts'
 import type { Source } from '../sync/model/source.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { readLock } from '../sync/store/lock-file.ts'
@@ -37,7 +38,8 @@ export async function lockedEntry(config: Config, source: Source): Promise<LockE
 export async function expectLock(config: Config): Promise<void> {
   if (!config.mode.locked) return
   const sources = config.sources.map(({ source }) => source)
-  const mismatches = mismatchesOf(await presentLock(config), sources)
+  const lock = await presentLock(config)
+  const mismatches = [...mismatchesOf(lock, sources), ...packMismatches(lock.packs, config.packs)]
   if (mismatches.length === 0) return
   throw unfit(config, mismatches)
 }

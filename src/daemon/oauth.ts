@@ -4,6 +4,7 @@ import type { JWTPayload, JWTVerifyOptions } from 'jose'
 import { openedBy } from '../serve/http/protected-resource.ts'
 import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import type { Principal } from '../serve/principal.ts'
+import { isPackId } from '../sync/model/pack.ts'
 import type { Clock } from './clock.ts'
 import { Issuer } from './issuer-keys.ts'
 import type { IssuerKeys } from './issuer-keys.ts'
@@ -18,6 +19,13 @@ export interface OAuthConfig {
   readonly scopes: readonly string[]
 }
 
+export interface OAuthParts {
+  readonly clock: Clock
+  readonly log: Log
+  /** Whether there are packs, at the moment: then a token says which of them it opens. */
+  readonly hasPacks: () => boolean
+}
+
 /** Signed with a key that only the issuer has. With a secret that is shared, whoever checks a token could make one. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 
@@ -27,7 +35,7 @@ const TOLERANCE_S = 5
 /** Access tokens that are JWT (RFC 9068, and what others make of it), checked against the keys of the issuer. */
 export function oauthOf(
   { issuer: url, audience, scopes }: OAuthConfig,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { clock, log, hasPacks }: OAuthParts,
 ): OAuthOptions {
   const issuer = new Issuer(url, { clock, told: (failure) => report(log, url, failure) })
   const verified = async (token: string, resource: string, known: IssuerKeys): Promise<JWTPayload> => {
@@ -40,21 +48,23 @@ export function oauthOf(
       currentDate: clock.now(),
     })
   }
+  const principal = (payload: JWTPayload): Principal => principalIn(payload, scopes, { clock, hasPacks: hasPacks() })
   return {
     issuer: url,
     scopes,
+    packScopeAt: (path) => (hasPacks() ? packScopeAt(path) : undefined),
     async authenticate(token, resource) {
       if (!JWT.test(token)) return undefined
       const known = await issuer.keys()
       if (known === undefined) return 'unavailable'
       try {
-        return principalIn(await verified(token, resource, known), scopes, clock)
+        return principal(await verified(token, resource, known))
       } catch (error) {
         if (!(error instanceof errors.JWKSNoMatchingKey)) return unlessRefused(error)
       }
       const newer = await issuer.newerThan(known)
       if (newer === undefined) return undefined
-      return verified(token, resource, newer).then((payload) => principalIn(payload, scopes, clock), unlessRefused)
+      return verified(token, resource, newer).then(principal, unlessRefused)
     },
   }
 }
@@ -87,14 +97,39 @@ function unlessRefused(error: unknown): undefined {
   if (!isRefused) throw error
 }
 
-function principalIn(payload: JWTPayload, needed: readonly string[], clock: Clock): Principal {
+function principalIn(
+  payload: JWTPayload,
+  needed: readonly string[],
+  { clock, hasPacks }: { readonly clock: Clock; readonly hasPacks: boolean },
+): Principal {
   const { iss, exp = 0 } = payload
+  const words = new Set(scopesIn(payload))
+  const packs = hasPacks ? packsIn(words) : undefined
   return {
     id: idOf(iss, ...bearerIn(payload)),
-    scopes: openedBy(new Set(scopesIn(payload)), needed),
+    scopes: openedBy(words, needed),
+    ...(packs !== undefined && { packs }),
     isOver: () => clock.now().getTime() >= (exp + TOLERANCE_S) * 1000,
   }
 }
+
+/**
+ * The packs that its bearer sees; undefined for everything. Clients choose the scopes that they ask for: to leave one out must
+ * not open more.
+ */
+function packsIn(words: ReadonlySet<string>): ReadonlySet<string> | undefined {
+  if (words.has(`${PACK}*`)) return undefined
+  const named = [...words].filter((word) => word.startsWith(PACK)).map((word) => word.slice(PACK.length))
+  return new Set(named.filter(isPackId))
+}
+
+/** Whether or not there is such a pack: who has no token does not learn that. */
+function packScopeAt(path: string): string {
+  const id = /^\/mcp\/([^/]+)$/.exec(path)?.[1]
+  return `${PACK}${id !== undefined && isPackId(id) ? id : '*'}`
+}
+
+const PACK = 'pack:'
 
 /** A program that asks for itself has no subject with some issuers. */
 function bearerIn(payload: JWTPayload): readonly [claim: string, value: string] {

@@ -11,7 +11,7 @@ import type { SourceId } from '../sync/model/source-id.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { Signers } from '../sync/model/trust.ts'
 import type { Store } from '../sync/store/store.ts'
-import { matcher } from '../sync/survey-rules.ts'
+import { matcher } from '../sync/model/globs.ts'
 
 /** Why a skill is served as it is, or not at all, as plain data. */
 export interface Provenance {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { ReadFile } from '../serve/content.ts'
 import { Archives } from '../serve/mcp/archive.ts'
 import { templateCompletion } from '../serve/mcp/completion.ts'
+import { catalogPrompt } from '../serve/mcp/catalog-prompt.ts'
 import { ContractForm } from '../serve/mcp/contract.ts'
 import type { ContractAsked } from '../serve/mcp/contract.ts'
 import type { DocsOwner } from '../serve/mcp/contract-docs.ts'
@@ -9,27 +10,67 @@ import type { Forms } from '../serve/mcp/forms.ts'
 import { IndexDocument } from '../serve/mcp/index-document.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import { PROMPTS } from '../serve/mcp/prompts.ts'
+import { skillPrompts } from '../serve/mcp/skill-prompts.ts'
 import { skillSpaceOf } from '../serve/mcp/skill-space.ts'
 import type { ToolHost } from '../serve/mcp/tool-document.ts'
 import { skillTools } from '../serve/mcp/tools.ts'
 import type { Registry } from '../serve/registry.ts'
+import type { Finder } from '../serve/search/finder.ts'
+import { canHold } from '../sync/model/pack.ts'
+import { WHOLE } from '../serve/views.ts'
+import type { ViewName, Views } from '../serve/views.ts'
 import { foldersIn } from './config.ts'
 import type { Config } from './config.ts'
 
-/** What the answers to clients are made from. */
-export function servingOf(config: Config, registry: Registry, read: ReadFile, host: ToolHost): Serving {
-  const { instructions, ttlMs, tools, prompts } = config.serve
+/** What the answers to clients are made from, of everything and of each part that somebody may see alone. */
+export function servingOf(config: Config, views: Views, read: ReadFile, host: ToolHost, finder?: Finder): Serving {
+  const whole = registryServing(config, views.registryOf(WHOLE), read, host, finder)
+  return { ...whole, packs: { views, of: (view) => packServing(config, views, view, read, host, finder) } }
+}
+
+/** What the operator says of the whole, and of sources that the packs can hold nothing of, tells of what they need not have. */
+function packServing(
+  config: Config,
+  views: Views,
+  view: ViewName,
+  read: ReadFile,
+  host: ToolHost,
+  finder: Finder | undefined,
+): Serving {
+  const packs = views.packsOf(view)
+  const said = packs.flatMap(({ description }) => description ?? [])
+  const sources = config.sources.filter(({ source }) => packs.some((pack) => canHold(pack, source.id)))
+  const { instructions: _instructions, ...serve } = config.serve
+  const instructions = said.length === 0 ? undefined : said.join('\n\n')
+  const narrowed = { ...config, sources, serve: { ...serve, instructions, templates: [] } }
+  return registryServing(narrowed, views.registryOf(view), read, host, finder)
+}
+
+function registryServing(
+  config: Config,
+  registry: Registry,
+  read: ReadFile,
+  host: ToolHost,
+  finder: Finder | undefined,
+): Serving {
+  const { instructions, ttlMs, tools, prompts, search } = config.serve
+  const { listing: pages } = config.limits
   const forms = formsOf(config)
   return {
     registry,
     read,
-    pages: config.limits.listing,
+    pages,
     cache: { ttlMs, cacheScope: cacheScopeOf(config) },
     forms,
     surfaces: [
       templateCompletion(registry, forms),
-      ...(tools === undefined ? [] : [skillTools({ registry, read }, { ...host, folders: foldersIn(config) })]),
-      ...(prompts ? [PROMPTS] : []),
+      ...(tools === undefined
+        ? []
+        : [
+            skillTools({ registry, read, pages }, { ...host, folders: foldersIn(config) }, search ? finder : undefined),
+          ]),
+      ...(prompts === 'off' ? [] : [PROMPTS, catalogPrompt(registry)]),
+      ...(forms.skillPrompts ? [skillPrompts({ registry, read, pages }, host)] : []),
     ],
     ...(instructions !== undefined && { instructions }),
   }
@@ -44,14 +85,18 @@ function formsOf(config: Config): Forms {
     formats.length > 0 ? [[id, formats]] : [],
   )
   const inOrder = offered.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1))
+  const hasSkills = serve.prompts === 'user-invocable'
+  // Without the switch the digest is what it was before there was one: no session hears of an upgrade.
+  const made = [index, templates, resources, contract, inOrder, ...(hasSkills ? ['prompts'] : [])]
   return {
-    digest: hash('sha256', JSON.stringify([index, templates, resources, contract, inOrder]), 'base64url').slice(0, 16),
+    digest: hash('sha256', JSON.stringify(made), 'base64url').slice(0, 16),
     index: index === 'off' ? undefined : new IndexDocument(archives, index === 'include' ? templates : []),
     archives,
     // The configuration was checked: each of them is one.
     spaces: templates.map(skillSpaceOf).filter((space) => 'segments' in space),
     contract: contract && new ContractForm(contract),
     resources,
+    skillPrompts: hasSkills,
   }
 }
 

@@ -31,13 +31,14 @@ export function recordIn(line: string, now: Date): SessionRecord | undefined {
   const { data } = parsed
   switch (data.kind) {
     case 'opened': {
-      const { usedAt, subscriptions, principal, told, ...rest } = data
+      const { usedAt, subscriptions, principal, told, view, ...rest } = data
       return {
         ...rest,
         idleMs: idleSince(usedAt, now),
         subscriptions: new Map(subscriptions.map((pair) => (typeof pair === 'string' ? [pair, pair] : pair))),
         ...(principal !== undefined && { principalId: principal }),
         ...(told !== undefined && { told }),
+        ...(view !== undefined && { view }),
       }
     }
     case 'used':
@@ -66,6 +67,7 @@ const MARK = z.object({
   generation: z.int().min(0),
   digest: z.string(),
   forms: z.string().optional(),
+  packs: z.record(z.string(), z.string()).optional(),
   sources: z.array(z.array(z.string())).optional(),
 })
 const KEYED = { key: KEY }
@@ -77,6 +79,7 @@ const LINE = z.discriminatedUnion('kind', [
     kind: z.literal('opened'),
     ...TIMED,
     principal: z.string().optional(),
+    view: z.string().min(1).optional(),
     subscriptions: z.array(z.union([z.string(), PAIR])),
     told: MARK.optional(),
   }),

@@ -1,5 +1,9 @@
+import { catalogOfPacks } from '../sync/model/catalog-of-packs.ts'
 import type { Contract } from '../sync/model/contract.ts'
 import type { Finding } from '../sync/model/finding.ts'
+import { offeredIn } from '../sync/model/offered.ts'
+import type { Offered } from '../sync/model/offered.ts'
+import { packedIn } from '../sync/model/pack.ts'
 import { uriOf } from '../sync/model/skill-uri.ts'
 import type { Skill, Standing } from '../sync/model/skill.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
@@ -26,6 +30,8 @@ export interface SkillRow {
   readonly name: string | undefined
   readonly description: string | undefined
   readonly standing: Standing
+  /** The ids of the packs that it belongs to. */
+  readonly packs: readonly string[]
   readonly commit: string
   readonly ref: string
   /** Of its content, as `docs/digest.md` defines it. */
@@ -59,6 +65,20 @@ export async function readSkillRows(config: Config): Promise<{ readonly row: Ski
   return snapshots.flatMap((snapshot) => rowsOf(snapshot, store, config))
 }
 
+/**
+ * What tools offer of what the state folder has, in the order of ids, whether a daemon runs or not. With `packs`: what they offer
+ * to those who see these alone.
+ */
+export async function readOffered(config: Config, packs?: readonly string[]): Promise<readonly Offered[]> {
+  const store = await Store.openExisting(config.state)
+  if (store === undefined) return []
+  await store.decisions.read()
+  const whole = await currentCatalog(store, idsOf(config), admissionOf(config))
+  if (packs === undefined) return offeredIn(whole).listed
+  const named = config.packs.filter(({ id }) => packs.includes(id))
+  return offeredIn(catalogOfPacks(whole, named)).listed
+}
+
 /** In the order of paths. */
 function rowsOf(
   snapshot: Snapshot,
@@ -68,9 +88,11 @@ function rowsOf(
   const { source, revision, skills } = snapshot
   const disabled = decisions.disabled.get(source)
   const pending = new Set(pendingPaths(configuredIn(config, source), snapshot, decisions.approvals))
+  const packs = config.packs.map((pack) => ({ id: pack.id, skills: packedIn(snapshot, pack) }))
   return skills.map((skill) => {
-    const isDisabled = disabled?.has(skill.path) === true
-    return { row: rowOf(skill, source, revision, { disabled: isDisabled, pending: pending.has(skill.path) }), skill }
+    const decided = { disabled: disabled?.has(skill.path) === true, pending: pending.has(skill.path) }
+    const own = packs.filter(({ skills: packed }) => packed.has(skill)).map(({ id }) => id)
+    return { row: rowOf(skill, source, revision, { ...decided, packs: own }), skill }
   })
 }
 
@@ -78,7 +100,7 @@ function rowOf(
   skill: Skill,
   source: string,
   revision: { readonly commit: string; readonly ref: string },
-  decided: Pick<SkillRow, 'disabled' | 'pending'>,
+  decided: Pick<SkillRow, 'disabled' | 'pending' | 'packs'>,
 ): SkillRow {
   const { path, name, description, standing, digest, size, contract, findings, servedPath } = skill
   const isServed = (standing === 'served' || standing === 'unlisted') && servedPath !== undefined

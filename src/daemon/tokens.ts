@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { SCOPES } from '../serve/principal.ts'
 import type { Principal } from '../serve/principal.ts'
+import { isPackId } from '../sync/model/pack.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { writeWhole } from '../sync/store/atomic.ts'
 import { cannot, unlessAbsent } from '../sync/store/disk-error.ts'
@@ -17,12 +18,17 @@ export type Token = Readonly<z.infer<typeof TOKEN>>
 
 const TIME = z.string().refine(isTime)
 
+/** Whoever names more means everything. */
+const MOST_PACKS = 100
+
 /** What is written of a token, and asked of the daemon to write. */
 export const TOKEN = z.strictObject({
   name: z.string().refine(isTokenName),
   /** SHA-256, in hex. */
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   scopes: z.array(z.enum(SCOPES)).min(1).readonly(),
+  /** The packs that its bearer sees; everything, without it. */
+  packs: z.array(z.string().refine(isPackId)).min(1).max(MOST_PACKS).readonly().optional(),
   created: TIME,
   /** Never, without it. */
   expires: TIME.optional(),
@@ -104,8 +110,13 @@ export class Tokens {
     let found: Known | undefined
     for (const candidate of this.#known) if (timingSafeEqual(candidate.hash, hash)) found = candidate
     if (found === undefined || this.#isOver(found)) return undefined
-    const { scopes } = found.token
-    return { id: idOf(found.token), scopes: new Set(scopes), isOver: () => this.#isOver(found) }
+    const { scopes, packs } = found.token
+    return {
+      id: idOf(found.token),
+      scopes: new Set(scopes),
+      ...(packs !== undefined && { packs: new Set(packs) }),
+      isOver: () => this.#isOver(found),
+    }
   }
 
   /** Whether it is the id of a token that was revoked. Where the tokens cannot be read, that is not known of any. */

@@ -7,8 +7,15 @@ export interface Principal {
   /** For the log, for limits, and for whose a session is: never another's, as a name may be. No secret. */
   readonly id: string
   readonly scopes: ReadonlySet<Scope>
+  /** The packs that it sees: nothing else exists for it. Undefined: everything. */
+  readonly packs?: ReadonlySet<string>
   /** Whether the token has expired or was revoked since. What goes on for long, such as a stream, ends then. */
   readonly isOver?: () => boolean
+}
+
+/** Whether this is open to it. Figures are of everything, so to whoever sees packs alone they are not. */
+export function opens({ scopes, packs }: Principal, scope: Scope): boolean {
+  return scopes.has(scope) && (packs === undefined || scope !== 'metrics')
 }
 
 /** Whether what goes on in its name has to end. */

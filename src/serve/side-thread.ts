@@ -7,6 +7,8 @@ export interface ThreadLimits {
   readonly heapMb: number
   /** Questions that wait; one more is not answered. */
   readonly waiting: number
+  /** It is ended when nobody has asked for so long. */
+  readonly idleMs?: number
 }
 
 /**
@@ -20,6 +22,7 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
   #worker: Worker | undefined
   #current: Waiting<Question, Answer> | undefined
   #timer: NodeJS.Timeout | undefined
+  #isEnded = false
 
   constructor(script: URL, limits: ThreadLimits) {
     this.#script = script
@@ -28,7 +31,7 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
 
   /** Undefined where there is no answer: it took too long or too much, or too many were waiting. */
   async ask(question: Question): Promise<Answer | undefined> {
-    if (this.#waiting.length >= this.#limits.waiting) return undefined
+    if (this.#isEnded || this.#waiting.length >= this.#limits.waiting) return undefined
     const { promise, resolve } = Promise.withResolvers<Answer | undefined>()
     this.#waiting.push({ question, resolve })
     this.#next()
@@ -36,6 +39,7 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isEnded = true
     for (const { resolve } of this.#waiting.splice(0)) resolve(undefined)
     const worker = this.#worker
     this.#end(undefined)
@@ -47,7 +51,7 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
     this.#current = this.#waiting.shift()
     clearTimeout(this.#timer)
     if (this.#current === undefined) {
-      this.#timer = setTimeout(() => this.#stop(), IDLE_MS).unref()
+      this.#timer = setTimeout(() => this.#stop(), this.#limits.idleMs ?? IDLE_MS).unref()
       return
     }
     this.#worker ??= this.#start()
@@ -57,7 +61,7 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
 
   #start(): Worker {
     const worker = new Worker(this.#script, {
-      name: 'page',
+      name: 'side',
       resourceLimits: { maxOldGenerationSizeMb: this.#limits.heapMb },
     })
     // It keeps no process alive: who waits for an answer does.

@@ -19,7 +19,8 @@ import { worstStanding } from './model/worst-standing.ts'
 import { judgedFields, UNSAID } from './read-document.ts'
 import type { ReadDocument } from './read-document.ts'
 import { isObject } from './store/json.ts'
-import { matcher, selector } from './survey-rules.ts'
+import { matcher } from './model/globs.ts'
+import { selector } from './survey-rules.ts'
 import type { Rules } from './survey-rules.ts'
 
 /** What a listing of another server comes to. */

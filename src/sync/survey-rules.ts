@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import picomatch from 'picomatch'
+import { matcher } from './model/globs.ts'
 import { isBelow, joinPath } from './model/paths.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { Selection } from './model/source.ts'
@@ -59,12 +59,4 @@ export function selector(selection: Selection): (path: string) => boolean {
   const isIncluded = matcher(selection.include)
   const isExcluded = matcher(selection.exclude)
   return (path) => isIncluded(path) && !isExcluded(path)
-}
-
-/** Whether a skill path matches one of the globs. */
-export function matcher(globs: readonly string[]): (path: string) => boolean {
-  if (globs.length === 0) return () => false
-  const matches = picomatch([...globs], { dot: true })
-  // The root's own skill has the empty path, which no glob matches but the one for everything.
-  return (path) => (path === '' ? globs.includes('**') : matches(path))
 }

@@ -34,6 +34,7 @@ describe('the prompt init-skills', () => {
     expect(resultOf(peer.opening).capabilities.prompts).toEqual({})
     expect(prompts).toEqual([
       { name: 'init-skills', title: expect.any(String), description: expect.stringContaining('skills') },
+      { name: 'skills-catalog', title: expect.any(String), description: expect.stringContaining('skill') },
     ])
     expectInvalidParams(await peer.call('prompts/list', { cursor: 'next' }))
   })
@@ -87,7 +88,7 @@ describe('the prompt init-skills', () => {
     const { messages } = await client.getPrompt({ name: 'init-skills' })
     const unknown = client.getPrompt({ name: 'other' })
 
-    expect(prompts.map(({ name }) => name)).toEqual(['init-skills'])
+    expect(prompts.map(({ name }) => name)).toEqual(['init-skills', 'skills-catalog'])
     expect(messages).toMatchObject([{ role: 'user', content: { type: 'text' } }])
     await expect(unknown).rejects.toMatchObject({ code: -32602 })
     await client.close()
@@ -138,7 +139,7 @@ test.each(['modern', 'legacy'] as const)(
     }
 
     expect(await seenBy('plain')).toEqual([false, -32601])
-    expect(await seenBy('prompted')).toEqual([true, 1])
+    expect(await seenBy('prompted')).toEqual([true, 2])
   },
 )
 

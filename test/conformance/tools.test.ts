@@ -40,6 +40,7 @@ const TWINS: ReadonlySet<string> = new Set(['acme/billing/refunds', 'acme/suppor
 interface Row {
   readonly id: string
   readonly name: string
+  readonly source: string
   readonly description: string
 }
 
@@ -70,36 +71,46 @@ function bodyIn(document: Buffer): string {
   return text.slice(end?.[0].length)
 }
 
-test.each(KINDS)('C151: there are two tools, that take nothing and an id (%s)', async (kind) => {
+test.each(KINDS)('C151: the tools need nothing, some words and an id (%s)', async (kind) => {
   const peer = fx.of(kind)
 
   const { tools } = resultOf(await peer.call('tools/list'))
 
   expect(peer.opening.result.capabilities.tools).toBeDefined()
   expect(tools).toMatchObject([
-    { name: 'list_skills', inputSchema: { type: 'object', properties: {} } },
+    { name: 'list_skills', inputSchema: { type: 'object', required: [] } },
+    { name: 'search_skills', inputSchema: { properties: { query: { type: 'string' } }, required: ['query'] } },
     { name: 'get_skill', inputSchema: { properties: { id: { type: 'string' } }, required: ['id'] } },
   ])
+  expect(Object.keys(tools[0].inputSchema.properties)).toEqual(['cursor', 'limit'])
   for (const { title, description, annotations } of tools) {
     expect([title, description]).toEqual([expect.stringMatching(/\w/), expect.stringMatching(/skill/)])
     expect(annotations).toEqual({ readOnlyHint: true, idempotentHint: true, openWorldHint: false })
   }
 })
 
-test.each(KINDS)('C152: list_skills is a JSON array of id, name and description of all skills (%s)', async (kind) => {
-  const { result, json } = await call(fx.of(kind), 'list_skills')
+test.each(KINDS)(
+  'C152: list_skills is a JSON array of id, name, source and description of all skills (%s)',
+  async (kind) => {
+    const { result, json } = await call(fx.of(kind), 'list_skills')
 
-  expect(result.structuredContent).toBeUndefined()
-  expect(result.content).toHaveLength(1)
-  const served = fx.fixture.listed.map((path) => {
-    const { name, description }: any = fx.fixture.frontmatter.get(path)
-    return { id: TWINS.has(path) ? `fx/${path}` : path.slice(path.lastIndexOf('/') + 1), name, description }
-  })
-  const rows: readonly Row[] = json
-  expect(rows.filter(({ id }) => !TOOLS_ONLY.includes(id)).toSorted(byId)).toEqual(served.toSorted(byId))
-  expect(rows.filter(({ id }) => TOOLS_ONLY.includes(id)).map(({ id }) => id)).toEqual(TOOLS_ONLY.toSorted())
-  for (const row of rows) expect(Object.keys(row)).toEqual(['id', 'name', 'description'])
-})
+    expect(result.structuredContent).toBeUndefined()
+    expect(result.content).toHaveLength(1)
+    const served = fx.fixture.listed.map((path) => {
+      const { name, description }: any = fx.fixture.frontmatter.get(path)
+      return {
+        id: TWINS.has(path) ? `fx/${path}` : path.slice(path.lastIndexOf('/') + 1),
+        name,
+        source: 'fx',
+        description,
+      }
+    })
+    const rows: readonly Row[] = json
+    expect(rows.filter(({ id }) => !TOOLS_ONLY.includes(id)).toSorted(byId)).toEqual(served.toSorted(byId))
+    expect(rows.filter(({ id }) => TOOLS_ONLY.includes(id)).map(({ id }) => id)).toEqual(TOOLS_ONLY.toSorted())
+    for (const row of rows) expect(Object.keys(row)).toEqual(['id', 'name', 'source', 'description'])
+  },
+)
 
 test.each(KINDS)('C153: get_skill gives name, description and exactly the bytes after the fence (%s)', async (kind) => {
   const peer = fx.of(kind)
@@ -238,7 +249,12 @@ test('a display name is offered by the tools, and is in no other list', async ()
     const rows = await rowsSeenBy(peer)
     const { json } = await call(peer, 'get_skill', { id: 'pdf-processing' })
 
-    expect(rows).toContainEqual({ id: 'pdf-processing', name: 'PDF Processing', description: 'Fills forms' })
+    expect(rows).toContainEqual({
+      id: 'pdf-processing',
+      name: 'PDF Processing',
+      source: 'fx',
+      description: 'Fills forms',
+    })
     expect(json).toMatchObject({ name: 'PDF Processing', description: 'Fills forms', content: '# Forms\n' })
     for (const method of ['skills/list', 'resources/list']) {
       const uris = itemsOf(await walkPages(peer, method)).map(({ uri }) => uri)
@@ -334,7 +350,7 @@ test.each(['modern', 'legacy'] as const)(
 
     expect(await named(['skills', 'tools'])).toEqual({
       isDeclared: true,
-      listed: 2,
+      listed: 3,
       text: expect.stringContaining('alpha'),
     })
     expect(await named(['skills', 'prompts'])).toEqual({ isDeclared: false, listed: -32601, text: -32601 })

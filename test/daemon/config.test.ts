@@ -72,7 +72,8 @@ test('a source needs an id and an address; all else has the defaults of the desi
     resources: { list: 'skills', synthetic: 'hide' },
     contract: true,
     tools: { paths: 'auto', waitMs: 2_000 },
-    prompts: true,
+    search: true,
+    prompts: 'none',
   })
   expect(config.state).toBe('/home/ada/.local/state/skillsyncd')
   expect(config.retention).toEqual({ generations: 3, youngerThanMs: 86_400_000, bytes: 2 ** 33 })
@@ -81,10 +82,49 @@ test('a source needs an id and an address; all else has the defaults of the desi
   expect(config.limits.http).toMatchObject({ bodyBytes: 2 ** 20, connections: 10_000, sessionIdleMs: 2_592_000_000 })
 })
 
+test.each([
+  [
+    '{ id: crew, include: [{ tag: pdf }] }, { id: crew, include: [{ name: a }] }',
+    'packs[1].id: is the id of packs[0] too',
+  ],
+  ['{ id: Our Crew, include: [{ tag: pdf }] }', 'packs[0].id: must '],
+  ['{ id: crew, include: [] }', 'packs[0].include: must not be empty'],
+  ['{ id: crew }', 'packs[0].include: is missing'],
+  ['{ id: crew, include: [{ tags: pdf }] }', 'packs[0].include[0].tags: '],
+  ['{ id: crew, include: [{ tag: }] }', 'packs[0].include[0].tag: is empty'],
+])(
+  'a pack that nobody could ask for, or that holds nothing by mistake, is refused with its place: %s',
+  (packs, why) => {
+    const found = problems(`sources: [{ id: team, url: https://git.example.com/skills.git }]\npacks: [${packs}]`)
+
+    expect(found).toEqual([expect.stringMatching(/^2:\d+ /)])
+    expect(found[0]).toContain(why)
+  },
+)
+
+test('a pack has what is said of it, and excludes nothing if nothing else is said', () => {
+  const config = parse(`
+sources: [{ id: team, url: https://git.example.com/skills.git }]
+packs:
+  - { id: crew, description: For the crew, include: [{ source: t*, tag: pdf }, { path: a/**, name: b }] }`)
+
+  expect(config.packs).toEqual([
+    {
+      id: 'crew',
+      description: 'For the crew',
+      include: [
+        { source: 't*', tag: 'pdf' },
+        { path: 'a/**', name: 'b' },
+      ],
+      exclude: [],
+    },
+  ])
+})
+
 test('the example to copy is a configuration, and so it is with all that is commented out', async () => {
   const text = await readFile(EXAMPLE, 'utf8')
   const opened = text
-    .replaceAll(/^# (?=(?:state|lock|retention|programs|limits|gate|defaults|audit):)/gm, '')
+    .replaceAll(/^# (?=(?:packs|state|lock|retention|programs|limits|gate|defaults|audit):)/gm, '')
     .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
       /^( +)# (?=(?:docs|unlisted|update|names|nested|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
@@ -107,6 +147,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.retention).toEqual(parse(text).retention)
   expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
   expect(config.programs).toEqual(parse(text).programs)
+  expect(config.packs).toMatchObject([{ id: 'web', include: [{ path: 'web/**' }, { tag: 'accessibility' }] }])
   expect(config.sources[0]?.source.nested).toBe('as-skills')
   expect(config.serve.ttlMs).toBe(60_000)
   expect(config.serve.instructions).toMatch(/^The skills of our team/)

@@ -36,7 +36,7 @@ function accepting(config: { audience?: string; scopes?: readonly string[]; issu
   })
   return oauthOf(
     { issuer: config.issuer ?? issuer.url, audience: config.audience, scopes: config.scopes ?? [] },
-    { clock, log },
+    { clock, log, hasPacks: () => false },
   )
 }
 

@@ -4,6 +4,7 @@ import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { servingOf } from '../../src/daemon/serving.ts'
 import type { Forms } from '../../src/serve/mcp/forms.ts'
 import { Registry } from '../../src/serve/registry.ts'
+import { Views } from '../../src/serve/views.ts'
 import { catalogOfWorld, readWorld } from '../support/contract-world.ts'
 
 const INDEX = 'resource://catalog/skills_index'
@@ -45,6 +46,7 @@ function formsOf(team: readonly string[], more: readonly string[]): Forms {
   const text = ['sources:', sourceOf('team', team), sourceOf('more', more)].join('\n')
   const config = parseConfig(text, 'skillsyncd.yaml', environmentOf({}, '/home/ada'))
   if (Array.isArray(config)) throw new Error(config.map(({ message }) => message).join('\n'))
-  return servingOf(config, new Registry(), readWorld, { look: async () => expect.unreachable('No tool is called') })
-    .forms
+  return servingOf(config, new Views(new Registry()), readWorld, {
+    look: async () => expect.unreachable('No tool is called'),
+  }).forms
 }

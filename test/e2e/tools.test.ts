@@ -120,7 +120,7 @@ describe('published clients', () => {
   }
 
   test.each(['sdk 1.32.2', 'client 2.4.0', 'client 2.4.0, pinned'] as const)(
-    'call both tools over HTTP and over stdio: %s',
+    'call the tools over HTTP and over stdio: %s',
     async (name) => {
       await using site = await openSite(
         { 'skills/alpha/SKILL.md': skill('alpha', 'body'), 'skills/alpha/references/more.md': 'more' },
@@ -133,8 +133,12 @@ describe('published clients', () => {
         const listed = await untilListed(() => client.callTool({ name: 'list_skills' }))
         const got: any = await client.callTool({ name: 'get_skill', arguments: { id: 'alpha' } })
 
-        expect(tools.map((tool) => tool.name)).toEqual(['list_skills', 'get_skill'])
-        expect(listed).toEqual([{ id: 'alpha', name: 'alpha', description: 'alpha of the tests' }])
+        expect(tools.map((tool) => tool.name)).toEqual(['list_skills', 'search_skills', 'get_skill'])
+        const entry = { id: 'alpha', name: 'alpha', source: 'fx', description: 'alpha of the tests' }
+        expect(listed).toEqual([entry])
+        const found: any = await client.callTool({ name: 'search_skills', arguments: { query: 'alhpa' } })
+        expect(found.structuredContent).toEqual({ skills: [entry] })
+        expect(JSON.parse(found.content[0].text)).toEqual(found.structuredContent)
         // The client has checked it against the schema that the tool declares.
         expect(got.structuredContent).toMatchObject({ name: 'alpha', content: 'body\n' })
         expect(JSON.parse(got.content[0].text)).toEqual(got.structuredContent)

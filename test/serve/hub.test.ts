@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Hub, type Subscriber } from '../../src/serve/mcp/hub.ts'
+import type { ListPart } from '../../src/serve/mcp/list-part.ts'
 
 /** A subscriber that remembers what it was told. */
 class Listening implements Subscriber {
@@ -14,7 +15,7 @@ class Listening implements Subscriber {
 }
 
 function changed(...uris: string[]) {
-  return { updated: new Set(uris), listChanged: false, contractListChanged: false }
+  return { updated: new Set(uris), listChanged: false, contractListChanged: false, promptsListChanged: false }
 }
 
 describe('a change', () => {
@@ -52,12 +53,25 @@ describe('a change', () => {
     hub.subscribeToLists(lists)
     hub.subscribe(uris, 'skill://s/a', 'skill://s/a')
 
-    hub.tell({ updated: new Set(), listChanged: true, contractListChanged: false })
+    hub.tell({ updated: new Set(), listChanged: true, contractListChanged: false, promptsListChanged: false })
     hub.tell(changed('skill://s/a'))
     hub.unsubscribeFromLists(lists)
-    hub.tell({ updated: new Set(), listChanged: true, contractListChanged: false })
+    hub.tell({ updated: new Set(), listChanged: true, contractListChanged: false, promptsListChanged: false })
 
     expect([lists.heard, uris.heard]).toEqual([['the list'], ['skill://s/a']])
+  })
+
+  test('of lists is told to each in the parts that it wants to hear of, and counted where it was', () => {
+    const hub = new Hub()
+    const heard: (readonly ListPart[])[] = []
+    const listening = { updated: () => {}, listChanged: (parts: readonly ListPart[]) => void heard.push(parts) }
+    hub.subscribeToLists(listening, new Set<ListPart>(['prompts']))
+
+    hub.tell({ updated: new Set(), listChanged: true, contractListChanged: true, promptsListChanged: false })
+    hub.tell({ updated: new Set(), listChanged: true, contractListChanged: false, promptsListChanged: true })
+
+    expect(heard).toEqual([['prompts']])
+    expect(hub.told.listChanges).toBe(1)
   })
 
   test('that makes a subscriber leave, or another come, is told to all who were there', () => {

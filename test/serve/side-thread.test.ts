@@ -42,11 +42,12 @@ test('above so many that wait there is no answer, at once', async () => {
   expect(answers).toEqual(['a', 'b', 'c', undefined])
 })
 
-test('whoever waits when it is ended has no answer', async () => {
+test('whoever waits when it is ended has no answer, nor has who asks after that', async () => {
   const thread = new SideThread<string, string>(SCRIPT, { deadlineMs: 60_000, heapMb: 64, waiting: 8 })
   const answers = [thread.ask('spin'), thread.ask('a')]
 
   await thread[Symbol.asyncDispose]()
 
   expect(await Promise.all(answers)).toEqual([undefined, undefined])
+  expect(await thread.ask('b')).toBeUndefined()
 })

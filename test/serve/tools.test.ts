@@ -12,6 +12,7 @@ import { META } from '../support/peer.ts'
 import { catalogOf } from '../sync/catalogs.ts'
 import { numbered, sample, snapshotOf, sourceId, type Sample } from '../sync/store/samples.ts'
 
+const PAGES = { entries: 1_000, bytes: 2 ** 20 }
 const OLD = withBody('old')
 const NEW = withBody('new')
 
@@ -19,7 +20,9 @@ test('both tools look for what is stale before they answer', async () => {
   const scene = new Scene(OLD)
   scene.onLook = () => scene.publish(NEW)
 
-  expect(await scene.content('list_skills')).toEqual([{ id: 'alpha', name: 'alpha', description: 'A sample' }])
+  expect(await scene.content('list_skills')).toEqual([
+    { id: 'alpha', name: 'alpha', source: 'team', description: 'A sample' },
+  ])
   scene.publish(OLD)
   expect((await scene.content('get_skill')).content).toBe('new\n')
   expect(scene.looks).toEqual([undefined, undefined])
@@ -143,7 +146,7 @@ test('a call of which the caller has left waits for nothing and reads nothing', 
   const leaving = new AbortController()
   const never = new Promise<never>(() => {})
   const read: ReadFile = async () => expect.unreachable('Nobody waits for it')
-  const call = skillTools({ registry, read }, { look: () => never }).methods({})['tools/call']!
+  const call = skillTools({ registry, read, pages: PAGES }, { look: () => never }).methods({})['tools/call']!
 
   const params = { name: 'get_skill', arguments: { id: 'alpha' } }
   const answer = call(params, { era: 'modern' }, leaving.signal)
@@ -225,7 +228,7 @@ class Scene {
         present: async () => this.present,
       },
     }
-    const methods = skillTools({ registry: this.registry, read }, host).methods({})
+    const methods = skillTools({ registry: this.registry, read, pages: PAGES }, host).methods({})
     return methods['tools/call']!({ name, arguments: { id } }, { era: 'modern' }, new AbortController().signal)
   }
 

@@ -19,19 +19,21 @@ interface Options {
   readonly resources?: Partial<ResourceListing>
   /** What is asked of the sources `team` and any other; false: it is turned off. */
   readonly contract?: Partial<ContractAsked> | false
+  readonly skillPrompts?: boolean
 }
 
 /** The older forms as they are if nothing is configured, but for what a test says. */
 export function formsOf(options: Options = {}): Forms {
-  const { index = true, archives = {}, spaces = [], resources = {}, contract = {} } = options
+  const { index = true, archives = {}, spaces = [], resources = {}, contract = {}, skillPrompts = false } = options
   const asked = contract === false ? undefined : { ofSkills: true, docs: DOCS_OF_TEAM, ...contract }
   const offered = new Archives(new Map(Object.entries(archives)))
   return {
-    digest: JSON.stringify([index, archives, spaces, resources, asked]),
+    digest: JSON.stringify([index, archives, spaces, resources, asked, skillPrompts]),
     index: index ? new IndexDocument(offered, []) : undefined,
     archives: offered,
     spaces: spaces.map(skillSpaceOf).filter((space) => 'segments' in space),
     contract: asked && new ContractForm(asked),
     resources: { list: 'skills', synthetic: 'hide', ...resources },
+    skillPrompts,
   }
 }

@@ -10,7 +10,7 @@ export interface Peer extends AsyncDisposable {
   readonly era: 'modern' | 'legacy'
   call(method: string, params?: unknown): Promise<Reply>
   /** Starts to hear of a resource; on the modern era opens a listen stream of its own for it. */
-  subscribe(uris: readonly string[], options?: { readonly list?: boolean }): Promise<Heard>
+  subscribe(uris: readonly string[], options?: { readonly list?: boolean; readonly prompts?: boolean }): Promise<Heard>
   /** The answer to `initialize` or `server/discover`. */
   readonly opening: Reply
 }
@@ -56,13 +56,17 @@ const NAMED: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
 
 let lastId = 0
 
-/** A client of the modern era over HTTP: no handshake, one POST per request. */
-export async function modernHttp(url: string): Promise<Peer> {
+/** A client of the modern era over HTTP: no handshake, one POST per request. `own`: headers that go with each of them. */
+export async function modernHttp(url: string, own: Readonly<Record<string, string>> = {}): Promise<Peer> {
   const call = async (method: string, params: any = {}): Promise<Reply> => {
     lastId += 1
     const body = { jsonrpc: '2.0', id: lastId, method, params: { ...params, _meta: META } }
     return replyOf(
-      await fetch(url, { method: 'POST', headers: modernHeaders(method, params), body: JSON.stringify(body) }),
+      await fetch(url, {
+        method: 'POST',
+        headers: { ...own, ...modernHeaders(method, params) },
+        body: JSON.stringify(body),
+      }),
     )
   }
   return {
@@ -70,11 +74,12 @@ export async function modernHttp(url: string): Promise<Peer> {
     era: 'modern',
     call,
     opening: await call('server/discover'),
-    async subscribe(uris, { list = false } = {}) {
+    async subscribe(uris, { list = false, prompts = false } = {}) {
       lastId += 1
       const notifications = {
         ...(uris.length > 0 && { resourceSubscriptions: uris }),
         ...(list && { resourcesListChanged: true }),
+        ...(prompts && { promptsListChanged: true }),
       }
       const body = {
         jsonrpc: '2.0',
@@ -83,7 +88,7 @@ export async function modernHttp(url: string): Promise<Peer> {
         params: { notifications, _meta: META },
       }
       const stop = new AbortController()
-      const headers = modernHeaders('subscriptions/listen', {})
+      const headers = { ...own, ...modernHeaders('subscriptions/listen', {}) }
       const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body), signal: stop.signal })
       return hear(eventsOf(response), async () => stop.abort())
     },
@@ -91,14 +96,19 @@ export async function modernHttp(url: string): Promise<Peer> {
   }
 }
 
-/** A client of the 2025 era over HTTP, with a session. */
-export async function legacyHttp(url: string, version = '2025-11-25'): Promise<Peer & { readonly session: string }> {
+/** A client of the 2025 era over HTTP, with a session. `own`: headers that go with each of its requests. */
+export async function legacyHttp(
+  url: string,
+  version = '2025-11-25',
+  own: Readonly<Record<string, string>> = {},
+): Promise<Peer & { readonly session: string }> {
   let session = ''
   const stop = new AbortController()
   const post = async (message: object): Promise<Response> =>
     fetch(url, {
       method: 'POST',
       headers: {
+        ...own,
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
         ...(session !== '' && { 'mcp-session-id': session, 'mcp-protocol-version': version }),
@@ -119,7 +129,7 @@ export async function legacyHttp(url: string, version = '2025-11-25'): Promise<P
   await (await post({ jsonrpc: '2.0', method: 'notifications/initialized' })).text()
   let stream: Promise<Heard> | undefined
   const openStream = async (): Promise<Heard> => {
-    const headers = { accept: 'text/event-stream', 'mcp-session-id': session, 'mcp-protocol-version': version }
+    const headers = { ...own, accept: 'text/event-stream', 'mcp-session-id': session, 'mcp-protocol-version': version }
     return hear(eventsOf(await fetch(url, { headers, signal: stop.signal })), async () => {})
   }
   return {
@@ -195,12 +205,13 @@ export async function stdio(
     stderr: () => stderr,
     call,
     opening,
-    async subscribe(uris, { list = false } = {}) {
+    async subscribe(uris, { list = false, prompts = false } = {}) {
       if (era === 'modern') {
         lastId += 1
         const notifications = {
           ...(uris.length > 0 && { resourceSubscriptions: uris }),
           ...(list && { resourcesListChanged: true }),
+          ...(prompts && { promptsListChanged: true }),
         }
         send({ jsonrpc: '2.0', id: lastId, method: 'subscriptions/listen', params: { notifications, _meta: META } })
         const id = lastId

@@ -52,7 +52,7 @@ export interface Option {
 }
 
 /** What is to be typed somewhere: these words, what is configured or served, or something on the disk. */
-export type Offer = readonly string[] | 'sources' | 'skills' | 'files' | 'folders'
+export type Offer = readonly string[] | 'sources' | 'skills' | 'packs' | 'files' | 'folders'
 
 /** What a command ended with: done, failed, wrong usage or configuration, or a check that found something. */
 export type ExitStatus = 0 | 1 | 2 | 3

@@ -23,6 +23,7 @@ const SHELLS: Readonly<Record<string, (typings: readonly Typing[]) => string>> =
 /** What the scripts ask for while somebody types. */
 const ASKED: Readonly<Record<string, (config: Config) => Promise<readonly string[]>>> = {
   sources: async (config) => idsOf(config),
+  packs: async ({ packs }) => packs.map(({ id }) => id),
   skills: async (config) =>
     (await readRows(config)).map(({ source, path, name = '' }) => `${source}/${path === '' ? name : path}`),
 }
@@ -43,8 +44,8 @@ export const completion: Command = {
     zsh:  source <(skillsyncd completion zsh), in ~/.zshrc and after compinit
     fish: skillsyncd completion fish > ~/.config/fish/completions/skillsyncd.fish
 
-  Needs no configuration. Sources and skills are read from the configuration and the state folder that the line being
-  typed names, whether a daemon runs or not: the scripts ask for them by skillsyncd completion sources|skills -- WORD…
+  Needs no configuration. Sources, skills and packs are read from the configuration and the state folder that the line being
+  typed names, whether a daemon runs or not: the scripts ask for them by skillsyncd completion sources|skills|packs -- WORD…
 `,
   async run(context) {
     const [what = '', ...line] = context.operands

@@ -16,6 +16,8 @@ import type { SyncEnd } from '../sync-end.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
 import { candidateOf, eachCounted, expectLockable, failureIn, withLooking } from './looking.ts'
+import { lineOfPack, lockPacks } from './locked-packs.ts'
+import type { PackEnd } from './locked-packs.ts'
 import type { Looking } from './looking.ts'
 
 export const lock: Command = {
@@ -39,15 +41,24 @@ export const lock: Command = {
       () => systemClock.now().getTime(),
       context.signal,
     )
-    print(context, file, isWritten, ends)
-    return ends.some(({ entry }) => entry === undefined) ? 1 : 0
+    const looked = ends.flatMap(({ snapshot }) => snapshot ?? [])
+    const packs = await lockPacks(config, file, looked, context.signal)
+    print(context, file, { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends })
+    return ends.some(({ entry }) => entry === undefined) || packs.ends.some(({ why }) => why !== undefined) ? 1 : 0
   },
 }
 
 interface End {
   readonly id: SourceId
   readonly entry: LockEntry | undefined
+  readonly snapshot?: Snapshot
   readonly why?: string
+}
+
+interface Done {
+  readonly isWritten: boolean
+  readonly ends: readonly End[]
+  readonly packs: readonly PackEnd[]
 }
 
 /** What is served is locked, once it was looked at: what waits for a decision is not agreed on by locking. */
@@ -65,7 +76,7 @@ async function entryFor(source: Source, looking: Looking): Promise<End> {
     const snapshot = source.update === 'locked' ? await candidateOf(looking, id) : await served(source, looking)
     if (typeof snapshot === 'string') return { id, entry: undefined, why: snapshot }
     expectLockable(source, snapshot)
-    return { id, entry: entryOf(source, snapshot) }
+    return { id, entry: entryOf(source, snapshot), snapshot }
   } catch (error) {
     return { id, entry: undefined, why: failureIn(error).message }
   }
@@ -95,7 +106,7 @@ function merged(
   return { ...now, sources }
 }
 
-function print(context: Context, file: string, isWritten: boolean, ends: readonly End[]): void {
+function print(context: Context, file: string, { isWritten, ends, packs }: Done): void {
   if (context.json) {
     const sources = ends.map(({ id, entry, why }) => ({
       source: id,
@@ -103,7 +114,7 @@ function print(context: Context, file: string, isWritten: boolean, ends: readonl
         ? { error: why }
         : { commit: entry.revision.commit, ref: entry.revision.ref, skills: entry.skills.size }),
     }))
-    printJson(context, { lock: file, written: isWritten, sources })
+    printJson(context, { lock: file, written: isWritten, sources, ...(packs.length > 0 && { packs }) })
     return
   }
   const lines = ends.map(({ id, entry, why }) =>
@@ -111,5 +122,5 @@ function print(context: Context, file: string, isWritten: boolean, ends: readonl
       ? `${id}: not locked: ${printable(why ?? '')}`
       : `${id}: locked ${printable(entry.revision.ref)} at ${entry.revision.commit}, ${countOf(entry.skills.size, 'skill')}`,
   )
-  printLines(context, [...lines, isWritten ? `wrote ${file}` : `${file} is as it was`])
+  printLines(context, [...lines, ...packs.map(lineOfPack), isWritten ? `wrote ${file}` : `${file} is as it was`])
 }

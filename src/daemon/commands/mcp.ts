@@ -1,3 +1,5 @@
+import { servingFor, viewOf } from '../../serve/mcp/methods.ts'
+import { NONE } from '../../serve/views.ts'
 import { serveStream } from '../../serve/mcp/stdio.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { ignoreAbort } from '../abort-error.ts'
@@ -11,6 +13,7 @@ import { agreeWithDaemon } from '../requests.ts'
 import { Writer } from '../writer.ts'
 import { MODE_OPTIONS, configOf, logOf } from './command.ts'
 import type { Command, Context } from './command.ts'
+import { packsNamed } from './packs-named.ts'
 
 /** The first answer of a state folder that holds nothing yet waits so long for the first pull. */
 const FIRST_PULL_MS = 5_000
@@ -25,9 +28,19 @@ const MOST_ASKED = 5
 export const mcp: Command = {
   name: 'mcp',
   summary: 'Serve one MCP client over stdio',
-  options: MODE_OPTIONS,
+  options: {
+    ...MODE_OPTIONS,
+    pack: {
+      type: 'string',
+      value: 'P,…',
+      multiple: true,
+      help: 'what these packs hold, and nothing else; default: everything',
+      offers: 'packs',
+    },
+  },
   async run(context) {
     const config = await configOf(context)
+    const packs = packsNamed(context.values['pack'], config)
     await expectLock(config)
     await agreeWithDaemon(config, context.signal)
     const log = logOf(context)
@@ -38,8 +51,10 @@ export const mcp: Command = {
     const keeping = keepWriting(context, config, log, follower, signal)
     try {
       await follower.hasGeneration(FIRST_PULL_MS, signal)
+      const { serving } = follower
+      const view = viewOf(serving, packs && new Set(packs)) ?? NONE
       await serveStream(
-        withAudit(follower.serving, audit),
+        withAudit(servingFor(serving, view), audit),
         context.streams.stdin,
         context.streams.stdout,
         context.signal,

@@ -1,4 +1,5 @@
 import { SCOPES } from '../../serve/principal.ts'
+import { countOf } from '../../serve/count-text.ts'
 import type { Scope } from '../../serve/principal.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
@@ -14,6 +15,7 @@ import { UsageError } from '../usage-error.ts'
 import { withWriter } from './asking.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context, ExitStatus } from './command.ts'
+import { packsNamed } from './packs-named.ts'
 
 /** What clients of MCP ask for. */
 const OF_CLIENTS: readonly Scope[] = SCOPES.filter((scope) => !['page', 'well-known', 'metrics'].includes(scope))
@@ -34,6 +36,13 @@ export const token: Command = {
       help: `what it opens: ${SCOPES.join(', ')}; default: ${OF_CLIENTS.join(', ')}`,
       offers: SCOPES,
     },
+    pack: {
+      type: 'string',
+      value: 'P,…',
+      multiple: true,
+      help: 'the packs that its bearer sees, and nothing else; default: everything',
+      offers: 'packs',
+    },
     expires: { type: 'string', value: 'T', help: 'for how long, such as 90d, or never; default: 90d' },
     from: {
       type: 'string',
@@ -53,7 +62,7 @@ export const token: Command = {
 }
 
 function refuseOptionsOfAdd({ values }: Context, verb: string | undefined): void {
-  const given = ['scope', 'expires', 'from'].find((name) => values[name] !== undefined)
+  const given = ['scope', 'pack', 'expires', 'from'].find((name) => values[name] !== undefined)
   if (given !== undefined && isVerb(verb))
     throw new UsageError(`--${given} goes with "token add", not with "token ${verb}"`)
 }
@@ -67,12 +76,21 @@ async function addToken(context: Context, name: string): Promise<ExitStatus> {
     throw new UsageError('The name of a token has 1 to 64 letters, digits, dots, hyphens and underscores')
   const config = await configOf(context)
   const scopes = scopesOf(context.values['scope'])
+  const packs = packsNamed(context.values['pack'], config)
+  expectOfUse(scopes, packs)
   const created = systemClock.now()
   const expires = expiryOf(context.values['expires'] ?? '90d', created)
   const { from } = context.values
   const given = typeof from === 'string' ? await tokenIn(from) : undefined
   const { secret, sha256 } = given === undefined ? newToken() : { secret: undefined, ...given }
-  const added: Token = { name, sha256, scopes, created: created.toISOString(), ...(expires && { expires }) }
+  const added: Token = {
+    name,
+    sha256,
+    scopes,
+    ...(packs && { packs }),
+    created: created.toISOString(),
+    ...(expires && { expires }),
+  }
   // The daemon is told the hash alone: what it does not know it cannot let slip.
   const adding = withWriter(context, config, (ask) => ask('token-add', { token: added }))
   if (secret === undefined) return printGiven(context, added, await isThereAlready(adding, config, added))
@@ -83,7 +101,9 @@ async function addToken(context: Context, name: string): Promise<ExitStatus> {
     json ? `${JSON.stringify({ ...shown(added, created), token: secret }, null, 2)}\n` : `${secret}\n`,
   )
   if (!json && !quiet)
-    streams.stderr.write(`${name} opens ${scopes.join(', ')}; ${expiryText(added)}. It is not shown again.\n`)
+    streams.stderr.write(
+      `${name} opens ${scopes.join(', ')}${ofPacks(added)}; ${expiryText(added)}. It is not shown again.\n`,
+    )
   return 0
 }
 
@@ -145,7 +165,7 @@ function shown({ sha256: _sha256, ...rest }: Token, now: Date): object {
 
 function lineOf(one: Token, now: Date): string {
   const expiry = isExpired(one, now) ? `expired ${one.expires}` : expiryText(one)
-  return `${one.name.padEnd(24)} ${one.scopes.join(',')}  since ${one.created}  ${expiry}`
+  return `${one.name.padEnd(24)} ${one.scopes.join(',')}${ofPacks(one)}  since ${one.created}  ${expiry}`
 }
 
 function expiryText({ expires }: Token): string {
@@ -159,6 +179,15 @@ function scopesOf(given: unknown): readonly Scope[] {
   if (unknown !== undefined)
     throw new UsageError(`--scope is a list of ${SCOPES.join(', ')}; ${quoted(unknown)} is none`)
   return SCOPES.filter((scope) => named.includes(scope))
+}
+
+function expectOfUse(scopes: readonly Scope[], packs: readonly string[] | undefined): void {
+  if (packs !== undefined && scopes.includes('metrics'))
+    throw new UsageError('The figures are of everything that is served; leave out --pack, or metrics')
+}
+
+function ofPacks({ packs }: Pick<Token, 'packs'>): string {
+  return packs === undefined ? '' : ` of ${countOf(packs.length, 'pack')}: ${packs.join(', ')}`
 }
 
 function expiryOf(given: unknown, created: Date): string | undefined {

@@ -23,6 +23,8 @@ import type { AskWriter } from './asking.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context, ExitStatus } from './command.ts'
 import { candidateOf, eachCounted, expectLockable, failureIn, withLooking } from './looking.ts'
+import { lineOfPack, lockPacks } from './locked-packs.ts'
+import type { PackEnd } from './locked-packs.ts'
 import type { Failure, Looking } from './looking.ts'
 import { exitOfPulls, linesOfPull } from './pulled.ts'
 
@@ -50,8 +52,11 @@ export const update: Command = {
     await readLock(file)
     const done = await updated(context, config, file, ids, precise)
     if (context.json) printJson(context, jsonOf(file, done))
-    else printLines(context, [...done.ends.flatMap(linesOf), `${file} is ${done.isWritten ? 'written' : 'as it was'}`])
-    return statusOf(done.ends)
+    else {
+      const wrote = `${file} is ${done.isWritten ? 'written' : 'as it was'}`
+      printLines(context, [...done.ends.flatMap(linesOf), ...done.packs.map(lineOfPack), wrote])
+    }
+    return done.packs.some(({ why }) => why !== undefined) ? 1 : statusOf(done.ends)
   },
 }
 
@@ -66,6 +71,7 @@ function preciseOf({ values, operands }: Context): ObjectId | undefined {
 interface Done {
   readonly isWritten: boolean
   readonly ends: readonly End[]
+  readonly packs: readonly PackEnd[]
 }
 
 /** What became of one source: of its entry, then of what is served. */
@@ -92,7 +98,11 @@ async function updated(
       const { before, after } = move
       return { id, before, after, sync: await served(look.source, after, looking.ask, config) }
     })
-    return { isWritten, ends }
+    const looked = looks.flatMap((look) => ('snapshot' in look ? [look.snapshot] : []))
+    // Where nothing could be looked at, no empty lock is made either.
+    if (looked.length === 0) return { isWritten, ends, packs: [] }
+    const packs = await lockPacks(config, file, looked, context.signal)
+    return { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends }
   })
 }
 
@@ -178,7 +188,7 @@ function statusOf(ends: readonly End[]): ExitStatus {
   return exitOfPulls(ends.flatMap((end) => ('failure' in end ? [] : [end.sync])))
 }
 
-function jsonOf(file: string, { isWritten, ends }: Done): object {
+function jsonOf(file: string, { isWritten, ends, packs }: Done): object {
   const sources = ends.map((end) => {
     if ('failure' in end) return { source: end.id, error: end.failure }
     const { id, before, after, sync } = end
@@ -193,7 +203,7 @@ function jsonOf(file: string, { isWritten, ends }: Done): object {
       sync,
     }
   })
-  return { lock: file, written: isWritten, sources }
+  return { lock: file, written: isWritten, sources, ...(packs.length > 0 && { packs }) }
 }
 
 function placeOf({ revision: { ref, commit, tag } }: LockEntry): object {

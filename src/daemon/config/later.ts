@@ -12,14 +12,7 @@ interface Later {
 }
 
 /** To ignore such a key would be a lie: the file that uses one is refused. What a version learns to honour leaves this table. */
-export const LATER: readonly Later[] = [
-  { key: 'serve.http.tls' },
-  { key: 'serve.prompts.skills', values: (value) => value === 'user-invocable' },
-  { key: 'serve.search' },
-  { key: 'packs' },
-  { key: 'log' },
-  { key: 'programs.gpg' },
-]
+export const LATER: readonly Later[] = [{ key: 'serve.http.tls' }, { key: 'log' }, { key: 'programs.gpg' }]
 
 /** What the configuration uses and this version cannot honour, of a source or said for many by `defaults`. */
 export function laterFaults(value: unknown): Fault[] {

@@ -93,17 +93,20 @@ const SURFACES = {
     .optional()
     .describe('Spaces of skills to offer as resource templates, besides one per source.'),
   contract: surface('The resource:// URI contract.', {}),
-  tools: surface('The tools list_skills and get_skill.', {
+  tools: surface('The tools list_skills and get_skill, and with them search_skills.', {
     paths: z
       .enum(['auto', 'omit'])
       .optional()
       .describe('Whether callers on the same disk are told paths. Default: auto.'),
     wait: duration().optional().describe('How long a call may wait for a stale source. Default: 2s.'),
   }),
-  prompts: surface('The prompt init-skills.', {
-    skills: z.enum(['none', 'user-invocable']).optional().describe('Whether skills are prompts too. Default: none.'),
+  prompts: surface('The prompts init-skills and skills-catalog, and skills as prompts.', {
+    skills: z
+      .enum(['none', 'user-invocable'])
+      .optional()
+      .describe('Whether the listed skills are prompts too, but those with user-invocable: false. Default: none.'),
   }),
-  search: surface('The tool search_skills.', {}),
+  search: surface('The tool search_skills, beside the two of `tools`.', {}),
   page: surface('The catalog for people, at /.', {
     title: line(200).optional().describe('Its title. Default: Agent Skills.'),
   }),

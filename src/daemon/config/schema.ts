@@ -24,7 +24,7 @@ const CHOICE = z.strictObject({
 const PACK = z.strictObject({
   id: id().describe('The name of the pack, the last segment of its endpoint /mcp/<id>.'),
   description: prose(1024).optional().describe('What it is for.'),
-  include: z.array(CHOICE).describe('Skills that fit one of these, in all that it says, belong to the pack.'),
+  include: z.array(CHOICE).min(1).describe('Skills that fit one of these, in all that it says, belong to the pack.'),
   exclude: z.array(CHOICE).optional().describe('Skills that fit one of these do not.'),
 })
 

@@ -42,11 +42,16 @@ export function formsOf({ resources, index, templates, contract }: ServeEntry): 
 }
 
 /** What is offered to models besides resources. */
-export function modelSurfacesOf({ tools, prompts }: ServeEntry): Pick<ServeConfig, 'tools' | 'prompts'> {
+export function modelSurfacesOf({
+  tools,
+  search,
+  prompts,
+}: ServeEntry): Pick<ServeConfig, 'tools' | 'search' | 'prompts'> {
   return {
     tools:
       tools?.enabled === false ? undefined : { paths: tools?.paths ?? 'auto', waitMs: tools?.wait ?? TOOL_WAIT_MS },
-    prompts: prompts?.enabled !== false,
+    search: search?.enabled !== false,
+    prompts: prompts?.enabled === false ? 'off' : (prompts?.skills ?? 'none'),
   }
 }
 

@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ARCHIVE_FORMATS } from '../../serve/mcp/archive.ts'
+import type { Choice, Pack } from '../../sync/model/pack.ts'
 import type { AskedRef } from '../../sync/model/revision.ts'
 import type { Brakes, Budgets, McpPlace, McpSource, Schedule, Source } from '../../sync/model/source.ts'
 import type { ProxyChoice } from '../proxy.ts'
@@ -46,6 +47,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       ...formsOf(file.serve),
       ...modelSurfacesOf(file.serve),
     },
+    packs: file.packs?.map(packOf) ?? [],
     state: file.state === undefined ? environment.state : absolute(file.state),
     lock: file.lock === undefined ? join(dirname(resolve(fileName)), 'skills.lock') : absolute(file.lock),
     mode: FREE,
@@ -61,6 +63,19 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       git: programOf(file.programs?.git ?? 'git', absolute),
       ssh: programOf(file.programs?.ssh ?? 'ssh', absolute),
     },
+  }
+}
+
+function packOf({ id, description, include, exclude = [] }: NonNullable<ConfigFile['packs']>[number]): Pack {
+  return { id, description, include: include.map(choiceOf), exclude: exclude.map(choiceOf) }
+}
+
+function choiceOf({ source, path, name, tag }: { readonly [Key in keyof Choice]: string | undefined }): Choice {
+  return {
+    ...(source !== undefined && { source }),
+    ...(path !== undefined && { path }),
+    ...(name !== undefined && { name }),
+    ...(tag !== undefined && { tag }),
   }
 }
 

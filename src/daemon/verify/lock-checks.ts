@@ -1,5 +1,6 @@
 import { docsChange, isLocked, mismatchesOf, skillChanges, skillsToLock } from '../../sync/model/lock.ts'
 import type { Lock, LockEntry, Mismatch } from '../../sync/model/lock.ts'
+import { choicesDigestOf, packDigestOf, packMismatches } from '../../sync/model/pack.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { readLock } from '../../sync/store/lock-file.ts'
@@ -31,7 +32,8 @@ function* missing(config: Config): Generator<Remark> {
   }
 }
 
-function* compared(lock: Lock, { config, snapshots }: Verifying): Generator<Remark> {
+function* compared(lock: Lock, verifying: Verifying): Generator<Remark> {
+  const { config, snapshots } = verifying
   const sources = config.sources.map(({ source }) => source)
   for (const mismatch of mismatchesOf(lock, sources)) yield mismatchRemark(mismatch, lock, config)
   for (const source of sources) {
@@ -42,6 +44,20 @@ function* compared(lock: Lock, { config, snapshots }: Verifying): Generator<Rema
     if (snapshot === undefined)
       yield remark('lock-not-served', 'is in the lock, and nothing of it is served', { source: source.id })
     else if (!isLocked(entry, snapshot)) yield* differences(entry, snapshot, remark)
+  }
+  yield* packsCompared(lock, verifying)
+}
+
+/** A pack is as locked where its choices and its skills are. While a source may move on, what it holds may too. */
+function* packsCompared(lock: Lock, { config, snapshots }: Verifying): Generator<Remark> {
+  const remark = config.mode.locked ? finding : note
+  for (const mismatch of packMismatches(lock.packs, config.packs)) yield remark('lock-mismatch', sentence(mismatch))
+  const areLocked = config.sources.every(({ source }) => followsLock(config, source))
+  for (const pack of config.packs) {
+    const locked = lock.packs.get(pack.id)
+    if (locked === undefined || locked.choices !== choicesDigestOf([pack])) continue
+    if (locked.digest !== packDigestOf(pack, snapshots))
+      yield (areLocked ? finding : note)('lock-differs', `"pack ${pack.id}" holds other skills than the locked ones`)
   }
 }
 

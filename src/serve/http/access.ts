@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { opens } from '../principal.ts'
 import type { Authenticate, Principal, Scope } from '../principal.ts'
 
 /** Who may ask. */
@@ -11,8 +12,8 @@ export interface AccessRules {
   readonly isGone?: (principalId: string) => boolean
   /** What is for everybody, on purpose. */
   readonly open?: ReadonlySet<Scope>
-  /** What the issuer of tokens calls a scope, where it is another word than ours. */
-  readonly wordsOf?: (scope: Scope) => string
+  /** What to ask the issuer of tokens for, to be let in with that scope at that path, where it is another word than ours. */
+  readonly wordsOf?: (scope: Scope, path: string) => string
   /** Where a client learns how to come by a token (RFC 9728). */
   readonly metadataUrl?: string
 }
@@ -49,47 +50,55 @@ export class Access {
   /** By the token in the `Authorization` header, the one place where a client of MCP may put it. */
   async decide(request: IncomingMessage, scope: Scope): Promise<Decision> {
     if (this.#rules.open?.has(scope) === true) return ANYBODY
-    if (hasTokenInQuery(request.url ?? '')) return this.#denied(400, scope, 'invalid_request', IN_QUERY)
-    if (request.headers.authorization === undefined) return this.#judge(undefined, scope, bearerToken)
+    const { url = '/' } = request
+    const door = { scope, path: url.replace(/\?.*$/s, '') }
+    if (hasTokenInQuery(url)) return this.#denied(400, door, 'invalid_request', IN_QUERY)
+    if (request.headers.authorization === undefined) return this.#judge(undefined, door, bearerToken)
     // Node would take the first of several, a proxy before us perhaps the last.
     const given = request.headersDistinct['authorization'] ?? []
     if (given.length > 1)
-      return this.#denied(400, scope, 'invalid_request', 'There is more than one Authorization header')
-    return this.#judge(given[0], scope, bearerToken)
+      return this.#denied(400, door, 'invalid_request', 'There is more than one Authorization header')
+    return this.#judge(given[0], door, bearerToken)
   }
 
   /** By a token that came another way, such as a cookie of ours. */
   async decideToken(token: string | undefined, scope: Scope): Promise<Decision> {
-    return this.#judge(token, scope, wellFormed)
+    return this.#judge(token, { scope, path: '/' }, wellFormed)
   }
 
   async #judge(
     given: string | undefined,
-    scope: Scope,
+    door: Door,
     tokenOf: (given: string) => string | undefined,
   ): Promise<Decision> {
     const { authenticate, isTokenRequired } = this.#rules
     if (given === undefined || authenticate === undefined) {
-      return isTokenRequired ? this.#denied(401, scope, undefined, 'A token is needed') : ANYBODY
+      return isTokenRequired ? this.#denied(401, door, undefined, 'A token is needed') : ANYBODY
     }
     const token = tokenOf(given)
     const principal = token === undefined ? undefined : await authenticate(token)
     if (principal === 'unavailable') return CANNOT_TELL
-    if (principal === undefined) return this.#denied(401, scope, 'invalid_token', 'The token is not valid')
-    if (principal.scopes.has(scope)) return { kind: 'granted', principal }
-    return { ...this.#denied(403, scope, 'insufficient_scope', `The token does not open "${scope}"`), principal }
+    if (principal === undefined) return this.#denied(401, door, 'invalid_token', 'The token is not valid')
+    if (opens(principal, door.scope)) return { kind: 'granted', principal }
+    return { ...this.#denied(403, door, 'insufficient_scope', `The token does not open "${door.scope}"`), principal }
   }
 
   /** RFC 6750, 3: who gave no token is told of no error. */
-  #denied(status: number, scope: Scope, error: string | undefined, message: string): Denied {
+  #denied(status: number, { scope, path }: Door, error: string | undefined, message: string): Denied {
     const { metadataUrl, wordsOf } = this.#rules
     const parts = [
       ...(error === undefined ? [] : [`error="${error}"`]),
-      `scope="${wordsOf?.(scope) ?? scope}"`,
+      `scope="${wordsOf?.(scope, path) ?? scope}"`,
       ...(metadataUrl === undefined ? [] : [`resource_metadata="${metadataUrl}"`]),
     ]
     return { kind: 'denied', status, message, headers: { 'www-authenticate': `Bearer ${parts.join(', ')}` } }
   }
+}
+
+/** Where somebody wants to come in. */
+interface Door {
+  readonly scope: Scope
+  readonly path: string
 }
 
 /** Who asks need not be known. */

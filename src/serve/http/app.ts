@@ -1,14 +1,10 @@
-import { Answers } from '../mcp/answers.ts'
-import { listenForEvents } from '../mcp/events.ts'
-import { Hub } from '../mcp/hub.ts'
 import type { Serving } from '../mcp/methods.ts'
-import { ScopedCore } from '../mcp/scoped-core.ts'
 import type { Registry } from '../registry.ts'
 import { Access } from './access.ts'
-import { announcedBytes } from '../mcp/announced.ts'
 import type { AccessRules } from './access.ts'
 import { admission, rateOf } from './admission.ts'
 import { TrustedProxies } from './client-address.ts'
+import { mcpRoutes } from './doors.ts'
 import { EventStreams } from './event-stream.ts'
 import { Guard } from './guard.ts'
 import type { Names } from './guard.ts'
@@ -18,20 +14,16 @@ import { HttpAudit } from './http-audit.ts'
 import { openListener } from './listener.ts'
 import { metricsRoutes } from './metrics.ts'
 import type { Metrics } from './metrics.ts'
-import type { Listener, ListenerLimits, ListenerOptions, Routes, Site } from './listener.ts'
-import { McpEndpoint } from './mcp.ts'
-import { LegacyEdge } from './mcp-legacy.ts'
-import { ModernEdge } from './mcp-modern.ts'
-import { Past } from './past.ts'
+import type { Listener, ListenerLimits, ListenerOptions, Site } from './listener.ts'
 import { NO_SESSION_LOG } from './session-log.ts'
 import type { SessionLog } from './session-log.ts'
 import { metadataRoutes, rulesWith } from './protected-resource.ts'
 import type { OAuthOptions } from './protected-resource.ts'
 import { PageSessions } from './page-sessions.ts'
 import type { Rate, RateLimit } from './rate-limit.ts'
+import { Rooms } from './rooms.ts'
 import { Sessions } from './sessions.ts'
 import type { SessionLimits } from './sessions.ts'
-import { Shortcut } from './shortcut.ts'
 import { webOf } from './web.ts'
 import type { WebOptions } from './web.ts'
 import { hookRoutes } from './webhook.ts'
@@ -99,15 +91,13 @@ export interface HttpFigures extends HttpCounts {
 /** Opens the listener. Disposing it ends every stream with its result, then closes. */
 export async function serveHttp(serving: Serving, options: HttpOptions): Promise<HttpServer> {
   const heard = listenersOf(serving, options)
-  const { hub, streams, sessions, past } = heard
+  const { rooms, streams, sessions } = heard
   let listener: Listener
   const siteFrom = (served: Serving, asked: HttpOptions): Built => siteOf(served, asked, heard, () => listener.url)
   let { site, offered } = siteFrom(serving, options)
-  // Before there is a session: what is published while they are brought back must reach those that are.
-  let telling = listenForEvents(serving, (events) => hub.tell(events))
   const noting = note(serving, heard)
   const end = (): void => {
-    for (const one of [telling, ...noting]) one[Symbol.dispose]()
+    for (const one of [rooms, ...noting]) one[Symbol.dispose]()
     streams[Symbol.dispose]()
   }
   try {
@@ -115,12 +105,16 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     const endSessionsOver = (): void => sessions.endThoseOf(options.access.isGone ?? (() => false))
     endSessionsOver()
     listener = await openListener(() => site, options)
-    const counts = (): HttpCounts => ({ sessions: sessions.size, streams: streams.size, subscribedUris: hub.size })
+    const counts = (): HttpCounts => ({
+      sessions: sessions.size,
+      streams: streams.size,
+      subscribedUris: rooms.figures.subscribedUris,
+    })
     return {
       url: listener.url,
       unsentBytes: listener.unsentBytes,
       counts,
-      figures: () => ({ ...counts(), ...hub.told, unsentBytes: listener.unsentBytes() }),
+      figures: () => ({ ...counts(), ...rooms.figures, unsentBytes: listener.unsentBytes() }),
       endWhatIsOver() {
         streams.endThoseOver()
         endSessionsOver()
@@ -130,13 +124,8 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
         ;({ site, offered } = siteFrom(next, asked))
         // Its readers come back to the new one by themselves; who is still being answered is not waited for.
         void before?.[Symbol.asyncDispose]()
-        telling[Symbol.dispose]()
-        telling = listenForEvents(next, (events) => hub.tell(events))
-        const mark = past.now
-        const events = past.serve(next)
-        if (events === undefined) return
-        hub.tell(events)
-        sessions.told(mark, past.now)
+        const mark = rooms.now
+        if (rooms.serve(next)) sessions.told(mark, rooms.now)
       },
       async [Symbol.asyncDispose]() {
         end()
@@ -152,27 +141,25 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
 
 /** What goes on whichever site answers: who is told of changes, who is signed in, and how often each has asked. */
 interface Listeners {
-  readonly hub: Hub
+  readonly rooms: Rooms
   readonly streams: EventStreams
   readonly sessions: Sessions
-  readonly past: Past
   readonly signedIn: PageSessions
   readonly rate: RateLimit | undefined
 }
 
 function listenersOf(serving: Serving, options: HttpOptions): Listeners {
   const { limits, now, sessionLog: log = NO_SESSION_LOG } = options
-  const hub = new Hub()
-  const past = new Past(serving, (mark) => log.catalogOf(mark))
-  const sessions = new Sessions({ hub, limits: limits.sessions, now, log, past })
+  const rooms = new Rooms(serving, (mark) => log.catalogOf(mark))
+  const sessions = new Sessions({ rooms, limits: limits.sessions, now, log })
   const signedIn = new PageSessions(now)
-  return { hub, streams: new EventStreams(limits), sessions, past, signedIn, rate: rateOf(options) }
+  return { rooms, streams: new EventStreams(limits), sessions, signedIn, rate: rateOf(options) }
 }
 
 /** Has what sessions were told of written down, and those that nobody uses ended. */
-function note(serving: Serving, { sessions, past }: Listeners): readonly Disposable[] {
+function note(serving: Serving, { sessions, rooms }: Listeners): readonly Disposable[] {
   return [
-    serving.registry.watch((before, catalog) => sessions.told(past.markOf(before), past.markOf(catalog))),
+    serving.registry.watch((before, catalog) => sessions.told(rooms.markOf(before), rooms.markOf(catalog))),
     every(SWEEP_MS, () => sessions.sweep()),
   ]
 }
@@ -200,7 +187,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
     admit,
     answered: (request, response, answered) => audit.answered(request, response, answered),
     routes: {
-      ...mcpRoutes(serving, options, heard, audit),
+      ...mcpRoutes({ serving, ...heard, audit, bodyBytes: options.limits.bodyBytes, nothingHere: NOTHING_HERE }),
       ...healthRoutes(healthOf(serving, options)),
       ...(webhooks !== undefined && hookRoutes(webhooks)),
       ...(metrics !== undefined && metricsRoutes(metrics)),
@@ -224,29 +211,6 @@ function unlessServed({ catalog }: Registry): readonly Unready[] {
 function rulesOf({ access, web, oauth }: HttpOptions, resource: () => string): AccessRules {
   const rules = { ...access, ...(web !== undefined && { open: web.open }) }
   return oauth === undefined ? rules : rulesWith(rules, oauth, resource)
-}
-
-function mcpRoutes(
-  serving: Serving,
-  { limits }: HttpOptions,
-  { hub, streams, sessions }: Listeners,
-  audit: HttpAudit,
-): Routes {
-  const endpoint = new McpEndpoint(
-    new ModernEdge(new ScopedCore(serving, 'modern'), serving, hub, streams, audit),
-    new LegacyEdge(new ScopedCore(serving, 'legacy'), sessions, streams, audit),
-    new Shortcut(new Answers(serving), sessions, audit),
-    audit,
-    limits.bodyBytes,
-    (body) => announcedBytes(serving.registry.catalog, serving.forms, body),
-  )
-  return {
-    '/mcp': {
-      scope: 'skills',
-      audit: 'refusals',
-      answer: (request, response, { principal }) => endpoint.answer(request, response, principal),
-    },
-  }
 }
 
 /** Calls until what is returned is disposed. Keeps no process alive. */

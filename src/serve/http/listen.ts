@@ -3,9 +3,11 @@ import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { MAX_SUBSCRIPTIONS } from '../mcp/caller.ts'
-import type { Hub, ListPart, Subscriber } from '../mcp/hub.ts'
+import type { Hub, Subscriber } from '../mcp/hub.ts'
 import { listenResult } from '../mcp/listen-result.ts'
-import { formsFor, opensContract } from '../mcp/forms.ts'
+import { formsFor } from '../mcp/forms.ts'
+import { partsOpenTo } from '../mcp/list-part.ts'
+import type { ListPart } from '../mcp/list-part.ts'
 import { servedAmong } from '../mcp/lookup.ts'
 import type { Serving } from '../mcp/methods.ts'
 import { invalidParams, noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
@@ -17,6 +19,7 @@ const PARAMS = z.looseObject({
   notifications: z.looseObject({
     resourceSubscriptions: z.array(z.string()).optional(),
     resourcesListChanged: z.boolean().optional(),
+    promptsListChanged: z.boolean().optional(),
   }),
 })
 
@@ -24,6 +27,7 @@ const PARAMS = z.looseObject({
 interface Honoured {
   readonly resourceSubscriptions?: readonly string[]
   readonly resourcesListChanged?: true
+  readonly promptsListChanged?: true
 }
 
 /**
@@ -40,20 +44,23 @@ export function listen(
 ): void {
   const parsed = PARAMS.safeParse(request.params)
   if (!parsed.success) throw invalidParams('`notifications` is required, and is a filter of notifications')
-  const { resourceSubscriptions = [] } = parsed.data.notifications
-  const wanted = servedAmong(registry.catalog, formsFor(principal, forms), resourceSubscriptions)
+  const { resourceSubscriptions = [], resourcesListChanged, promptsListChanged } = parsed.data.notifications
+  const theirs = formsFor(principal, forms)
+  const wanted = servedAmong(registry.catalog, theirs, resourceSubscriptions)
   if (wanted.size > MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
   if (wanted.size > 0 && hub.isFull) throw noRoomForSubscriptions()
   const honoured: Honoured = {
     ...(wanted.size > 0 && { resourceSubscriptions: [...wanted.keys()] }),
-    ...(parsed.data.notifications.resourcesListChanged === true && { resourcesListChanged: true }),
+    ...(resourcesListChanged === true && { resourcesListChanged }),
+    ...(promptsListChanged === true && theirs.skillPrompts && { promptsListChanged }),
   }
   const stream = new EventStream(response, {}, streams.pendingBytes)
-  const listener = new StreamSubscriber(stream, request.id, opensContract(principal))
+  const listener = new StreamSubscriber(stream, request.id)
   listener.acknowledge(honoured)
   if (Object.keys(honoured).length === 0) return listener.finish()
   for (const [asked, canonical] of wanted) hub.subscribe(listener, asked, canonical)
-  if (honoured.resourcesListChanged) hub.subscribeToLists(listener)
+  const parts = partsOf(honoured, partsOpenTo(principal))
+  if (parts.size > 0) hub.subscribeToLists(listener, parts)
   streams.add(stream, () => listener.sendResult(), principal)
   stream.onClose(() => {
     hub.unsubscribeFromLists(listener)
@@ -61,15 +68,19 @@ export function listen(
   })
 }
 
+function partsOf(honoured: Honoured, open: ReadonlySet<ListPart>): ReadonlySet<ListPart> {
+  const isAsked = (part: ListPart): boolean =>
+    (part === 'prompts' ? honoured.promptsListChanged : honoured.resourcesListChanged) === true
+  return new Set([...open].filter(isAsked))
+}
+
 class StreamSubscriber implements Subscriber {
   readonly #stream: EventStream
   readonly #id: JSONRPCRequest['id']
-  readonly #opensContract: boolean
 
-  constructor(stream: EventStream, id: JSONRPCRequest['id'], opensContract: boolean) {
+  constructor(stream: EventStream, id: JSONRPCRequest['id']) {
     this.#stream = stream
     this.#id = id
-    this.#opensContract = opensContract
   }
 
   acknowledge(notifications: Honoured): void {
@@ -83,7 +94,8 @@ class StreamSubscriber implements Subscriber {
   }
 
   listChanged(parts: readonly ListPart[]): void {
-    if (parts.includes('skills') || this.#opensContract) this.#notify('notifications/resources/list_changed', {})
+    if (parts.some((part) => part !== 'prompts')) this.#notify('notifications/resources/list_changed', {})
+    if (parts.includes('prompts')) this.#notify('notifications/prompts/list_changed', {})
   }
 
   sendResult(): void {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { SUPPORTED_PROTOCOL_VERSIONS, isInitializeRequest, isJSONRPCRequest } from '@modelcontextprotocol/server'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
-import { opensContract } from '../mcp/forms.ts'
+import { partsOpenTo } from '../mcp/list-part.ts'
 import { servedTo } from '../mcp/audited.ts'
 import type { Tell } from '../mcp/audited.ts'
 import type { Response } from '../mcp/multiplexer.ts'
@@ -18,7 +18,7 @@ import { EventStream, refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 import { sendError, sendJson, sendJsonText, sendStatus } from './send.ts'
 import type { Session } from './session.ts'
-import type { Sessions } from './sessions.ts'
+import type { SessionsOfView } from './sessions.ts'
 
 export const SESSION_HEADER = 'mcp-session-id'
 
@@ -28,11 +28,11 @@ const MAX_BATCH = 100
 /** What the wire of 2025-11-25 and earlier asks of an HTTP server around the core: sessions, and a stream for each. */
 export class LegacyEdge {
   readonly #core: Core
-  readonly #sessions: Sessions
+  readonly #sessions: SessionsOfView
   readonly #streams: EventStreams
   readonly #audit: HttpAudit
 
-  constructor(core: Core, sessions: Sessions, streams: EventStreams, audit: HttpAudit) {
+  constructor(core: Core, sessions: SessionsOfView, streams: EventStreams, audit: HttpAudit) {
     this.#core = core
     this.#sessions = sessions
     this.#streams = streams
@@ -84,7 +84,7 @@ export class LegacyEdge {
     const headers = { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) }
     const stream = new EventStream(response, headers, this.#streams.pendingBytes)
     this.#streams.add(stream, () => {}, principal)
-    session.listenOn(stream, opensContract(principal))
+    session.listenOn(stream, partsOpenTo(principal))
     stream.onClose(() => this.#sessions.use(session))
   }
 

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { readSkillUri } from '../../sync/model/skill-uri.ts'
-import type { ReadFile } from '../content.ts'
 import { catalogView } from '../page/catalog-view.ts'
 import { changesView } from '../page/changes-view.ts'
 import { connectView } from '../page/connect-view.ts'
@@ -15,6 +14,8 @@ import { Readables } from '../page/readable.ts'
 import { fileView, skillView } from '../page/skill-view.ts'
 import { sourcesView } from '../page/sources-view.ts'
 import type { View } from '../page/view.ts'
+import { servingFor, viewOf } from '../mcp/methods.ts'
+import type { Serving } from '../mcp/methods.ts'
 import type { Registry } from '../registry.ts'
 import { disconnected } from './disconnected.ts'
 import { EventStream, refusalOfStream } from './event-stream.ts'
@@ -22,12 +23,11 @@ import type { EventStreams } from './event-stream.ts'
 import { sendPage } from './page-answer.ts'
 import { PageLogin } from './page-login.ts'
 import type { LoginParts, Reader } from './page-login.ts'
-import { sendError, sendStatus } from './send.ts'
+import { sendCrowded, sendError, sendStatus } from './send.ts'
 
 /** What the page is made from. */
 export interface PageParts extends LoginParts {
-  readonly registry: Registry
-  readonly read: ReadFile
+  readonly serving: Serving
   readonly host: PageHost
   readonly hasInstaller: boolean
   /** Those of the whole server: one that follows the page takes a place among them. */
@@ -45,15 +45,17 @@ export class Page implements AsyncDisposable {
   constructor(parts: PageParts) {
     this.#parts = parts
     this.login = new PageLogin(parts)
-    this.#readables = new Readables(parts.read)
+    this.#readables = new Readables(parts.serving.read)
   }
 
   /** Answers with one page, for whom it may be shown to. */
   async show(request: IncomingMessage, response: ServerResponse, draw: Draw): Promise<void> {
     const reader = await this.login.readerOf(request, response)
     if (reader === undefined) return
+    const registry = this.#registryFor(reader)
+    if (registry === undefined) return sendCrowded(response)
     const signal = disconnected(response)
-    const view = this.#viewFor(request)
+    const view = this.#viewFor(request, reader, registry)
     const drawn = await draw(view, this.#readables)
     signal.throwIfAborted()
     if ('to' in drawn) return sendStatus(response, 308, { location: drawn.to, 'content-length': '0' })
@@ -64,15 +66,16 @@ export class Page implements AsyncDisposable {
   async follow(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const reader = await this.login.readerOf(request, response)
     if (reader === undefined || response.destroyed) return
-    const { streams, registry } = this.#parts
+    const { streams } = this.#parts
+    const registry = this.#registryFor(reader)
+    if (registry === undefined) return sendCrowded(response)
     if (request.method === 'HEAD') return sendStatus(response, 200, { 'content-type': 'text/event-stream' })
     const refusal = refusalOfStream(response)
     if (refusal !== undefined) return sendError(response, 503, -32000, refusal)
     if (streams.isFull)
       return sendError(response, 503, -32000, 'Too many streams are open', { headers: { 'retry-after': '30' } })
     const stream = new EventStream(response, {}, streams.pendingBytes)
-    const tell = (catalog: Catalog): void =>
-      stream.send(JSON.stringify({ generation: catalog.generation, catalog: markOf(catalog) }))
+    const tell = (catalog: Catalog): void => stream.send(JSON.stringify(newsOf(catalog, reader)))
     const watch = registry.watch((before, catalog) => {
       if (before.digest !== catalog.digest) tell(catalog)
     })
@@ -92,24 +95,43 @@ export class Page implements AsyncDisposable {
     await this.#readables[Symbol.asyncDispose]()
   }
 
-  #viewFor({ url = '/' }: IncomingMessage): View {
-    const { registry, host, hasInstaller, address } = this.#parts
+  /** Undefined where there is no room for what only this reader sees. */
+  #registryFor({ principal }: Reader): Registry | undefined {
+    const { serving } = this.#parts
+    const view = viewOf(serving, principal?.packs)
+    return view === undefined ? undefined : servingFor(serving, view).registry
+  }
+
+  #viewFor({ url = '/' }: IncomingMessage, reader: Reader, { catalog }: Registry): View {
+    const { serving, host, hasInstaller, address } = this.#parts
     const [path = '/', query = ''] = url.split('?', 2)
     const up = upFrom(path)
     const params = new URLSearchParams(query)
-    return { catalog: registry.catalog, host, up, params, hasInstaller, address: address() }
+    const isWhole = reader.principal?.packs === undefined
+    const packs = isWhole ? (serving.packs?.views.packs ?? []) : []
+    return { catalog, isWhole, packs, host, up, params, hasInstaller, address: address() }
   }
 
-  #framed(body: Body, { catalog, host, up }: View, { principal, isSignedIn }: Reader): string {
+  #framed(body: Body, { catalog, isWhole, host, up }: View, { principal, isSignedIn }: Reader): string {
     return framed(body, {
       name: this.#parts.title,
       up,
       reader: isSignedIn ? principal?.id : undefined,
-      generation: catalog.generation,
       mark: markOf(catalog),
-      problems: host.problems().filter(({ standing }) => standing !== 'noted').length,
+      whole: isWhole
+        ? {
+            generation: catalog.generation,
+            problems: host.problems().filter(({ standing }) => standing !== 'noted').length,
+          }
+        : undefined,
     })
   }
+}
+
+/** That there are other generations is nothing that a part of the catalog tells. */
+function newsOf({ generation, digest }: Catalog, { principal }: Reader): object {
+  const mark = { catalog: markOf({ digest }) }
+  return principal?.packs === undefined ? { generation, ...mark } : mark
 }
 
 /** Draws one page, or says where it is. */
@@ -123,11 +145,16 @@ interface Moved {
 export function pagesOf(title: string): Readonly<Record<string, Draw>> {
   return {
     '/': (view) => catalogView(view, title),
-    '/sources': sourcesView,
-    '/changes': changesView,
-    '/problems': problemsView,
+    '/sources': ofEverything(sourcesView),
+    '/changes': ofEverything(changesView),
+    '/problems': ofEverything(problemsView),
     '/connect': connectView,
   }
+}
+
+/** What tells of more than single skills is for those who see all of them. */
+function ofEverything(draw: Draw): Draw {
+  return (view, readables) => (view.isWhole ? draw(view, readables) : NOTHING_HERE)
 }
 
 /** The page of a skill or of a file of one. `below`: what follows `/skills/`, as it was asked for. */

@@ -10,6 +10,8 @@ export interface OAuthOptions {
   readonly issuer: string
   /** What a token must allow, all of them, to open everything. Without them the names of scopes open what they name. */
   readonly scopes: readonly string[]
+  /** The scope besides that opens what there is at a path. Undefined where there are no packs. */
+  readonly packScopeAt: (path: string) => string | undefined
   /** Whom an access token stands for, which must be meant for the resource. */
   readonly authenticate: (token: string, resource: string) => ReturnType<Authenticate>
 }
@@ -30,7 +32,10 @@ export function rulesWith(rules: AccessRules, oauth: OAuthOptions, resource: () 
   return {
     ...rules,
     authenticate: either(rules.authenticate, (token) => oauth.authenticate(token, resource())),
-    ...(oauth.scopes.length > 0 && { wordsOf: () => oauth.scopes.join(' ') }),
+    wordsOf: (scope, path) => {
+      const pack = oauth.packScopeAt(path)
+      return [...(oauth.scopes.length > 0 ? oauth.scopes : [scope]), ...(pack === undefined ? [] : [pack])].join(' ')
+    },
     get metadataUrl() {
       return metadataUrlOf(resource())
     },

@@ -64,6 +64,16 @@ export function sendBusy(response: ServerResponse, id: string | number | null = 
   sendError(response, 503, -32000, 'Too much is being sent; try again', { id, headers })
 }
 
+/** For who would see a part of the catalog that nobody else sees, when there are as many parts as there may be. */
+export function sendCrowded(response: ServerResponse): void {
+  sendError(
+    response,
+    503,
+    -32000,
+    'Tokens with too many combinations of packs are in use; one that others have is answered',
+  )
+}
+
 /** Part by part as the client takes them: of one large write nobody could tell how far it is. */
 function writeAsTaken(response: ServerResponse, pieces: readonly Uint8Array[]): void {
   const parts = partsOf(pieces)

@@ -1,16 +1,19 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
+import type { Choices, ViewName } from '../views.ts'
 
 /** What was served when somebody was told of it. */
 export interface Mark extends Pick<Catalog, 'generation' | 'digest'> {
   /** In which forms. Undefined where an older version wrote it. */
   readonly forms?: string | undefined
+  /** What the packs chose by. Undefined where an older version wrote it, or there were none. */
+  readonly packs?: Choices | undefined
   /** What the catalog can be made of again. It can be long, and is written once for all sessions. */
   readonly sources?: readonly (readonly string[])[] | undefined
 }
 
 /** The mark as it is written for one session. */
-export function nameOf({ generation, digest, forms }: Mark): Mark {
-  return { generation, digest, forms }
+export function nameOf({ generation, digest, forms, packs }: Mark): Mark {
+  return { generation, digest, forms, packs }
 }
 
 /** What of a session outlives the process. */
@@ -19,6 +22,8 @@ export interface KeptSession {
   readonly key: string
   /** Whose it is, where that is known. */
   readonly principalId?: string
+  /** What it sees of the catalog. Undefined: everything. */
+  readonly view?: ViewName
   /** Milliseconds since it was last used, give or take a tenth of the time that it may idle. */
   readonly idleMs: number
   /** The URIs that it subscribed to, as the client wrote them, each with its canonical form. */
@@ -86,19 +91,27 @@ export function sessionsAfter(records: Iterable<SessionRecord>): KeptSession[] {
   return kept.toSorted((a, b) => b.idleMs - a.idleMs)
 }
 
-function keyOf({ digest, forms }: Mark): string {
-  return `${digest} ${forms}`
+function keyOf({ digest, forms, packs }: Mark): string {
+  return `${digest} ${forms} ${JSON.stringify(packs)}`
 }
 
 interface Standing {
   readonly principalId?: string
+  readonly view?: ViewName
   idleMs: number
   readonly subscriptions: Map<string, string>
   told: Mark | undefined
 }
 
-function standingOf({ principalId, idleMs, subscriptions, told }: SessionRecord & { kind: 'opened' }): Standing {
-  return { ...(principalId !== undefined && { principalId }), idleMs, subscriptions: new Map(subscriptions), told }
+function standingOf(record: SessionRecord & { kind: 'opened' }): Standing {
+  const { principalId, view, idleMs, subscriptions, told } = record
+  return {
+    ...(principalId !== undefined && { principalId }),
+    ...(view !== undefined && { view }),
+    idleMs,
+    subscriptions: new Map(subscriptions),
+    told,
+  }
 }
 
 type Happening = Exclude<SessionRecord, { readonly kind: 'told' | 'opened' | 'ended' }>

@@ -1,11 +1,15 @@
 import { isContractUri } from '../../sync/model/contract-uri.ts'
 import { MAX_SUBSCRIPTIONS } from '../mcp/caller.ts'
 import type { Subscriptions } from '../mcp/caller.ts'
-import { listPartsOf, updateOf } from '../mcp/hub.ts'
-import type { Hub, ListPart, Subscriber } from '../mcp/hub.ts'
+import { updateOf } from '../mcp/hub.ts'
+import type { Hub, Subscriber } from '../mcp/hub.ts'
+import { listPartsOf } from '../mcp/list-part.ts'
+import type { ListPart } from '../mcp/list-part.ts'
 import { noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
+import { WHOLE } from '../views.ts'
+import type { ViewName } from '../views.ts'
 import type { EventStream } from './event-stream.ts'
-import { listChangedOf, partsOfListChanged } from './list-changed.ts'
+import { listsChangedOf, partsOfListChanged } from './list-changed.ts'
 import type { Past } from './past.ts'
 import { nameOf } from './session-log.ts'
 import type { KeptSession, Mark, SessionLog, SessionRecord } from './session-log.ts'
@@ -19,12 +23,20 @@ export interface SessionTools {
   readonly makeRoom: (asking: Session) => void
 }
 
+/** Whose a session is, and what that one sees. */
+export interface Belonging {
+  readonly principalId: string | undefined
+  readonly view: ViewName
+}
+
 /** One client of the 2025 era: what it subscribed to, and the stream that it listens on. */
 export class Session implements Subscriber, Subscriptions {
   /** What its id hashes to. */
   readonly key: string
   /** Whose it is. For everybody else it does not exist. */
   readonly principalId: string | undefined
+  /** What it sees of the catalog. */
+  readonly view: ViewName
   readonly #tools: SessionTools
   readonly #subscribed = new Map<string, string>()
   /** What happened while no stream was open that may hear of it: told when one is. No longer than the list of subscriptions. */
@@ -35,17 +47,18 @@ export class Session implements Subscriber, Subscriptions {
   /** As the log has it: what was served before the first thing that it missed. */
   #told: Mark | undefined
   #stream: EventStream | undefined
-  /** Whether the token that the stream was opened with does. One principal can come with more than one. */
-  #opensContract = false
-  /** The most that any of its streams opened. Undefined before the first. */
-  #opened: ListPart | undefined
+  /** What the token opens that the stream was opened with. One principal can come with more than one. */
+  #open: ReadonlySet<ListPart> = new Set()
+  /** What any of its streams opened. Nothing before the first. */
+  #opened: ReadonlySet<ListPart> = new Set()
   #isKept = false
   #isOver = false
   #writing: Promise<void> | undefined
 
-  constructor(key: string, principalId: string | undefined, tools: SessionTools) {
+  constructor(key: string, { principalId, view }: Belonging, tools: SessionTools) {
     this.key = key
     this.principalId = principalId
+    this.view = view
     this.#tools = tools
     tools.hub.subscribeToLists(this)
   }
@@ -77,17 +90,16 @@ export class Session implements Subscriber, Subscriptions {
       this.#subscribed.set(asked, canonical)
       this.#tools.hub.subscribe(this, asked, canonical)
     }
-    const { now } = this.#tools.past
-    if (told.digest === now.digest && told.forms === now.forms) return
+    if (this.#tools.past.isNow(told)) return
     this.#told = told
     this.#since = told
   }
 
   /** From here on messages go to this stream. A session has one at a time. */
-  listenOn(stream: EventStream, opensContract: boolean): void {
+  listenOn(stream: EventStream, open: ReadonlySet<ListPart>): void {
     this.#stream = stream
-    this.#opensContract = opensContract
-    if (opensContract || this.#opened === undefined) this.#opened = opensContract ? 'contract' : 'skills'
+    this.#open = open
+    this.#opened = new Set([...this.#opened, ...open])
     stream.onClose(() => {
       if (this.#stream !== stream) return
       this.#stream = undefined
@@ -141,10 +153,11 @@ export class Session implements Subscriber, Subscriptions {
 
   /** All that the log is to know of it. */
   record(idleMs: number): SessionRecord {
-    const { key, principalId } = this
+    const { key, principalId, view } = this
     return {
       kind: 'opened',
       key,
+      ...(view !== WHOLE && { view }),
       idleMs,
       subscriptions: this.#subscribed,
       ...(principalId !== undefined && { principalId }),
@@ -174,9 +187,10 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   get #isUpToDate(): boolean {
-    if (this.#since !== undefined || this.#missed.size > 0 || this.#missedLists.has('skills')) return false
-    // A client that never came with a token for the rest of the list does not wait to hear of that.
-    if (this.#missedLists.has('contract') && this.#opened !== 'skills') return false
+    if (this.#since !== undefined || this.#missed.size > 0) return false
+    // A client that never came with a token for a part of the lists does not wait to hear of that.
+    const waitsFor = (part: ListPart): boolean => this.#opened.size === 0 || this.#opened.has(part)
+    if ([...this.#missedLists].some(waitsFor)) return false
     return this.#stream?.isClear ?? true
   }
 
@@ -188,8 +202,7 @@ export class Session implements Subscriber, Subscriptions {
     for (const [asked, canonical] of this.#subscribed) {
       if (events === undefined || events.updated.has(canonical)) this.#missed.add(asked)
     }
-    const parts = events === undefined ? (['skills', 'contract'] as const) : listPartsOf(events)
-    for (const part of parts) this.#missedLists.add(part)
+    for (const part of events === undefined ? this.#tools.past.parts : listPartsOf(events)) this.#missedLists.add(part)
     this.#catchUp(stream)
   }
 
@@ -204,14 +217,13 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   #tellLists(stream: EventStream): void {
-    const told = [...this.#missedLists].filter((part) => part === 'skills' || this.#opensContract)
-    if (told.length === 0) return
+    const told = [...this.#missedLists].filter((part) => this.#open.has(part))
     for (const part of told) this.#missedLists.delete(part)
-    stream.send(listChangedOf(told))
+    for (const message of listsChangedOf(told)) stream.send(message)
   }
 
   #mayHear(asked: string): boolean {
-    return this.#opensContract || !isContractUri(asked)
+    return this.#open.has('contract') || !isContractUri(asked)
   }
 
   #miss(json: string): void {

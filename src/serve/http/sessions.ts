@@ -1,9 +1,10 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { Hub } from '../mcp/hub.ts'
-import type { Past } from './past.ts'
+import { WHOLE } from '../views.ts'
+import type { ViewName } from '../views.ts'
+import type { Rooms } from './rooms.ts'
 import type { Mark, SessionLog, SessionRecord } from './session-log.ts'
 import { Session } from './session.ts'
-import type { SessionTools } from './session.ts'
+import type { Belonging, SessionTools } from './session.ts'
 
 /** How many sessions there may be, and for how long. */
 export interface SessionLimits {
@@ -14,12 +15,17 @@ export interface SessionLimits {
 
 /** What sessions are made with. */
 export interface SessionParts {
-  readonly hub: Hub
+  readonly rooms: Pick<Rooms, 'of' | 'now' | 'isFull'>
   readonly limits: SessionLimits
   /** Milliseconds that only ever go up. */
   readonly now: () => number
   readonly log: SessionLog
-  readonly past: Past
+}
+
+/** The sessions of those who see one part of the catalog: all others do not exist there. */
+export type SessionsOfView = Pick<Sessions, 'close' | 'use'> & {
+  open(principalId?: string): Opened | undefined
+  find(id: string, principalId?: string): Session | undefined
 }
 
 /** A session that was just opened, with the id that its client is to be given. */
@@ -39,13 +45,11 @@ interface Used {
 export class Sessions {
   readonly #byKey = new Map<string, Used>()
   readonly #parts: SessionParts
-  /** One for all: there are thousands of sessions. */
-  readonly #tools: SessionTools
+  /** One for all of a view: there are thousands of sessions. */
+  readonly #tools = new Map<ViewName, SessionTools>()
 
   constructor(parts: SessionParts) {
     this.#parts = parts
-    const { hub, log, past } = parts
-    this.#tools = { hub, log, past, makeRoom: (asking) => this.#evict(() => hub.isFull, asking) }
   }
 
   get size(): number {
@@ -58,7 +62,7 @@ export class Sessions {
     const kept = await log.load(() => this.#records())
     for (const one of kept.filter(({ idleMs }) => idleMs <= limits.idleMs).slice(-limits.sessions)) {
       const usedAt = now() - one.idleMs
-      const session = this.#session(one.key, one.principalId)
+      const session = this.#session(one.key, { principalId: one.principalId, view: one.view ?? WHOLE })
       session.restore(one)
       this.#byKey.set(one.key, { session, usedAt, loggedAt: usedAt })
     }
@@ -66,22 +70,33 @@ export class Sessions {
     for (const { key } of kept) if (!this.#byKey.has(key)) void log.append({ kind: 'ended', key })
   }
 
+  /** Those of one view. */
+  in(view: ViewName): SessionsOfView {
+    return {
+      open: (principalId) => this.open(principalId, view),
+      find: (id, principalId) => this.find(id, principalId, view),
+      close: (session) => this.close(session),
+      use: (session) => this.use(session),
+    }
+  }
+
   /** Opens a session. Idle ones make room; undefined when all of them are in use. */
-  open(principalId?: string): Opened | undefined {
+  open(principalId?: string, view: ViewName = WHOLE): Opened | undefined {
     this.#evict(() => this.#isFull)
     if (this.#isFull) return undefined
     const id = randomBytes(24).toString('base64url')
-    const session = this.#session(keyOf(id), principalId)
+    const session = this.#session(keyOf(id), { principalId, view })
     const now = this.#parts.now()
     this.#byKey.set(session.key, { session, usedAt: now, loggedAt: now })
     return { id, session }
   }
 
   /** The session of an id, which is used by that; undefined for another's. One that was idle for too long is over, though nothing had ended it. */
-  find(id: string, principalId?: string): Session | undefined {
+  find(id: string, principalId?: string, view: ViewName = WHOLE): Session | undefined {
     const entry = this.#byKey.get(keyOf(id))
-    if (entry === undefined || entry.session.principalId !== principalId) return undefined
+    if (entry === undefined) return undefined
     const { session } = entry
+    if (session.principalId !== principalId || session.view !== view) return undefined
     if (this.#isOld(entry) && !session.isListening) {
       this.close(session)
       return undefined
@@ -117,7 +132,7 @@ export class Sessions {
   sweep(): void {
     const listening = [...this.#byKey.values()].filter(({ session }) => session.isListening)
     for (const { session } of listening) this.use(session)
-    this.#evict(() => this.#parts.hub.isFull)
+    this.#evict(() => this.#parts.rooms.isFull)
   }
 
   /** Another catalog is served, and all that can be reached were told. */
@@ -128,8 +143,18 @@ export class Sessions {
     for (const { session } of this.#byKey.values()) session.logCaughtUp()
   }
 
-  #session(key: string, principalId: string | undefined): Session {
-    return new Session(key, principalId, this.#tools)
+  #session(key: string, belonging: Belonging): Session {
+    return new Session(key, belonging, this.#toolsIn(belonging.view))
+  }
+
+  #toolsIn(view: ViewName): SessionTools {
+    const known = this.#tools.get(view)
+    if (known !== undefined) return known
+    const { rooms, log } = this.#parts
+    const { hub, past } = rooms.of(view)
+    const tools = { hub, past, log, makeRoom: (asking: Session) => this.#evict(() => rooms.isFull, asking) }
+    this.#tools.set(view, tools)
+    return tools
   }
 
   get #isFull(): boolean {
@@ -160,7 +185,7 @@ export class Sessions {
     // What is long of a mark is not written with each session.
     const older = new Set([...this.#byKey.values()].map(({ session }) => session.told))
     for (const mark of older) if (mark?.sources !== undefined) yield { kind: 'told', mark }
-    yield { kind: 'told', mark: this.#parts.past.now }
+    yield { kind: 'told', mark: this.#parts.rooms.now }
     const now = this.#parts.now()
     for (const { session, usedAt } of this.#byKey.values()) {
       if (session.isKept) yield session.record(session.isListening ? 0 : now - usedAt)

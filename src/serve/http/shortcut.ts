@@ -7,7 +7,7 @@ import type { HttpAudit } from './http-audit.ts'
 import { SESSION_HEADER } from './mcp-legacy.ts'
 import type { PlainRequest } from './plain-request.ts'
 import { sendJsonPieces } from './send.ts'
-import type { Sessions } from './sessions.ts'
+import type { SessionsOfView } from './sessions.ts'
 
 /**
  * The way past the core, for a plain request whose answer is text already. What its edge would refuse takes the way through
@@ -15,10 +15,10 @@ import type { Sessions } from './sessions.ts'
  */
 export class Shortcut {
   readonly #answers: Answers
-  readonly #sessions: Sessions
+  readonly #sessions: SessionsOfView
   readonly #audit: HttpAudit
 
-  constructor(answers: Answers, sessions: Sessions, audit: HttpAudit) {
+  constructor(answers: Answers, sessions: SessionsOfView, audit: HttpAudit) {
     this.#answers = answers
     this.#sessions = sessions
     this.#audit = audit

@@ -1,10 +1,13 @@
 import { Discovery } from '../discovery.ts'
+import { servingFor, viewOf } from '../mcp/methods.ts'
 import type { Serving } from '../mcp/methods.ts'
 import type { Scope } from '../principal.ts'
+import { ByView } from './doors.ts'
 import { READ_METHODS } from './listener.ts'
 import type { Route, Routes } from './listener.ts'
 import { Page, drawBelow, pagesOf } from './page.ts'
 import type { PageParts } from './page.ts'
+import { sendCrowded } from './send.ts'
 import { WELL_KNOWN, WellKnownEndpoint } from './well-known.ts'
 
 /** What an operator can say of what is offered over HTTP to those that do not speak MCP. */
@@ -34,8 +37,7 @@ export function webOf(
   { wellKnown, page }: WebOptions,
   edge: Edge,
 ): { readonly routes: Routes } & AsyncDisposable {
-  const { registry, read } = serving
-  const pages = page && new Page({ ...edge, ...page, registry, read, hasInstaller: wellKnown })
+  const pages = page && new Page({ ...edge, ...page, serving, hasInstaller: wellKnown })
   return {
     routes: {
       ...(wellKnown && wellKnownRoutes(serving, edge.now)),
@@ -67,13 +69,20 @@ function pageRoutes(page: Page, title: string): Routes {
   }
 }
 
-function wellKnownRoutes({ registry, read }: Serving, now: () => number): Routes {
-  const endpoint = new WellKnownEndpoint(new Discovery({ registry, read, now }, WELL_KNOWN), read)
+function wellKnownRoutes(serving: Serving, now: () => number): Routes {
+  const endpoints = new ByView((view) => {
+    const { registry, read } = servingFor(serving, view)
+    return new WellKnownEndpoint(new Discovery({ registry, read, now }, WELL_KNOWN), read)
+  })
   const route: Route = {
     methods: READ_METHODS,
     scope: 'well-known',
     audit: 'all',
-    answer: (request, response, { name }) => endpoint.answer(name, request, response),
+    answer: async (request, response, { name, principal }) => {
+      const view = viewOf(serving, principal?.packs)
+      if (view === undefined) return sendCrowded(response)
+      return endpoints.of(view).answer(name, request, response, principal)
+    },
   }
   return { [`${WELL_KNOWN}**`]: route }
 }

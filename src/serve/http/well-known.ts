@@ -5,6 +5,7 @@ import { bytesOf } from '../content.ts'
 import type { ReadFile } from '../content.ts'
 import type { Announced, Discovery, Listing } from '../discovery.ts'
 import { mimeTypeOf } from '../mime.ts'
+import type { Principal } from '../principal.ts'
 import { disconnected } from './disconnected.ts'
 import { hasRoom, sendBusy, sendError, sendPieces, sendStatus } from './send.ts'
 
@@ -29,14 +30,19 @@ export class WellKnownEndpoint {
   }
 
   /** `below`: what follows the folder in the path, as it was asked for. */
-  async answer(below: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async answer(
+    below: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal | undefined,
+  ): Promise<void> {
     const signal = disconnected(response)
     const found = await this.#find(below, signal)
     // Nobody is told again that the client left meanwhile: what would be held for it would be held for good.
     signal.throwIfAborted()
     if (found === 'nothing') return sendError(response, 404, -32000, 'Nothing is served at this path')
     if (found === 'damaged') return sendDamaged(response)
-    const head = headOf(found)
+    const head = headOf(found, principal)
     if (isKnown(found, request.headers['if-none-match'])) return sendStatus(response, 304, head)
     const contentHead = { ...head, 'content-type': found.mimeType, 'content-length': String(found.size) }
     if (request.method === 'HEAD') return sendStatus(response, 200, contentHead)
@@ -85,10 +91,11 @@ function document(listing: Listing): Answerable {
 }
 
 /** What others wrote is data here: a browser that is sent to it runs none of it in our name. */
-function headOf({ sha256 }: Announced): Readonly<Record<string, string>> {
+function headOf({ sha256 }: Announced, principal: Principal | undefined): Readonly<Record<string, string>> {
   return {
     etag: `"sha256:${sha256}"`,
-    'cache-control': 'no-cache',
+    // What depends on who asks is nothing to be kept for others.
+    'cache-control': principal === undefined ? 'no-cache' : 'private, no-cache',
     'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'; sandbox",
     'content-disposition': 'attachment',

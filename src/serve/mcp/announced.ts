@@ -1,7 +1,10 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { bytesOfPrompt } from './catalog-prompt.ts'
+import type { Params } from './params.ts'
 import { bytesOfContract } from './contract-text.ts'
 import type { Forms } from './forms.ts'
 import { lookupResource } from './lookup.ts'
+import { bytesOfSkillPrompt } from './skill-prompts.ts'
 import { bytesOfSynthetic } from './synthetic.ts'
 import { bytesOfCall } from './tools.ts'
 import { isObject } from '../json-object.ts'
@@ -25,9 +28,14 @@ function grown(size: number): number {
   return Math.ceil(size * 1.4)
 }
 
+function sizeOfPrompt(catalog: Catalog, { skillPrompts }: Forms, params: Params): number {
+  return bytesOfPrompt(catalog, params) + (skillPrompts ? bytesOfSkillPrompt(catalog, params) : 0)
+}
+
 function sizeAskedFor(catalog: Catalog, forms: Forms, message: unknown): number {
   if (!isObject(message) || !isObject(message['params'])) return 0
   if (message['method'] === 'tools/call') return bytesOfCall(catalog, message['params'])
+  if (message['method'] === 'prompts/get') return sizeOfPrompt(catalog, forms, message['params'])
   const { uri } = message['params']
   if (message['method'] !== 'resources/read' || typeof uri !== 'string') return 0
   // As it is listed, nearly always: no other spelling has to be taken apart.

@@ -15,6 +15,14 @@ import { readingFor } from './trace.ts'
 const CONTENT_BYTES = 64 * 2 ** 20
 const LISTING_BYTES = 32 * 2 ** 20
 
+/**
+ * What answers of any view are made of. By digest: the bytes that a listing promises are the same in each catalog. Only what was
+ * checked against it comes in.
+ */
+export function contentCache(): TextCache {
+  return new TextCache(CONTENT_BYTES)
+}
+
 /** A larger file costs more to send than to make ready. */
 const MAX_CONTENT_BYTES = 2 ** 20
 
@@ -30,12 +38,12 @@ export class Answers {
   readonly #serving: Serving
   /** What depends on who asks is nothing to be kept for others. */
   readonly #endings: { readonly legacy: Endings; readonly modern: Endings; readonly modernPrivate: Endings }
-  /** By digest: the bytes that a listing promises are the same in each catalog. Only what was checked against it comes in. */
-  readonly #contents = new TextCache(CONTENT_BYTES)
+  readonly #contents: TextCache
   #listings: Listings
 
-  constructor(serving: Serving) {
+  constructor(serving: Serving, contents = contentCache()) {
     this.#serving = serving
+    this.#contents = contents
     this.#endings = {
       legacy: endings('', ''),
       modern: modernEndings(serving.cache),

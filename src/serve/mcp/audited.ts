@@ -35,7 +35,7 @@ export const ANSWERED: End = { result: undefined }
 
 /**
  * Remembers a message, once; one of a method that gives nothing away only where it is refused. To be called right before it is
- * answered: an answer is made from the catalog of that moment. A tool may wait for a newer one first.
+ * answered: an answer is made from the catalog of that moment. A tool or a prompt may wait for a newer one first.
  */
 export function audited({ audit, registry }: Pick<Serving, 'audit' | 'registry'>, asking: Asking, asker: Asker): Tell {
   const { method } = asking
@@ -45,10 +45,12 @@ export function audited({ audit, registry }: Pick<Serving, 'audit' | 'registry'>
   return (end) => {
     if (isTold) return
     isTold = true
-    const from = method === 'tools/call' ? registry.catalog.generation : generation
+    const from = LOOKING.has(method) ? registry.catalog.generation : generation
     tell(audit, asking, { ...asker, generation: from }, end)
   }
 }
+
+const LOOKING: ReadonlySet<string> = new Set(['tools/call', 'prompts/list', 'prompts/get'])
 
 /** Serves a message until the signal says that nobody waits any more, and tells what became of it. */
 export async function servedTo(

@@ -6,6 +6,7 @@ import { contractChanges, isContractListChanged } from './contract-changes.ts'
 import type { Forms } from './forms.ts'
 import type { Serving } from './methods.ts'
 import { listedOfSkills, saySame } from './resource-list.ts'
+import { areSamePrompts } from './skill-prompt-list.ts'
 import { syntheticChanges } from './synthetic-changes.ts'
 
 /** What subscribers may want to hear of one change of the catalog. */
@@ -16,6 +17,8 @@ export interface Events {
   readonly listChanged: boolean
   /** What only those see of it who are shown the `resource://` family. */
   readonly contractListChanged: boolean
+  /** Of prompts, where skills are some. */
+  readonly promptsListChanged: boolean
 }
 
 /** What notifications are made from. */
@@ -35,6 +38,7 @@ export function eventsBetween(before: Catalog, after: Catalog, forms: Forms, cha
     updated: new Set([...updated, ...made, ...ofContract]),
     listChanged: isListChanged(listChanged, before, after, forms),
     contractListChanged: isContractListChanged(before, after, forms),
+    promptsListChanged: forms.skillPrompts && !areSamePrompts(before, after),
   }
 }
 
@@ -46,7 +50,7 @@ function isListChanged(ofDocuments: boolean, before: Catalog, after: Catalog, fo
 }
 
 /** A folder counts as updated when anything below it is: that is what a subscriber to a skill's root waits for. */
-export function eventsOf(changes: Changes): Omit<Events, 'contractListChanged'> {
+export function eventsOf(changes: Changes): Pick<Events, 'updated' | 'listChanged'> {
   const updated = new Set<string>()
   for (const uris of [changes.added, changes.removed, changes.changed]) {
     for (const uri of uris) {

@@ -17,18 +17,31 @@ export interface Forms {
   readonly contract: ContractForm | undefined
   /** What `resources/list` holds. */
   readonly resources: ResourceListing
+  /** Whether the skills that people may start are prompts too, and prompts are for the caller. */
+  readonly skillPrompts: boolean
 }
 
 /** The forms as one caller may have them. */
 export function formsFor(principal: Principal | undefined, forms: Forms): Forms {
-  if (forms.contract === undefined || opensContract(principal)) return forms
-  // A cursor must not lead from a list with the family into one without it.
-  return { ...forms, contract: undefined, digest: `${forms.digest} without contract` }
+  const { contract, digest, skillPrompts } = forms
+  const isLess = contract !== undefined && !opensContract(principal)
+  if (!isLess && (!skillPrompts || opensPrompts(principal))) return forms
+  return {
+    ...forms,
+    skillPrompts: skillPrompts && opensPrompts(principal),
+    // A cursor must not lead from a list with the family into one without it.
+    ...(isLess && { contract: undefined, digest: `${digest} without contract` }),
+  }
 }
 
 /** Whether the `resource://` family is for this caller: for all others there is none. */
 export function opensContract(principal: Principal | undefined): boolean {
   return principal === undefined || principal.scopes.has('contract')
+}
+
+/** The same of prompts. */
+export function opensPrompts(principal: Principal | undefined): boolean {
+  return principal === undefined || principal.scopes.has('prompts')
 }
 
 export interface ResourceListing {

@@ -1,24 +1,28 @@
 import type { Events } from './events.ts'
+import { EVERY_PART, listPartsOf } from './list-part.ts'
+import type { ListPart } from './list-part.ts'
 
 /** One place that notifications go to: a session, or one listen stream. */
 export interface Subscriber {
   /** `uri` as this subscriber wrote it, and the notification that says so: one text for all who wrote it alike. */
   updated(uri: string, message: string): void
-  /** In these parts of it, one at least. */
+  /** Lists are another in these parts, one at least of those that it wants to hear of. */
   listChanged(parts: readonly ListPart[]): void
 }
-
-/** `contract`: what only those see of the list who are shown the `resource://` family. */
-export type ListPart = 'skills' | 'contract'
 
 /** Who wants to hear of what. A change costs as much as it has subscribers, not as much as there are. */
 export class Hub {
   /** Canonical URI to subscribers, and the spellings each of them used. */
   readonly #byUri = new Map<string, Map<Subscriber, Set<string>>>()
-  readonly #forLists = new Set<Subscriber>()
-  #bytes = 0
+  readonly #forLists = new Map<Subscriber, ReadonlySet<ListPart>>()
+  readonly #spent: Spent
   #updates = 0
   #listChanges = 0
+
+  /** `spent`: of all hubs of the server together. */
+  constructor(spent = new Spent()) {
+    this.#spent = spent
+  }
 
   /** How many URIs are subscribed to by anyone. */
   get size(): number {
@@ -32,14 +36,14 @@ export class Hub {
 
   /** Whether all subscriptions together cost what they may: whoever wants another one is to be refused. */
   get isFull(): boolean {
-    return this.#bytes >= MAX_BYTES
+    return this.#spent.isAll
   }
 
   subscribe(subscriber: Subscriber, asked: string, canonical: string): void {
     const subscribers = this.#byUri.get(canonical) ?? new Map<Subscriber, Set<string>>()
     this.#byUri.set(canonical, subscribers)
     const spellings = subscribers.get(subscriber) ?? new Set<string>()
-    if (!spellings.has(asked)) this.#bytes += bytesOf(asked, canonical)
+    if (!spellings.has(asked)) this.#spent.bytes += bytesOf(asked, canonical)
     subscribers.set(subscriber, spellings.add(asked))
   }
 
@@ -47,13 +51,13 @@ export class Hub {
     const subscribers = this.#byUri.get(canonical)
     const spellings = subscribers?.get(subscriber)
     if (subscribers === undefined || spellings === undefined) return
-    if (spellings.delete(asked)) this.#bytes -= bytesOf(asked, canonical)
+    if (spellings.delete(asked)) this.#spent.bytes -= bytesOf(asked, canonical)
     if (spellings.size === 0) subscribers.delete(subscriber)
     if (subscribers.size === 0) this.#byUri.delete(canonical)
   }
 
-  subscribeToLists(subscriber: Subscriber): void {
-    this.#forLists.add(subscriber)
+  subscribeToLists(subscriber: Subscriber, wanted = EVERY_PART): void {
+    this.#forLists.set(subscriber, wanted)
   }
 
   unsubscribeFromLists(subscriber: Subscriber): void {
@@ -68,14 +72,22 @@ export class Hub {
     }
     const parts = listPartsOf(events)
     if (parts.length === 0) return
-    for (const subscriber of this.#forLists) subscriber.listChanged(parts)
-    this.#listChanges += this.#forLists.size
+    for (const [subscriber, wanted] of this.#forLists) {
+      const told = parts.filter((part) => wanted.has(part))
+      if (told.length === 0) continue
+      subscriber.listChanged(told)
+      this.#listChanges += 1
+    }
   }
 }
 
-/** The parts of the list that are another. */
-export function listPartsOf({ listChanged, contractListChanged }: Events): ListPart[] {
-  return [...(listChanged ? (['skills'] as const) : []), ...(contractListChanged ? (['contract'] as const) : [])]
+/** What subscriptions cost, as far as it is worth counting. */
+export class Spent {
+  bytes = 0
+
+  get isAll(): boolean {
+    return this.bytes >= MAX_BYTES
+  }
 }
 
 /** What all clients together may subscribe to: most of a million URIs of usual length. */

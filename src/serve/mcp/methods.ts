@@ -4,6 +4,8 @@ import type { ReadFile } from '../content.ts'
 import type { Meter } from '../meter.ts'
 import type { Scope } from '../principal.ts'
 import type { Registry } from '../registry.ts'
+import { NONE, WHOLE } from '../views.ts'
+import type { ViewName, Views } from '../views.ts'
 import type { CacheHint, Caller } from './caller.ts'
 import type { Forms } from './forms.ts'
 import type { PageLimits } from './page.ts'
@@ -30,6 +32,32 @@ export interface Serving {
   readonly meter?: Meter
   /** Text for the client's model about this server; may name skills by URI. */
   readonly instructions?: string
+  /** The same for those who see packs alone. Undefined where there are none. */
+  readonly packs?: PackServing
+}
+
+/** What those are answered from who see a part of the catalog. */
+export interface PackServing {
+  readonly views: Views
+  of(view: ViewName): Serving
+}
+
+/** What those of a view are answered from. */
+export function servingFor<Whole extends Pick<Serving, 'packs'>>(serving: Whole, view: ViewName): Whole | Serving {
+  if (view === WHOLE) return serving
+  if (serving.packs === undefined)
+    throw new TypeError(`There are no packs, and a view of ${JSON.stringify(view)} was asked for`)
+  return serving.packs.of(view)
+}
+
+/**
+ * The view of a caller who may see these packs alone; of everybody else, everything. Undefined where as many views are answered
+ * from as may be, and this would be one more.
+ */
+export function viewOf({ packs }: Pick<Serving, 'packs'>, named?: ReadonlySet<string>): ViewName | undefined {
+  if (named === undefined) return WHOLE
+  const view = packs?.views.nameOf(named) ?? NONE
+  return packs?.views.hasRoomFor(view) === false ? undefined : view
 }
 
 /** A group of methods that is offered as a whole, with what the server declares for it. */

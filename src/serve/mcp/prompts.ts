@@ -22,7 +22,7 @@ export const PROMPTS: Surface = {
   }),
 }
 
-const INIT_SKILLS = {
+export const INIT_SKILLS = {
   name: 'init-skills',
   title: 'How to work with skills',
   description: 'Background on skills and how to work with them; it informs and starts nothing',
@@ -41,9 +41,10 @@ function withPromptCompletion(known: Methods): Methods {
   return { [COMPLETE]: method }
 }
 
-const COMPLETE = 'completion/complete'
+export const COMPLETE = 'completion/complete'
 
-function promptIn({ ref }: Params): { readonly name: unknown } | undefined {
+/** The prompt that a completion is about, if it is about one. */
+export function promptIn({ ref }: Params): { readonly name: unknown } | undefined {
   if (typeof ref !== 'object' || ref === null || !('type' in ref) || ref.type !== 'ref/prompt') return undefined
   return { name: 'name' in ref ? ref.name : undefined }
 }

@@ -70,6 +70,7 @@ function tell(server: Server, events: Events): void {
   const ignore = (): void => {}
   for (const uri of events.updated) void server.sendResourceUpdated({ uri }).catch(ignore)
   if (events.listChanged || events.contractListChanged) void server.sendResourceListChanged().catch(ignore)
+  if (events.promptsListChanged) void server.sendPromptListChanged().catch(ignore)
 }
 
 /** What the client subscribed or listens to. Which listen request a URI is for, the SDK's own entry knows. */

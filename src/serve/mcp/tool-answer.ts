@@ -20,24 +20,42 @@ export function refusal(why: string): ToolAnswer {
  * from. No path is in it but the one that the document has.
  */
 export function answerOf(offered: Offered, document: Document | undefined): ToolAnswer {
-  if (document === undefined) return refusal(notHere(offered))
-  if (document.bytes.length > MOST_DOCUMENT_BYTES) return refusal(tooLarge(offered, document))
-  // Where the frontmatter cannot be read, nobody knows what of it belongs to the instructions.
-  const body = offered.skill.frontmatter === undefined ? undefined : bodyOf(document.bytes)
-  const text = utf8(body ?? document.bytes)
-  if (text === undefined) return refusal(notText(offered, document))
-  const { upstream } = offered.skill
-  const content = upstream === undefined ? text : asUntrusted(text, upstream)
+  const told = instructionsOf(offered, document)
+  if ('why' in told) return refusal(told.why)
   const { source, name, description } = offered
-  const skill = { ...placeOf(offered, document), source, name, description, content }
-  const isWhole = body === undefined
+  const skill = { ...told.place, source, name, description, content: markedAs(offered, told.text) }
   return {
     content: [
       { type: 'text', text: JSON.stringify(skill) },
-      { type: 'text', text: noteOn(offered, document, isWhole) },
+      { type: 'text', text: told.note },
     ],
     structuredContent: skill,
   }
+}
+
+/** What a SKILL.md says without its frontmatter, as it stands there, or why that cannot be given. */
+export type Instructions =
+  | { readonly text: string; readonly place: Place; readonly note: string }
+  | { readonly why: string }
+
+interface Place {
+  readonly path?: string
+  readonly uri?: string
+}
+
+export function instructionsOf(offered: Offered, document: Document | undefined): Instructions {
+  if (document === undefined) return { why: notHere(offered) }
+  if (document.bytes.length > MOST_DOCUMENT_BYTES) return { why: tooLarge(offered, document) }
+  // Where the frontmatter cannot be read, nobody knows what of it belongs to the instructions.
+  const body = offered.skill.frontmatter === undefined ? undefined : bodyOf(document.bytes)
+  const text = utf8(body ?? document.bytes)
+  if (text === undefined) return { why: notText(offered, document) }
+  return { text, place: placeOf(offered, document), note: noteOn(offered, document, body === undefined) }
+}
+
+/** Text of a skill as a model is given it: of another server, marked as that. */
+export function markedAs({ skill: { upstream } }: Offered, text: string): string {
+  return upstream === undefined ? text : asUntrusted(text, upstream)
 }
 
 /**
@@ -46,7 +64,7 @@ export function answerOf(offered: Offered, document: Document | undefined): Tool
  */
 export const MOST_DOCUMENT_BYTES = 2 ** 20
 
-function placeOf({ uri }: Offered, { path }: Document): { readonly path: string } | { readonly uri?: string } {
+function placeOf({ uri }: Offered, { path }: Document): Place {
   if (path !== undefined) return { path }
   return uri === undefined ? {} : { uri }
 }

@@ -1,6 +1,8 @@
+import { DEFAULT_HITS, LEAST_TOKENS, MOST_CHARACTERS, MOST_HITS } from '../search/query.ts'
+
 /** What `tools/list` holds. `hasPaths`: whether the caller is told where skills lie. */
-export function toolsFor(hasPaths: boolean): readonly object[] {
-  return [LIST_SKILLS, getSkillTool(hasPaths)]
+export function toolsFor({ hasPaths, hasSearch }: { hasPaths: boolean; hasSearch: boolean }): readonly object[] {
+  return [LIST_SKILLS, ...(hasSearch ? [SEARCH_SKILLS] : []), getSkillTool(hasPaths)]
 }
 
 /** Nothing is written, and nobody is asked but the sources that the operator named. */
@@ -10,8 +12,67 @@ const LIST_SKILLS = {
   name: 'list_skills',
   title: 'List skills',
   description:
-    'Lists every skill that is available here: its id, its name, and what it is for. A skill is a package of instructions, with scripts and other files where it needs them, for one kind of task. Call this to learn which skills there are, and again when they are no longer in your context or a new task begins.',
-  inputSchema: { type: 'object', properties: {}, required: [] },
+    'Lists every skill that is available here: its id, its name, the source it comes from, and what it is for. A skill is a package of instructions, with scripts and other files where it needs them, for one kind of task. Call this to learn which skills there are, and again when they are no longer in your context or a new task begins. Needs no arguments; a very long list comes in pages, each with the cursor of the next.',
+  inputSchema: {
+    type: 'object',
+    properties: {
+      cursor: { type: 'string', description: 'The cursor that came with the page before; without it the list begins' },
+      limit: { type: 'integer', minimum: 1, description: 'List so many skills at the most' },
+    },
+    required: [],
+  },
+  annotations: HARMLESS,
+}
+
+const SEARCH_SKILLS = {
+  name: 'search_skills',
+  title: 'Search skills',
+  description:
+    'Finds the skills that fit a task best: the id, the name, the source and the description of each, the best first. Costs far less than list_skills where there are many skills. Call this at the start of a task, with a few words that say what it is about, such as "fill in a pdf form"; typing errors and other forms of a word are understood. Then call get_skill with the id of one that fits. If nothing fits, try other words for the same thing.',
+  inputSchema: {
+    type: 'object',
+    properties: {
+      query: { type: 'string', maxLength: MOST_CHARACTERS, description: 'What the task is about, in a few words' },
+      limit: {
+        type: 'integer',
+        minimum: 1,
+        maximum: MOST_HITS,
+        default: DEFAULT_HITS,
+        description: 'Give so many skills at the most',
+      },
+      max_tokens: {
+        type: 'integer',
+        minimum: LEAST_TOKENS,
+        description:
+          'Shorten the answer to about so many tokens: descriptions first, then the last skills are left out',
+      },
+    },
+    required: ['query'],
+  },
+  outputSchema: {
+    type: 'object',
+    properties: {
+      skills: {
+        type: 'array',
+        description: 'The skills that fit, the best first',
+        items: {
+          type: 'object',
+          properties: {
+            id: { type: 'string', description: 'The id of the skill, for get_skill' },
+            name: { type: 'string', description: 'The name of the skill' },
+            source: { type: 'string', description: 'The source that the skill comes from' },
+            description: {
+              type: 'string',
+              description: 'What the skill does, and when to use it; cut off at an ellipsis',
+            },
+          },
+          required: ['id', 'name', 'source', 'description'],
+        },
+      },
+      omitted: { type: 'integer', description: 'How many more fit, for which there was no room' },
+    },
+    required: ['skills'],
+  },
   annotations: HARMLESS,
 }
 

@@ -2,10 +2,12 @@ import type { Catalog } from '../../sync/model/catalog.ts'
 import { offeredIn } from '../../sync/model/offered.ts'
 import type { Offered } from '../../sync/model/offered.ts'
 import { isObject } from '../json-object.ts'
-import { MadeOnce } from './made-once.ts'
+import type { Finder } from '../search/finder.ts'
 import type { Serving, Surface } from './methods.ts'
 import type { Params } from './params.ts'
 import { invalidParams } from './rpc-error.ts'
+import { bytesOfSearch, searchAsked, searchSkills } from './search-tool.ts'
+import { bytesOfList, skillList } from './skill-list.ts'
 import { MOST_DOCUMENT_BYTES, answerOf, refusal } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 import { toolsFor } from './tool-list.ts'
@@ -13,12 +15,14 @@ import { isBehind, readDocument } from './tool-document.ts'
 import { readingFor } from './trace.ts'
 import type { Document, ToolHost } from './tool-document.ts'
 
+type Served = Pick<Serving, 'registry' | 'read' | 'pages'>
+
 /**
- * The tools `list_skills` and `get_skill`, for agents whose host has tools and nothing newer. They find skills and hand them
- * out; they run nothing.
+ * The tools `list_skills`, `search_skills` and `get_skill`, for agents whose host has tools and nothing newer. They find skills
+ * and hand them out; they run nothing. Without a finder nothing is searched.
  */
-export function skillTools({ registry, read }: Pick<Serving, 'registry' | 'read'>, host: ToolHost): Surface {
-  const list = { tools: toolsFor(host.disk !== undefined) }
+export function skillTools(serving: Served, host: ToolHost, finder?: Finder): Surface {
+  const list = { tools: toolsFor({ hasPaths: host.disk !== undefined, hasSearch: finder !== undefined }) }
   return {
     scope: 'tools',
     capabilities: { tools: {} },
@@ -29,14 +33,22 @@ export function skillTools({ registry, read }: Pick<Serving, 'registry' | 'read'
         return list
       },
       'tools/call': (params, caller, signal) =>
-        new SkillTools({ registry, read: readingFor(caller, read) }, waitingFor(signal, host)).call(params),
+        new SkillTools(
+          { ...serving, read: readingFor(caller, serving.read) },
+          waitingFor(signal, host),
+          finder && findingFor(signal, finder),
+        ).call(params),
     }),
   }
 }
 
 /** The host as a caller has it: nothing is waited for any more once that has left. What was begun goes on. */
-function waitingFor(signal: AbortSignal, host: ToolHost): ToolHost {
+export function waitingFor(signal: AbortSignal, host: ToolHost): ToolHost {
   return { ...host, look: async (...asked) => unlessAborted(signal, host.look(...asked)) }
+}
+
+function findingFor(signal: AbortSignal, finder: Finder): Finder {
+  return { find: async (registry, query) => unlessAborted(signal, finder.find(registry, query)) }
 }
 
 async function unlessAborted<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
@@ -53,7 +65,8 @@ async function unlessAborted<Value>(signal: AbortSignal, work: Promise<Value>): 
 
 /** About how large the answer to a call will be, as far as the size of what it asks for tells. */
 export function bytesOfCall(catalog: Catalog, { name, arguments: given }: Params): number {
-  if (name === 'list_skills') return Buffer.byteLength(listText(catalog))
+  if (name === 'list_skills') return bytesOfList(catalog, isObject(given) ? given : {})
+  if (name === 'search_skills') return bytesOfSearch(isObject(given) ? given : {})
   const id = name === 'get_skill' && isObject(given) ? given['id'] : undefined
   const [offered] = typeof id === 'string' ? offeredIn(catalog).find(id) : []
   const size = offered?.skill.files.find(({ path }) => path === 'SKILL.md')?.size ?? 0
@@ -62,30 +75,38 @@ export function bytesOfCall(catalog: Catalog, { name, arguments: given }: Params
 }
 
 class SkillTools {
-  readonly #serving: Pick<Serving, 'registry' | 'read'>
+  readonly #serving: Served
   readonly #host: ToolHost
+  readonly #finder: Finder | undefined
 
-  constructor(serving: Pick<Serving, 'registry' | 'read'>, host: ToolHost) {
+  constructor(serving: Served, host: ToolHost, finder: Finder | undefined) {
     this.#serving = serving
     this.#host = host
+    this.#finder = finder
   }
 
   async call({ name, arguments: given = {} }: Params): Promise<ToolAnswer> {
     if (!isObject(given)) throw invalidParams('`arguments` is an object')
     switch (name) {
       case 'list_skills':
-        return this.#listSkills()
+        await this.#host.look()
+        return skillList(this.#serving.registry.catalog, given, this.#serving.pages)
+      case 'search_skills':
+        if (this.#finder === undefined) throw unknownTool(name, THERE_ARE)
+        return this.#searchSkills(this.#finder, given)
       case 'get_skill':
         if (typeof given['id'] !== 'string') throw invalidParams('`id` is required, and is a string')
         return this.#getSkill(given['id'])
       default:
-        throw invalidParams(`There is no tool ${JSON.stringify(name)}; there are list_skills and get_skill`)
+        throw unknownTool(name, this.#finder === undefined ? THERE_ARE : THERE_ARE_TO_SEARCH)
     }
   }
 
-  async #listSkills(): Promise<ToolAnswer> {
+  async #searchSkills(finder: Finder, given: Params): Promise<ToolAnswer> {
+    const asked = searchAsked(given)
+    if ('content' in asked) return asked
     await this.#host.look()
-    return { content: [{ type: 'text', text: listText(this.#serving.registry.catalog) }] }
+    return searchSkills(finder, this.#serving.registry, asked)
   }
 
   async #getSkill(id: string): Promise<ToolAnswer> {
@@ -120,13 +141,12 @@ class SkillTools {
   }
 }
 
-function listText(catalog: Catalog): string {
-  return LIST_TEXTS.of(catalog, (from) =>
-    JSON.stringify(offeredIn(from).listed.map(({ id, name, description }) => ({ id, name, description }))),
-  )
+function unknownTool(name: unknown, there: string): Error {
+  return invalidParams(`There is no tool ${JSON.stringify(name)}; there are ${there}`)
 }
 
-const LIST_TEXTS = new MadeOnce<Catalog, string>()
+const THERE_ARE = 'list_skills and get_skill'
+const THERE_ARE_TO_SEARCH = 'list_skills, search_skills and get_skill'
 
 function unknownId(id: string): ToolAnswer {
   return refusal(`There is no skill with the id ${quoted(id)}; list_skills gives the ids of those that there are`)

@@ -58,9 +58,10 @@ function countText({ total, page, pages }: Found, { text, source }: Query, { cat
   return `${countOf(total, 'skill')}${of === '' ? sources : of}${pages > 1 ? `, page ${page} of ${pages}` : ''}`
 }
 
-function nothingFound({ catalog, up }: View, { text }: Query): Html {
+function nothingFound({ catalog, isWhole, up }: View, { text }: Query): Html {
   if (catalog.listed.length > 0)
     return html`<p>No skill has all of these words: ${said(text)}. <a href="${up}">Show all</a></p>`
+  if (!isWhole) return html`<p>No skill is served to you yet.</p>`
   return html`<p>No skill is served yet. <a href="${up}sources">The sources</a> say why.</p>`
 }
 

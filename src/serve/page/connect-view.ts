@@ -1,5 +1,5 @@
 import type { Body } from './frame.ts'
-import { html, NOTHING } from './html.ts'
+import { html, NOTHING, said } from './html.ts'
 import type { Html } from './html.ts'
 import { shellWord } from '../shell-word.ts'
 import { clientWays } from './client-ways.ts'
@@ -7,14 +7,14 @@ import type { ClientWay } from './client-ways.ts'
 import type { View } from './view.ts'
 
 /** How clients are told of this server, ready to copy. */
-export function connectView({ address, hasInstaller, host }: View): Body {
+export function connectView({ address, hasInstaller, host, packs }: View): Body {
   const { isTokenRequired } = host
   return {
     title: 'Connect',
     place: 'connect',
     content: html`<h1>Connect</h1>
       <p class="lead">Clients of MCP take one address; it answers in every revision of the protocol that they speak.</p>
-      ${snippet('Address', `${address}/mcp`, 'the address')}
+      ${snippet('Address', `${address}/mcp`, 'the address')} ${packs.length === 0 ? NOTHING : packList(packs, address)}
       ${
         isTokenRequired
           ? html`<p class="note">
@@ -31,6 +31,14 @@ export function connectView({ address, hasInstaller, host }: View): Body {
       <p>Clients that start programs can start <code>skillsyncd mcp</code>; they are given paths besides addresses.</p>
       ${snippet('Settings of the client', JSON.stringify({ mcpServers: { skills: { command: 'skillsyncd', args: ['mcp'] } } }, undefined, 2), 'the settings')}`,
   }
+}
+
+/** A pack costs a client less to know, and is served like all else. */
+function packList(packs: View['packs'], address: string): Html {
+  return html`<p>A pack is a part of the skills, at an address of its own:</p>
+    <ul>
+      ${packs.map(({ id, description }) => html`<li><code>${address}/mcp/${id}</code>${description === undefined ? NOTHING : html` ${said(description)}`}</li>`)}
+    </ul>`
 }
 
 function wayCard({ client, steps }: ClientWay): Html {

@@ -6,7 +6,7 @@ import { SCRIPT } from './script.ts'
 import { STYLE } from './style.ts'
 
 /** Tells one catalog from another. Its generation does not: a person can take a skill of it out of service. */
-export function markOf({ digest }: Catalog): string {
+export function markOf({ digest }: Pick<Catalog, 'digest'>): string {
   return digest.slice(0, 16)
 }
 
@@ -29,15 +29,20 @@ export interface Frame {
   readonly up: string
   /** Who is signed in. */
   readonly reader: string | undefined
-  readonly generation: number
   /** `markOf` what the page was drawn from. */
   readonly mark: string
+  /** Of all that is served. Undefined for whoever sees a part of it. */
+  readonly whole: WholeFrame | undefined
+}
+
+interface WholeFrame {
+  readonly generation: number
   /** Of skills that are not served as they stand. */
   readonly problems: number
 }
 
 export function framed({ title, content, place }: Body, frame: Frame): string {
-  const { name, up, generation, mark, reader } = frame
+  const { name, up, whole, mark, reader } = frame
   return documentOf({
     title: title === name ? name : `${title} · ${name}`,
     attributes: ` data-root="${up}" data-catalog="${mark}" data-live`,
@@ -54,7 +59,11 @@ export function framed({ title, content, place }: Body, frame: Frame): string {
       </header>
       <main id="main" tabindex="-1">${content}</main>
       <footer>
-        <span>Generation <span id="generation" data-live>${generation}</span>, by skillsyncd</span>
+        ${
+          whole === undefined
+            ? html`<span>By skillsyncd</span>`
+            : html`<span>Generation <span id="generation" data-live>${whole.generation}</span>, by skillsyncd</span>`
+        }
         ${
           reader === undefined
             ? NOTHING
@@ -73,8 +82,12 @@ const MENU: readonly (readonly [Place, string, string])[] = [
   ['connect', 'connect', 'Connect'],
 ]
 
-function menu(place: Place | undefined, { up, problems }: Frame): Html[] {
-  return MENU.map(([of, address, text]) => {
+/** What there is for whoever sees a part of the catalog. */
+const OF_PARTS: ReadonlySet<Place> = new Set(['skills', 'connect'])
+
+function menu(place: Place | undefined, { up, whole }: Frame): Html[] {
+  const problems = whole?.problems ?? 0
+  return MENU.filter(([of]) => whole !== undefined || OF_PARTS.has(of)).map(([of, address, text]) => {
     const current = of === place ? html` aria-current="page"` : NOTHING
     const count =
       of === 'problems' && problems > 0 ? html` <span id="problem-count" data-live>${problems}</span>` : NOTHING

@@ -39,7 +39,9 @@ const put = (page, tells) => {
   if (focused && document.activeElement?.id !== focused) document.getElementById(focused)?.focus({ preventScroll: true })
   document.documentElement.dataset.catalog = page.documentElement.dataset.catalog
   addCopying()
-  const said = tells ? 'Updated: generation ' + find('#generation').textContent : find('#count')?.textContent
+  const generation = find('#generation')?.textContent
+  const told = generation === undefined ? 'Updated' : 'Updated: generation ' + generation
+  const said = tells ? told : find('#count')?.textContent
   if (said) find('#heard').textContent = said
 }
 

@@ -98,7 +98,7 @@ function about(entry: CatalogSkill, view: View): Html {
     <h2>Where it is from</h2>
     <dl class="terms">
       <dt>Source</dt>
-      <dd><a href="${view.up}sources#${entry.source}">${entry.source}</a></dd>
+      <dd>${view.isWhole ? html`<a href="${view.up}sources#${entry.source}">${entry.source}</a>` : entry.source}</dd>
       ${snapshot === undefined ? NOTHING : commitTerms(snapshot)}
       <dt>Folder</dt>
       <dd>${skill.path === '' ? 'the root' : said(skill.path)}</dd>

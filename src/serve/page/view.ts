@@ -1,9 +1,14 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
+import type { Pack } from '../../sync/model/pack.ts'
 import type { PageHost } from './page-host.ts'
 
 /** What a page is drawn from: one catalog, and what the process around it says. */
 export interface View {
   readonly catalog: Catalog
+  /** Whether that is all that is served. If not, nothing on the page may tell of the rest. */
+  readonly isWhole: boolean
+  /** The packs whose addresses are told of. */
+  readonly packs: readonly Pack[]
   readonly host: PageHost
   /** The way from this page to the root. */
   readonly up: string

@@ -72,7 +72,7 @@ export function buildCatalog(
   snapshots: readonly Snapshot[],
   disabled: Disabled = NONE_DISABLED,
 ): Catalog {
-  const builder = new Builder()
+  const builder = new CatalogBuilder()
   for (const snapshot of snapshots) builder.add(snapshot, disabled.get(snapshot.source))
   const digest = createHash('sha256').update(
     JSON.stringify(
@@ -83,14 +83,19 @@ export function buildCatalog(
   return { generation: generation.number, digest: digest.digest('hex'), sources, snapshots, ...builder.build() }
 }
 
-class Builder {
+/** Puts the skills of one snapshot after another where they are found. */
+export class CatalogBuilder {
   readonly #skills = new Map<string, CatalogSkill>()
   readonly #files = new Map<string, CatalogFile>()
   readonly #folders = new Map<string, Map<string, FolderChild>>()
   readonly #withheld = new Map<string, Skill>()
 
-  add(snapshot: Snapshot, disabled: ReadonlySet<string> | undefined): void {
-    const renamed = renamedFolders(snapshot.skills)
+  /** `renamed`: the folders that are, by all skills of the revision, where those here are not all. */
+  add(
+    snapshot: Snapshot,
+    disabled: ReadonlySet<string> | undefined,
+    renamed: ReadonlyMap<string, string> = renamedFolders(snapshot.skills),
+  ): void {
     this.#folder(uriOf(snapshot.source, ''))
     // Those of the lists first: a folder that one of them lies in is shown, whoever else has files there.
     const isUnlisted = ({ standing }: Skill): number => (standing === 'unlisted' ? 1 : 0)

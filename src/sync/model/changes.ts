@@ -1,4 +1,5 @@
 import type { Catalog, CatalogFile, CatalogSkill } from './catalog.ts'
+import { offeredIn } from './offered.ts'
 
 /** What moved between two catalogs, in canonical URIs of files. */
 export interface Changes {
@@ -9,6 +10,8 @@ export interface Changes {
   readonly list: boolean
   /** Nothing of that is so, and yet what `resource://` shows may be another: the docs, or the contract of a skill. */
   readonly contract: boolean
+  /** Nothing of that is so, and yet tools and prompts may offer something else: skills that have no URI, or other ids. */
+  readonly offered: boolean
 }
 
 export const NO_CHANGES: Changes = {
@@ -17,6 +20,7 @@ export const NO_CHANGES: Changes = {
   changed: new Set(),
   list: false,
   contract: false,
+  offered: false,
 }
 
 /** Compares two catalogs by what a client can read. A commit that changed no such byte is no change. */
@@ -34,11 +38,13 @@ export function diff(before: Catalog, after: Catalog): Changes {
   }
   const list = !isSameList(before.listed, after.listed)
   const isAsBefore = added.size + removed.size + changed.size === 0 && !list
-  return { added, removed, changed, list, contract: isAsBefore && !isSameContract(before, after) }
+  const contract = isAsBefore && !isSameContract(before, after)
+  return { added, removed, changed, list, contract, offered: isAsBefore && !contract && !isSameOffer(before, after) }
 }
 
 export function isEmpty(changes: Changes): boolean {
-  return changes.added.size + changes.removed.size + changes.changed.size === 0 && !changes.list && !changes.contract
+  const { added, removed, changed, list, contract, offered } = changes
+  return added.size + removed.size + changed.size === 0 && !list && !contract && !offered
 }
 
 /** The files of every skill that is not as it was; those of all others are as they were. */
@@ -63,6 +69,19 @@ function isSameSkill(a: CatalogSkill, b: CatalogSkill | undefined): boolean {
 
 function isSameFile(a: CatalogFile, b: CatalogFile): boolean {
   return a.file.sha256 === b.file.sha256 && a.file.size === b.file.size && a.file.executable === b.file.executable
+}
+
+function isSameOffer(before: Catalog, after: Catalog): boolean {
+  const [was, is] = [offeredIn(before).listed, offeredIn(after).listed]
+  return (
+    was.length === is.length &&
+    was.every(({ id, source, skill }, index) => {
+      const other = is[index]
+      if (id !== other?.id || source !== other.source || skill.digest !== other.skill.digest) return false
+      // Other limits can have it read at last.
+      return (skill.frontmatter === undefined) === (other.skill.frontmatter === undefined)
+    })
+  )
 }
 
 /** A rule can have a skill keep the contract of which no byte changed. */

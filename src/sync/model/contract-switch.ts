@@ -14,6 +14,13 @@ export function isSwitch(value: unknown): boolean {
   return typeof value === 'boolean' || (typeof value === 'string' && WORD.test(value))
 }
 
+/** Whether it says off, to any of those readers. */
+export function isOff(value: unknown): boolean {
+  return value === false || value === 0 || (typeof value === 'string' && OFF.test(value))
+}
+
+const OFF = /^(?:0|off|f|false|n|no)$/i
+
 const WORD = /^(?:1|0|on|off|t|f|true|false|y|n|yes|no)$/i
 
 /** What is a switch to some readers alone. */

@@ -30,8 +30,18 @@ export function inPathOrder<File extends { readonly path: string }>(files: reado
   return files.toSorted((a, b) => comparePaths(a.path, b.path))
 }
 
-/** Compares as UTF-8 bytes. UTF-16 order differs from it where surrogates meet U+E000 to U+FFFF. */
+/** Compares as UTF-8 bytes would. Whoever orders a catalog does it a hundred thousand times: no bytes are made for it. */
 export function comparePaths(a: string, b: string): number {
-  if (a === b) return 0
-  return Buffer.compare(Buffer.from(a, 'utf8'), Buffer.from(b, 'utf8'))
+  const length = Math.min(a.length, b.length)
+  for (let at = 0; at < length; at += 1) {
+    const [one, other] = [a.charCodeAt(at), b.charCodeAt(at)]
+    if (one !== other) return inUtf8(one) < inUtf8(other) ? -1 : 1
+  }
+  return Math.sign(a.length - b.length)
+}
+
+/** UTF-16 has what is above U+FFFF in surrogates, and those before U+E000. */
+function inUtf8(unit: number): number {
+  if (unit < 0xd800) return unit
+  return unit < 0xe000 ? unit + 0x2000 : unit - 0x800
 }

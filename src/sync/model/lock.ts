@@ -11,11 +11,13 @@ import type { Signers } from './trust.ts'
 /** What was agreed on: for each source the commit and the skills that are served of it. Holds no time and no machine. */
 export interface Lock {
   readonly sources: ReadonlyMap<SourceId, LockEntry>
+  /** What the packs hold of them, by their ids. */
+  readonly packs: ReadonlyMap<string, LockedPack>
   /** Fields that this version does not know. They survive a rewrite. */
   readonly rest: JsonObject
 }
 
-export const EMPTY_LOCK: Lock = { sources: new Map(), rest: {} }
+export const EMPTY_LOCK: Lock = { sources: new Map(), packs: new Map(), rest: {} }
 
 /** What is locked of one source. The first five fields repeat the configuration: an edit of that is seen. */
 export interface LockEntry {
@@ -44,6 +46,19 @@ export type LockedSelection = Pick<
 export interface LockedSkill {
   readonly name: string
   readonly digest: string
+  readonly rest: JsonObject
+}
+
+/** What is locked of one pack: what it chooses by, and what that comes to. */
+export interface LockedPack {
+  /** `choicesDigestOf` the pack: an edit of the configuration is seen. */
+  readonly choices: string
+  /** Of each source that it can hold skills of, the digest of the entry from which was told which those are. */
+  readonly sources: ReadonlyMap<SourceId, string>
+  /** `packDigestOf` the pack. */
+  readonly digest: string
+  /** Each as `<source>/<path>`, in the order of their bytes. */
+  readonly skills: readonly string[]
   readonly rest: JsonObject
 }
 
@@ -101,7 +116,7 @@ export function setDigestOf(skills: ReadonlyMap<string, Pick<LockedSkill, 'name'
   return hash.digest('hex')
 }
 
-/** One way in which lock and configuration disagree: which source, and what is the case. */
+/** One way in which lock and configuration disagree: which source or pack, and what is the case. */
 export interface Mismatch {
   readonly source: string
   readonly message: string

@@ -1,5 +1,6 @@
 import type { Catalog } from './catalog.ts'
 import { comparePaths } from './digest.ts'
+import { isForModels } from './model-invocation.ts'
 import { baseName } from './paths.ts'
 import { uriOf } from './skill-uri.ts'
 import type { Skill } from './skill.ts'
@@ -23,6 +24,8 @@ export interface Offered {
 export interface OfferedSkills {
   /** Ordered by id. No two have the same, and each is found by its own. */
   readonly listed: readonly Offered[]
+  /** Those of them that models are told of without having asked for one by its id. */
+  readonly forModels: readonly Offered[]
   /** Those that the id can mean: none, the one, or all of the list that share it. */
   find(id: string): readonly Offered[]
 }
@@ -44,6 +47,7 @@ const KNOWN = new WeakMap<Catalog, OfferedSkills>()
  */
 class ByIds implements OfferedSkills {
   readonly listed: readonly Offered[]
+  readonly forModels: readonly Offered[]
   readonly #byPath: ReadonlyMap<string, Offered>
   readonly #listed: ReadonlyMap<string, readonly Offered[]>
   readonly #unlisted: ReadonlyMap<string, readonly Offered[]>
@@ -52,6 +56,7 @@ class ByIds implements OfferedSkills {
     const named = withIds(all)
     const listed = named.filter(isListed)
     this.listed = listed.toSorted((a, b) => comparePaths(a.id, b.id))
+    this.forModels = this.listed.filter(({ skill }) => isForModels(skill))
     this.#byPath = new Map(named.map((offered) => [pathIdOf(offered), offered]))
     this.#listed = byShortIds(listed)
     this.#unlisted = byShortIds(named.filter((offered) => !isListed(offered)))
@@ -108,9 +113,15 @@ function isListed({ skill }: Pick<Offered, 'skill'>): boolean {
 type Placed = Pick<Offered, 'source' | 'skill'>
 
 function byShortIds<One extends Placed>(all: readonly One[]): ReadonlyMap<string, readonly One[]> {
-  const pairs = all.flatMap((one) => shortIdsOf(one).map((id) => ({ id, one })))
-  const groups = Map.groupBy(pairs, ({ id }) => id)
-  return new Map([...groups].map(([id, members]) => [id, members.map(({ one }) => one)]))
+  const groups = new Map<string, One[]>()
+  for (const one of all) {
+    for (const id of shortIdsOf(one)) {
+      const group = groups.get(id)
+      if (group === undefined) groups.set(id, [one])
+      else group.push(one)
+    }
+  }
+  return groups
 }
 
 /** The first has no slash, and the others have one at least. */

@@ -2,7 +2,8 @@ import { LineCounter, parseDocument } from 'yaml'
 import type { JsonObject, JsonValue } from '../model/frontmatter.ts'
 import { isTexts, parseJson } from '../model/json-value.ts'
 import { setDigestOf } from '../model/lock.ts'
-import type { Lock, LockedSelection, LockedSkill, LockEntry } from '../model/lock.ts'
+import type { Lock, LockedPack, LockedSelection, LockedSkill, LockEntry } from '../model/lock.ts'
+import { isPackId } from '../model/pack.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../model/revision.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
@@ -14,9 +15,15 @@ import { isDigest } from './stored-path.ts'
 const VERSION = 1
 
 /** The lock as its file has it: JSON with sorted keys and a line for each fact. Equal locks give equal bytes. */
-export function lockText({ sources, rest }: Lock): string {
+export function lockText({ sources, packs, rest }: Lock): string {
   const entries = Object.fromEntries([...sources].map(([id, entry]) => [id, entryJson(entry)]))
-  return indentedJson({ ...rest, version: VERSION, sources: entries })
+  const locked = Object.fromEntries([...packs].map(([id, pack]) => [id, packJson(pack)]))
+  return indentedJson({ ...rest, version: VERSION, sources: entries, ...(packs.size > 0 && { packs: locked }) })
+}
+
+function packJson({ choices, sources, digest, skills, rest }: LockedPack): JsonObject {
+  const of = Object.fromEntries([...sources].map(([id, entry]) => [id, `sha256:${entry}`]))
+  return { ...rest, choices: `sha256:${choices}`, sources: of, digest: `sha256:${digest}`, skills: [...skills] }
 }
 
 function entryJson(entry: LockEntry): JsonObject {
@@ -69,7 +76,7 @@ export function readLockText(text: string, file: string): Lock {
     throw new SyncError('lock-mismatch', `Cannot read the lock "${file}"${place}: ${why}`)
   }
   const value = parsed(text, refuse)
-  const { version, sources, ...rest } = value
+  const { version, sources, packs, ...rest } = value
   if (typeof version === 'number' && version > VERSION)
     return refuse('', `it is of version ${version} and this program knows ${VERSION}; use a newer one`)
   if (version !== VERSION) return refuse('', 'it has no "version" that this program knows')
@@ -78,7 +85,7 @@ export function readLockText(text: string, file: string): Lock {
     if (!isSourceId(id)) return refuse(`source ${JSON.stringify(id)}`, 'that is no id of a source')
     return [id, entryFrom(entry, (where, why) => refuse(`source "${id}"${where === '' ? '' : `, ${where}`}`, why))]
   })
-  return { sources: new Map(entries), rest }
+  return { sources: new Map(entries), packs: packsFrom(packs, refuse), rest }
 }
 
 /** Says where in the lock what is the case. */
@@ -156,6 +163,30 @@ function entryFrom(value: JsonValue, refuse: Refuse): LockEntry {
   }
   if (setDigestOf(entry.skills) === entry.digest) return entry
   return refuse('digest', 'it is not the digest of the skills that follow; it was edited, or merged from two locks')
+}
+
+function packsFrom(value: JsonValue | undefined, refuse: Refuse): ReadonlyMap<string, LockedPack> {
+  if (value === undefined) return new Map()
+  if (!isJsonObject(value)) return refuse('packs', 'it is no object')
+  return new Map(
+    Object.entries(value).map(([id, pack]) => {
+      const where = `pack ${JSON.stringify(id)}`
+      if (!isPackId(id)) return refuse(where, 'that is no id of a pack')
+      if (!isJsonObject(pack)) return refuse(where, 'it is no object')
+      const { choices, sources, digest, skills, ...rest } = pack
+      if (!isTexts(skills)) return refuse(`${where}, skills`, 'it is no list of texts')
+      if (!isJsonObject(sources)) return refuse(`${where}, sources`, 'it is no object')
+      const of = Object.entries(sources).map(([source, entry]): [SourceId, string] => {
+        if (!isSourceId(source)) return refuse(`${where}, sources`, `${JSON.stringify(source)} is no id of a source`)
+        return [source, digestFrom(entry, `${where}, sources`, refuse)]
+      })
+      const digests = {
+        choices: digestFrom(choices, `${where}, choices`, refuse),
+        digest: digestFrom(digest, `${where}, digest`, refuse),
+      }
+      return [id, { ...digests, sources: new Map(of), skills, rest }]
+    }),
+  )
 }
 
 function askedFrom(value: JsonValue | undefined, refuse: Refuse): AskedRef {

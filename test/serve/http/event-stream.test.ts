@@ -8,10 +8,14 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { EventStream, EventStreams } from '../../../src/serve/http/event-stream.ts'
 import { updateOf } from '../../../src/serve/mcp/hub.ts'
+import { EVERY_PART } from '../../../src/serve/mcp/list-part.ts'
+import type { ListPart } from '../../../src/serve/mcp/list-part.ts'
 import { NO_SESSION_LOG } from '../../../src/serve/http/session-log.ts'
 import { openSessions } from './opened.ts'
 
 const MIB = 2 ** 20
+
+const PLAIN: ReadonlySet<ListPart> = new Set<ListPart>(['skills'])
 
 test('the head of a stream comes before its first event, and forbids to hold events back', async () => {
   await using pair = await openPair()
@@ -122,15 +126,25 @@ test('what a session was not sent when its stream was dropped is sent on its nex
   const { hub, sessions } = await openSessions()
   const { session } = sessions.open()!
   session.subscribe('skill://fx/alpha', 'skill://fx/alpha')
-  session.listenOn(dropped.stream, true)
+  session.listenOn(dropped.stream, EVERY_PART)
   await fill(dropped)
 
-  hub.tell({ updated: new Set(['skill://fx/alpha']), listChanged: false, contractListChanged: false })
+  hub.tell({
+    updated: new Set(['skill://fx/alpha']),
+    listChanged: false,
+    contractListChanged: false,
+    promptsListChanged: false,
+  })
   const gone = once(dropped.response, 'close')
   dropped.response.destroy()
-  hub.tell({ updated: new Set(['skill://fx/alpha']), listChanged: true, contractListChanged: false })
+  hub.tell({
+    updated: new Set(['skill://fx/alpha']),
+    listChanged: true,
+    contractListChanged: false,
+    promptsListChanged: false,
+  })
   await gone
-  session.listenOn(next.stream, true)
+  session.listenOn(next.stream, EVERY_PART)
   session.end()
 
   const methods = messagesOf(await text(next.client)).map((message) => JSON.parse(message).method)
@@ -146,19 +160,19 @@ test.each([
   await using full = await openPair()
   const { hub, sessions } = await openSessions()
   const { session } = sessions.open()!
-  session.listenOn(dropped.stream, true)
+  session.listenOn(dropped.stream, EVERY_PART)
   await fill(dropped)
 
-  hub.tell({ updated: new Set(), listChanged, contractListChanged: true })
+  hub.tell({ updated: new Set(), listChanged, contractListChanged: true, promptsListChanged: false })
   const gone = once(dropped.response, 'close')
   dropped.response.destroy()
   await gone
-  session.listenOn(less.stream, false)
+  session.listenOn(less.stream, PLAIN)
   const over = once(less.response, 'close')
   less.stream.end()
   const heard = messagesOf(await text(less.client))
   await over
-  session.listenOn(full.stream, true)
+  session.listenOn(full.stream, EVERY_PART)
   session.end()
 
   expect(heard).toHaveLength(toldLess)
@@ -298,10 +312,10 @@ test.each(['is told', 'catches up on'])(
     const { session } = sessions.open()!
     session.keep()
     await fill(pair)
-    if (way === 'is told') session.listenOn(pair.stream, true)
+    if (way === 'is told') session.listenOn(pair.stream, EVERY_PART)
     session.updated('skill://fx/a', updateOf('skill://fx/a'))
     sessions.told({ generation: 1, digest: '1' }, { generation: 2, digest: '2' })
-    if (way !== 'is told') session.listenOn(pair.stream, true)
+    if (way !== 'is told') session.listenOn(pair.stream, EVERY_PART)
     const before = [...kinds]
 
     pair.client.resume()
@@ -323,17 +337,44 @@ test.each([
   const { hub, sessions } = await openSessions({ log })
   const { session } = sessions.open()!
   session.keep()
-  session.listenOn(pair.stream, isShown)
+  session.listenOn(pair.stream, isShown ? EVERY_PART : PLAIN)
   const over = once(pair.response, 'close')
   pair.stream.end()
   pair.client.resume()
   await over
-  session.listenOn(other.stream, false)
+  session.listenOn(other.stream, PLAIN)
 
-  hub.tell({ updated: new Set(), listChanged: false, contractListChanged: true })
+  hub.tell({ updated: new Set(), listChanged: false, contractListChanged: true, promptsListChanged: false })
   sessions.told({ generation: 1, digest: '1' }, { generation: 2, digest: '2' })
 
   expect(kinds).toEqual(['opened', ...missed, 'told'])
+})
+
+test('that the list of prompts is another waits for a stream that may hear of it', async () => {
+  await using dropped = await openPair()
+  await using less = await openPair()
+  await using full = await openPair()
+  const { hub, sessions } = await openSessions()
+  const { session } = sessions.open()!
+  session.listenOn(dropped.stream, EVERY_PART)
+  await fill(dropped)
+
+  hub.tell({ updated: new Set(), listChanged: true, contractListChanged: false, promptsListChanged: true })
+  const gone = once(dropped.response, 'close')
+  dropped.response.destroy()
+  await gone
+  session.listenOn(less.stream, PLAIN)
+  const over = once(less.response, 'close')
+  less.stream.end()
+  const heard = messagesOf(await text(less.client))
+  await over
+  session.listenOn(full.stream, EVERY_PART)
+  session.end()
+
+  const methods = [heard, messagesOf(await text(full.client))].map((messages) =>
+    messages.map((message) => JSON.parse(message).method),
+  )
+  expect(methods).toEqual([['notifications/resources/list_changed'], ['notifications/prompts/list_changed']])
 })
 
 /** Sends messages until the machine's buffers are full and the client would have to read. Returns the messages. */

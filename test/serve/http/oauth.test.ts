@@ -5,6 +5,7 @@ import { CLIENT, TokenIssuer } from '../../support/issuer.ts'
 import { Repository } from '../../support/repository.ts'
 import { serve } from '../../support/served.ts'
 import type { Served } from '../../support/served.ts'
+import { modern } from '../../conformance/exchange.ts'
 import { ask } from './ask.ts'
 import type { Answer } from './ask.ts'
 
@@ -127,6 +128,42 @@ test('scopes of the configuration are those that a client is told of', async () 
   expect(none.headers['www-authenticate']).toContain('scope="hub.read"')
   expect(lacking.status).toBe(403)
   expect(good.status).toBe(200)
+})
+
+test('where there are packs a token opens those that its scopes name, and without such a scope nothing', async () => {
+  await using more = await Repository.create()
+  await more.commit({ 'mend/SKILL.md': '---\nname: mend\ndescription: Mends\n---\n' })
+  const packs = 'packs: [{ id: one, include: [{ source: fx }] }, { id: two, include: [{ name: mend }] }]'
+  const oauth = `  oauth: { issuer: '${issuer.url}', scopes: [hub.read] }`
+  await using other = await serve(repository, { more: { more }, config: [packs, 'serve:', oauth] })
+  const seen = async (scope: string, path = '/mcp'): Promise<unknown> => {
+    const authorization = `Bearer ${await issuer.token({ aud: other.url, scope: `hub.read ${scope}` })}`
+    const { headers, body } = modern('skills/list')
+    const asked = { method: 'POST', headers: { ...headers, authorization }, body: JSON.stringify(body) }
+    const { status, text } = await ask(other.http.url, path, asked)
+    return status === 200 ? JSON.parse(text).result.skills.map(({ uri }: { readonly uri: string }) => uri) : status
+  }
+
+  expect(await seen('')).toEqual([])
+  expect(await seen('pack:*')).toEqual(['skill://fx/tidy/SKILL.md', 'skill://more/mend/SKILL.md'])
+  expect(await seen('pack:two')).toEqual(['skill://more/mend/SKILL.md'])
+  expect(await seen('pack:two pack:one')).toEqual(['skill://fx/tidy/SKILL.md', 'skill://more/mend/SKILL.md'])
+  expect(await seen('pack:two', '/mcp/one')).toBe(404)
+  expect(await seen('pack:two pack:one', '/mcp/one')).toEqual(['skill://fx/tidy/SKILL.md'])
+  for (const nobodys of ['pack:three', 'pack:', 'pack:TWO']) expect(await seen(nobodys)).toEqual([])
+})
+
+test('a client that is given the address of a pack finds the issuer too, and lists the pack', async () => {
+  const packs = 'packs: [{ id: one, include: [{ name: tidy }] }]'
+  await using other = await serve(repository, { config: [packs, 'serve:', `  oauth: { issuer: '${issuer.url}' }`] })
+  const [clientId, clientSecret] = [CLIENT.id, CLIENT.secret]
+  const authProvider = new ClientCredentialsProvider({ clientId, clientSecret, expectedIssuer: issuer.url })
+  const client = new Client({ name: 'test', version: '0' })
+
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${other.url}/one`), { authProvider }))
+
+  expect((await client.listResources()).resources).toHaveLength(1)
+  await client.close()
 })
 
 test.each(['legacy', { pin: '2026-07-28' }] as const)(

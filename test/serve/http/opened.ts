@@ -1,14 +1,14 @@
 import { EMPTY_CATALOG } from '../../../src/sync/model/catalog.ts'
 import type { Catalog } from '../../../src/sync/model/catalog.ts'
 import type { Forms } from '../../../src/serve/mcp/forms.ts'
-import { Hub } from '../../../src/serve/mcp/hub.ts'
-import { listenForEvents } from '../../../src/serve/mcp/events.ts'
-import { Past } from '../../../src/serve/http/past.ts'
+import type { Hub } from '../../../src/serve/mcp/hub.ts'
+import { Rooms } from '../../../src/serve/http/rooms.ts'
 import { NO_SESSION_LOG } from '../../../src/serve/http/session-log.ts'
 import type { SessionLog } from '../../../src/serve/http/session-log.ts'
 import { Sessions } from '../../../src/serve/http/sessions.ts'
 import type { SessionLimits } from '../../../src/serve/http/sessions.ts'
 import { Registry } from '../../../src/serve/registry.ts'
+import { WHOLE } from '../../../src/serve/views.ts'
 import { formsOf } from '../../support/forms.ts'
 
 /** Sessions beside a registry, wired as the server wires them. */
@@ -29,14 +29,11 @@ export interface OpenedOptions {
 
 export async function openSessions(options: OpenedOptions = {}): Promise<Opened> {
   const { limits, now = () => 0, log = NO_SESSION_LOG, catalog = EMPTY_CATALOG, forms = formsOf() } = options
-  const hub = new Hub()
   const registry = new Registry()
-  const serving = { registry, forms }
   registry.publish(catalog)
-  const past = new Past(serving, (mark) => log.catalogOf(mark))
-  const sessions = new Sessions({ hub, limits: { sessions: 10, idleMs: 1_000, ...limits }, now, log, past })
-  listenForEvents(serving, (events) => hub.tell(events))
-  registry.watch((before, after) => sessions.told(past.markOf(before), past.markOf(after)))
+  const rooms = new Rooms({ registry, forms }, (mark) => log.catalogOf(mark))
+  const sessions = new Sessions({ rooms, limits: { sessions: 10, idleMs: 1_000, ...limits }, now, log })
+  registry.watch((before, after) => sessions.told(rooms.markOf(before), rooms.markOf(after)))
   await sessions.restore()
-  return { hub, registry, sessions }
+  return { hub: rooms.of(WHOLE).hub, registry, sessions }
 }

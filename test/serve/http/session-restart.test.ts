@@ -10,6 +10,7 @@ import { sessionsAfter } from '../../../src/serve/http/session-log.ts'
 import type { SessionLog, SessionRecord } from '../../../src/serve/http/session-log.ts'
 import { buildCatalog } from '../../../src/sync/model/catalog.ts'
 import type { Catalog } from '../../../src/sync/model/catalog.ts'
+import { EVERY_PART } from '../../../src/serve/mcp/list-part.ts'
 import type { Forms } from '../../../src/serve/mcp/forms.ts'
 import { formsOf } from '../../support/forms.ts'
 import { sample, snapshotOf, sourceId } from '../../sync/store/samples.ts'
@@ -219,7 +220,7 @@ function openClient(scene: Scene, subscribed: readonly string[]): Client {
       const sink = new PassThrough()
       response = new ServerResponse(new IncomingMessage(new Socket()))
       response.assignSocket(sink as unknown as Socket)
-      scene.opened.sessions.find(id)!.listenOn(new EventStream(response), true)
+      scene.opened.sessions.find(id)!.listenOn(new EventStream(response), EVERY_PART)
       for (let turns = 0; turns < 5; turns += 1) await turn()
       client.known = scene.served.length - 1
       return [...String(sink.read() ?? '').matchAll(/^data: (.*)$/gm)].map(([, json]) => {

@@ -10,8 +10,8 @@ interface Vector {
 }
 
 const DOCUMENT = await readFile(new URL('../../../docs/digest.md', import.meta.url), 'utf8')
-const [, , text = '[]'] = DOCUMENT.split(/^```json\n/m)
-const VECTORS: readonly Vector[] = JSON.parse(text.split(/^```$/m)[0] ?? '[]')
+const [, , ofSources = '[]', ofPacks = '[]'] = DOCUMENT.split(/^```json\n/m)
+const VECTORS: readonly Vector[] = [ofSources, ofPacks].flatMap((text) => JSON.parse(text.split(/^```$/m)[0] ?? '[]'))
 
 const skill = fc.record({
   path: fc.string({ unit: 'binary', maxLength: 12 }),

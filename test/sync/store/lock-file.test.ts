@@ -72,9 +72,22 @@ const entry = fc
     const revision = { asked, ref, commit, ...(tag !== undefined && { tag }) }
     return { url, asked, root, selection, revision, tree, signers, digest: setDigestOf(skills), skills, docs, rest }
   })
+const pack = fc.record({
+  choices: hex(64),
+  sources: fc
+    .uniqueArray(fc.tuple(sourceId, hex(64)), { maxLength: 2, selector: ([id]) => id })
+    .map((of) => new Map(of)),
+  digest: hex(64),
+  skills: fc.array(text, { maxLength: 3 }),
+  rest,
+})
 const lock = fc
-  .tuple(fc.uniqueArray(fc.tuple(sourceId, entry), { maxLength: 3, selector: ([id]) => id }), rest)
-  .map(([sources, unknown]): Lock => ({ sources: new Map(sources), rest: unknown }))
+  .tuple(
+    fc.uniqueArray(fc.tuple(sourceId, entry), { maxLength: 3, selector: ([id]) => id }),
+    fc.uniqueArray(fc.tuple(sourceId, pack), { maxLength: 2, selector: ([id]) => id }),
+    rest,
+  )
+  .map(([sources, packs, unknown]): Lock => ({ sources: new Map(sources), packs: new Map(packs), rest: unknown }))
 
 const signal = new AbortController().signal
 
@@ -245,7 +258,7 @@ describe('changing a lock', () => {
       numbers.map(async (number) =>
         changeLock(
           file,
-          ({ sources, rest }) => ({ sources, rest: { ...rest, [`x-${number}`]: number } }),
+          ({ rest, ...known }) => ({ ...known, rest: { ...rest, [`x-${number}`]: number } }),
           Date.now,
           signal,
         ),

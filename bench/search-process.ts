@@ -1,0 +1,123 @@
+import './run-the-build.ts'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { answerParent } from './child.ts'
+import { timed } from './figure.ts'
+import { SearchSkills } from './search-skills.ts'
+
+const { Registry } = await import('../src/serve/registry.ts')
+const { serveHttp } = await import('../src/serve/http/app.ts')
+const { OPEN_TO_ALL } = await import('../src/serve/http/access.ts')
+const { search } = await import('../src/serve/page/search.ts')
+const { SkillIndex } = await import('../src/serve/search/skill-index.ts')
+const { headingsIn } = await import('../src/serve/search/headings.ts')
+const { searchableOf } = await import('../src/serve/search/searchable.ts')
+const { systemClock } = await import('../src/daemon/clock.ts')
+const { Searching } = await import('../src/daemon/searching.ts')
+const { offeredIn } = await import('../src/sync/model/offered.ts')
+const { Store } = await import('../src/sync/store/store.ts')
+const { storedSkill } = await import('../src/sync/take.ts')
+const { formsOf } = await import('../test/support/forms.ts')
+const { createLog } = await import('../src/daemon/log.ts')
+const { Redactor } = await import('../src/daemon/redactor.ts')
+
+// The server that is searched, in a process of its own. Started with the number of skills and a folder for its state.
+
+const [, , count, state = ''] = process.argv
+const skills = new SearchSkills(Number(count))
+const store = await Store.open(state)
+await skills.keep(store)
+const registry = new Registry()
+registry.publish(skills.next())
+
+const log = createLog({
+  level: 'warn',
+  stream: process.stderr,
+  format: 'text',
+  journal: false,
+  clock: systemClock,
+  redactor: new Redactor(),
+})
+const times = { keptMs: 3_600_000, waitMs: 3_600_000 }
+const newSearching = () => new Searching({ state, log, clock: systemClock, times })
+let searching = newSearching()
+
+const http = await serveHttp(
+  {
+    registry,
+    read: async (kept, file) => ('kind' in kept ? undefined : store.skills.read(storedSkill(kept), file)),
+    pages: { entries: 1_000, bytes: 2 ** 20 },
+    cache: { ttlMs: 60_000, cacheScope: 'public' },
+    forms: formsOf(),
+  },
+  {
+    host: '127.0.0.1',
+    port: 0,
+    limits: {
+      headersMs: 10_000,
+      requestMs: 30_000,
+      connections: 10_000,
+      bodyBytes: 2 ** 20,
+      streams: 10_000,
+      keepAliveMs: 3_600_000,
+      sessions: { sessions: 10_000, idleMs: 2_592_000_000 },
+    },
+    now: () => performance.now(),
+    access: OPEN_TO_ALL,
+    onError: (error) => console.error(error),
+  },
+)
+
+const [first] = registry.catalog.listed
+let coming = skills.next()
+/** What is measured by what the heap has more of. */
+const held: unknown[] = []
+
+async function find(text: string): Promise<void> {
+  const { kind } = await searching.find(registry, { text, limit: 5 })
+  if (kind !== 'found') throw new Error(`The search has ended: ${kind}`)
+}
+
+answerParent({
+  url: () => `${http.url}/mcp`,
+  uri: () => first?.uri,
+  queries: ([most]) => skills.queries(Number(most)),
+  /** What it took is measured here, without the way of the answer to the parent. */
+  search: async ([text = '']) => ({ ms: await timed(async () => find(text)) }),
+  /** The search of the page, which goes through all skills and forgives nothing. */
+  scan: async ([text = '']) => ({
+    ms: await timed(async () => search(registry.catalog, { text, source: '', page: 1 })),
+  }),
+  /** Has the next search begin with nothing. */
+  forget: async () => {
+    await searching[Symbol.asyncDispose]()
+    searching = newSearching()
+  },
+  /** Makes the catalog that is published next. */
+  prepare: () => void (coming = skills.next()),
+  'publish-and-search': async ([text = '']) => ({
+    ms: await timed(async () => {
+      registry.publish(coming)
+      await find(text)
+    }),
+  }),
+  /** Reads what the index reads, and nothing more. */
+  read: async () => ({
+    ms: await timed(async () => {
+      for (const { skill } of registry.catalog.listed)
+        await readFile(join(store.skills.folderOf(storedSkill(skill)), 'SKILL.md'))
+    }),
+  }),
+  /** An index in this thread, for its size. */
+  index: () => {
+    const index = new SkillIndex()
+    for (const [at, offered] of offeredIn(registry.catalog).forModels.entries()) {
+      const headings = headingsIn(skills.documents[at] ?? new Uint8Array())
+      index.set({ ...searchableOf(offered), headings })
+    }
+    held.push(index)
+  },
+  texts: () =>
+    void held.push(offeredIn(registry.catalog).forModels.map((offered) => JSON.stringify(searchableOf(offered)))),
+  drop: () => void (held.length = 0),
+})

@@ -1,0 +1,86 @@
+import { hitsWithin } from '../../serve/search/hits.ts'
+import { DEFAULT_HITS, LEAST_TOKENS, MOST_CHARACTERS, MOST_HITS } from '../../serve/search/query.ts'
+import { SkillIndex } from '../../serve/search/skill-index.ts'
+import type { Offered } from '../../sync/model/offered.ts'
+import { Store } from '../../sync/store/store.ts'
+import type { Config } from '../config.ts'
+import { printable } from '../log-line.ts'
+import { agreeWithDaemon } from '../requests.ts'
+import { headingsOf, searchedOf } from '../searched.ts'
+import { readOffered } from '../skill-rows.ts'
+import { UsageError } from '../usage-error.ts'
+import { configOf, printJson, printLines } from './command.ts'
+import type { Command, Context } from './command.ts'
+import { packsNamed } from './packs-named.ts'
+
+export const search: Command = {
+  name: 'search',
+  summary: 'The skills that fit some words best',
+  operands: { text: 'TEXT…', most: Number.POSITIVE_INFINITY, offers: [[]] },
+  options: {
+    limit: { type: 'string', value: 'N', help: `so many at the most, up to ${MOST_HITS} (default: ${DEFAULT_HITS})` },
+    'max-tokens': {
+      type: 'string',
+      value: 'N',
+      help: 'shorten the result to so many tokens, four bytes of its JSON each',
+    },
+    pack: {
+      type: 'string',
+      value: 'P,…',
+      multiple: true,
+      help: 'only in these packs, as their clients find it',
+      offers: 'packs',
+    },
+  },
+  details: `What a model is told by the tool search_skills, and beside it the skills that only people call.
+  Words are looked for in names, descriptions, when_to_use, tags and headings; typing errors are
+  forgiven. --max-tokens counts the JSON without its indentation.`,
+  async run(context) {
+    const text = context.operands.join(' ')
+    if (text.trim() === '') throw new UsageError('Say what to search for: skillsyncd search TEXT')
+    if (text.length > MOST_CHARACTERS)
+      throw new UsageError(`The text has ${text.length} characters, and ${MOST_CHARACTERS} are read at the most`)
+    const limit = numberIn(context, 'limit', 1, MOST_HITS) ?? DEFAULT_HITS
+    const maxTokens = numberIn(context, 'max-tokens', LEAST_TOKENS, Number.MAX_SAFE_INTEGER)
+    const config = await configOf(context)
+    const packs = packsNamed(context.values['pack'], config)
+    await agreeWithDaemon(config, context.signal)
+    const hits = hitsWithin(await found(config, await readOffered(config, packs), { text, limit }), maxTokens)
+    if (context.json) printJson(context, hits)
+    else if (hits.skills.length === 0) printLines(context, ['Nothing was found; try fewer or other words'])
+    else {
+      const { columns = 120 } = context.streams.stdout
+      const lines = hits.skills.map(({ id, source, description }) => {
+        const line = printable(`${id.padEnd(32)} ${source.padEnd(16)} ${description}`)
+        return line.length > columns ? `${line.slice(0, columns - 1)}…` : line
+      })
+      printLines(context, lines)
+    }
+    return 0
+  },
+}
+
+/** In what the state folder has, whether a daemon runs or not. */
+async function found(
+  { state }: Config,
+  listed: readonly Offered[],
+  { text, limit }: { readonly text: string; readonly limit: number },
+): Promise<readonly Offered[]> {
+  const store = await Store.openExisting(state)
+  const byId = new Map(listed.map((offered) => [offered.id, offered]))
+  const index = new SkillIndex()
+  for (const offered of listed) {
+    const { text: searchable, document } = searchedOf(offered)
+    const headings = store && document && (await headingsOf(store, document))
+    index.set({ ...searchable, headings: headings ?? '' })
+  }
+  return index.find(text, limit).flatMap((id) => byId.get(id) ?? [])
+}
+
+function numberIn({ values }: Context, name: string, least: number, most: number): number | undefined {
+  const value = values[name]
+  if (value === undefined) return undefined
+  const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
+  if (number >= least && number <= most) return number
+  throw new UsageError(`--${name} is a number from ${least}${most < 1e9 ? ` to ${most}` : ' on'}`)
+}

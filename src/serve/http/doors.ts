@@ -1,0 +1,101 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { announcedBytes } from '../mcp/announced.ts'
+import { Answers, contentCache } from '../mcp/answers.ts'
+import { servingFor, viewOf } from '../mcp/methods.ts'
+import type { Serving } from '../mcp/methods.ts'
+import { ScopedCore } from '../mcp/scoped-core.ts'
+import type { TextCache } from '../mcp/text-cache.ts'
+import type { Principal } from '../principal.ts'
+import type { ViewName } from '../views.ts'
+import type { EventStreams } from './event-stream.ts'
+import type { HttpAudit } from './http-audit.ts'
+import type { Routes } from './listener.ts'
+import { LegacyEdge } from './mcp-legacy.ts'
+import { ModernEdge } from './mcp-modern.ts'
+import { McpEndpoint } from './mcp.ts'
+import type { Rooms } from './rooms.ts'
+import { sendCrowded, sendError } from './send.ts'
+import type { Sessions } from './sessions.ts'
+import { Shortcut } from './shortcut.ts'
+
+/** What MCP is answered with over HTTP. */
+export interface DoorParts {
+  readonly serving: Serving
+  readonly rooms: Pick<Rooms, 'of'>
+  readonly sessions: Sessions
+  readonly streams: EventStreams
+  readonly audit: HttpAudit
+  readonly bodyBytes: number
+  /** Said where no route leads: of a pack that is not there for a caller, nobody learns more. */
+  readonly nothingHere: string
+}
+
+/** `/mcp`, with all that a caller sees, and `/mcp/<pack>`, with one pack of that. */
+export function mcpRoutes(parts: DoorParts): Routes {
+  const contents = contentCache()
+  const endpoints = new ByView((view) => endpointOf(parts, view, contents))
+  const answer = async (
+    packs: ReadonlySet<string> | undefined,
+    principal: Principal | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> => {
+    const view = viewOf(parts.serving, packs)
+    if (view === undefined) return sendCrowded(response)
+    return endpoints.of(view).answer(request, response, principal)
+  }
+  const route = { scope: 'skills', audit: 'refusals' } as const
+  return {
+    '/mcp': {
+      ...route,
+      answer: (request, response, { principal }) => answer(principal?.packs, principal, request, response),
+    },
+    '/mcp/': {
+      ...route,
+      answer: async (request: IncomingMessage, response: ServerResponse, { name, principal }) => {
+        if (!seesPack(parts.serving, name, principal)) return sendError(response, 404, -32000, parts.nothingHere)
+        return answer(new Set([name]), principal, request, response)
+      },
+    },
+  }
+}
+
+function seesPack({ packs }: Serving, id: string, principal: Principal | undefined): boolean {
+  return packs?.views.has(id) === true && principal?.packs?.has(id) !== false
+}
+
+function endpointOf(parts: DoorParts, view: ViewName, contents: TextCache): McpEndpoint {
+  const { serving: whole, rooms, sessions, streams, audit, bodyBytes } = parts
+  const serving = servingFor(whole, view)
+  const ofView = sessions.in(view)
+  return new McpEndpoint(
+    new ModernEdge(new ScopedCore(serving, 'modern'), serving, rooms.of(view).hub, streams, audit),
+    new LegacyEdge(new ScopedCore(serving, 'legacy'), ofView, streams, audit),
+    new Shortcut(new Answers(serving, contents), ofView, audit),
+    audit,
+    bodyBytes,
+    (body) => announcedBytes(serving.registry.catalog, serving.forms, body),
+  )
+}
+
+/** Something for each view, made when the first of those who share it comes. */
+export class ByView<One> {
+  readonly #make: (view: ViewName) => One
+  readonly #made = new Map<ViewName, One>()
+
+  constructor(make: (view: ViewName) => One) {
+    this.#make = make
+  }
+
+  of(view: ViewName): One {
+    const known = this.#made.get(view)
+    if (known !== undefined) return known
+    const made = this.#make(view)
+    this.#made.set(view, made)
+    return made
+  }
+
+  get all(): Iterable<One> {
+    return this.#made.values()
+  }
+}

@@ -1,0 +1,78 @@
+import type { Catalog } from '../../sync/model/catalog.ts'
+import { isOff } from '../../sync/model/contract-switch.ts'
+import type { JsonObject, JsonValue } from '../../sync/model/frontmatter.ts'
+import { offeredIn } from '../../sync/model/offered.ts'
+import type { Offered } from '../../sync/model/offered.ts'
+import { SKILLS_CATALOG } from './catalog-prompt.ts'
+import { MadeOnce } from './made-once.ts'
+import { INIT_SKILLS } from './prompts.ts'
+
+/** A skill that people may start by its name. */
+export interface SkillPrompt {
+  readonly offered: Offered
+  readonly listed: ListedPrompt
+}
+
+/** What `prompts/list` says of it. */
+export interface ListedPrompt {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly arguments?: readonly [{ readonly name: 'arguments'; readonly description: string; readonly required: false }]
+}
+
+/**
+ * The skills of the lists that are prompts, by name, in the order of their ids. One with `user-invocable: false` is none, and
+ * neither is one whose frontmatter nobody can read: it may say so.
+ */
+export function skillPromptsIn(catalog: Catalog): ReadonlyMap<string, SkillPrompt> {
+  return PROMPTS_IN.of(catalog, (from) => {
+    const prompts = offeredIn(from).listed.flatMap((offered): SkillPrompt[] => {
+      const { frontmatter } = offered.skill
+      if (frontmatter === undefined || isOff(frontmatter['user-invocable'])) return []
+      return [{ offered, listed: listedOf(offered, frontmatter) }]
+    })
+    return new Map(prompts.map((prompt) => [prompt.listed.name, prompt]))
+  })
+}
+
+const PROMPTS_IN = new MadeOnce<Catalog, ReadonlyMap<string, SkillPrompt>>()
+
+/** Whether lists of the prompts of two catalogs say the same. */
+export function areSamePrompts(before: Catalog, after: Catalog): boolean {
+  const [was, is] = [skillPromptsIn(before), [...skillPromptsIn(after).values()]]
+  if (was.size !== is.length) return false
+  return [...was.values()].every((prompt, index) => saysAlike(prompt.listed, is[index]?.listed))
+}
+
+function saysAlike(listed: ListedPrompt, other: ListedPrompt | undefined): boolean {
+  return (
+    listed.name === other?.name &&
+    listed.title === other.title &&
+    listed.description === other.description &&
+    listed.arguments?.[0].description === other.arguments?.[0].description
+  )
+}
+
+function listedOf({ id, name, description, source, skill }: Offered, frontmatter: JsonObject): ListedPrompt {
+  const hint = hintIn(frontmatter['argument-hint']) ?? hintIn(frontmatter['arguments'])
+  return {
+    // The longest of its ids leads to it in any case.
+    name: TAKEN.has(id) ? `${source}/${skill.path}` : id,
+    title: name,
+    description,
+    ...(hint !== undefined && { arguments: [{ name: 'arguments', description: hint, required: false }] }),
+  }
+}
+
+/** The names of the prompts that are there whatever is served. */
+export const TAKEN: ReadonlySet<string> = new Set<string>([INIT_SKILLS.name, SKILLS_CATALOG.name])
+
+/** `[issue] ` is meant as a text and is a list of YAML: it is shown as it was written. */
+function hintIn(value: JsonValue | undefined): string | undefined {
+  if (typeof value === 'string') return value.trim() === '' ? undefined : value
+  if (typeof value === 'number') return String(value)
+  if (!Array.isArray(value)) return undefined
+  const words = value.filter((item) => typeof item === 'string' || typeof item === 'number')
+  return words.length === 0 ? undefined : `[${words.join(', ')}]`
+}

@@ -1,0 +1,146 @@
+import type { Catalog } from '../../sync/model/catalog.ts'
+import { isObject } from '../json-object.ts'
+import type { Method, Methods, Serving, Surface } from './methods.ts'
+import { pageOf } from './page.ts'
+import type { PageLimits } from './page.ts'
+import type { Params } from './params.ts'
+import { COMPLETE, promptIn } from './prompts.ts'
+import { INTERNAL_ERROR, RpcError, invalidParams } from './rpc-error.ts'
+import { TAKEN, skillPromptsIn } from './skill-prompt-list.ts'
+import type { SkillPrompt } from './skill-prompt-list.ts'
+import { MOST_DOCUMENT_BYTES, instructionsOf, markedAs } from './tool-answer.ts'
+import { isBehind, readDocument } from './tool-document.ts'
+import type { Document, ToolHost } from './tool-document.ts'
+import { waitingFor } from './tools.ts'
+import { readingFor } from './trace.ts'
+
+/** Skills as prompts, beside those that there are: a person starts one by its name. They are handed out, and nothing is run. */
+export function skillPrompts(serving: Pick<Serving, 'registry' | 'read' | 'pages'>, host: ToolHost): Surface {
+  const { registry, read, pages } = serving
+  return {
+    scope: 'prompts',
+    capabilities: { prompts: { listChanged: true } },
+    methods: (known) => ({
+      ...known,
+      'prompts/list': async ({ cursor }, caller, signal) => {
+        if (cursor === undefined) await waitingFor(signal, host).look()
+        const own: { readonly prompts?: readonly object[] } = (await known['prompts/list']?.({}, caller, signal)) ?? {}
+        return listPrompts(own.prompts ?? [], registry.catalog, cursor, pages)
+      },
+      ...before(known, 'prompts/get', (params, caller, signal) => {
+        if (typeof params['name'] === 'string' && TAKEN.has(params['name'])) return undefined
+        const asked = new SkillPrompts({ registry, read: readingFor(caller, read) }, waitingFor(signal, host))
+        return asked.get(nameIn(params), wordsIn(params))
+      }),
+      ...before(known, COMPLETE, (params) => {
+        const name = promptIn(params)?.name
+        const isSkill = typeof name === 'string' && skillPromptsIn(registry.catalog).has(name)
+        return isSkill ? { completion: { values: [], total: 0, hasMore: false } } : undefined
+      }),
+    }),
+  }
+}
+
+/** About how large the answer to `prompts/get` will be, as far as the size of what it asks for tells. */
+export function bytesOfSkillPrompt(catalog: Catalog, { name, arguments: given }: Params): number {
+  const prompt = typeof name === 'string' ? skillPromptsIn(catalog).get(name) : undefined
+  const size = prompt?.offered.skill.files.find(({ path }) => path === 'SKILL.md')?.size ?? 0
+  if (prompt === undefined || size > MOST_DOCUMENT_BYTES) return 0
+  const words = isObject(given) && typeof given['arguments'] === 'string' ? given['arguments'] : ''
+  return Math.min(size + Buffer.byteLength(words), MOST_PROMPT_BYTES)
+}
+
+function listPrompts(own: readonly object[], catalog: Catalog, cursor: unknown, limits: PageLimits): object {
+  const all = [...own, ...Array.from(skillPromptsIn(catalog).values(), ({ listed }) => listed)]
+  const { items, nextCursor } = pageOf(all, { catalog, of: 'prompts/list' }, cursor, limits, (listed) =>
+    Buffer.byteLength(JSON.stringify(listed)),
+  )
+  return { prompts: items, ...(nextCursor !== undefined && { nextCursor }) }
+}
+
+class SkillPrompts {
+  readonly #serving: Pick<Serving, 'registry' | 'read'>
+  readonly #host: ToolHost
+
+  constructor(serving: Pick<Serving, 'registry' | 'read'>, host: ToolHost) {
+    this.#serving = serving
+    this.#host = host
+  }
+
+  async get(name: string, words: string): Promise<object> {
+    const leftMs = await this.#host.look()
+    const first = this.#find(name)
+    const document = await this.#documentOf(first)
+    if (!isBehind(document)) return answerOf(first, document, words)
+    // The folder has moved on since it was looked at, as for `get_skill`.
+    await this.#host.look(first.offered.source, leftMs)
+    const second = this.#find(name)
+    return answerOf(second, await this.#documentOf(second), words)
+  }
+
+  #find(name: string): SkillPrompt {
+    const found = skillPromptsIn(this.#serving.registry.catalog).get(name)
+    if (found !== undefined) return found
+    throw invalidParams(
+      `There is no prompt ${JSON.stringify(name.slice(0, 100))}; prompts/list gives those that there are`,
+    )
+  }
+
+  async #documentOf({ offered }: SkillPrompt): Promise<Document | undefined> {
+    return readDocument(offered, this.#serving.read, this.#host.disk)
+  }
+}
+
+/** The instructions as the skill gives them, with what the person wrote, and where they are from. */
+function answerOf({ offered, listed }: SkillPrompt, document: Document | undefined, words: string): object {
+  const told = instructionsOf(offered, document)
+  if ('why' in told) throw new RpcError(INTERNAL_ERROR, told.why)
+  const { path, uri } = told.place
+  const place = path ?? uri
+  const texts = [
+    withWords(told.text, words, (text) => markedAs(offered, text)),
+    ...(place === undefined ? [told.note] : [`Its SKILL.md is ${place}. ${told.note}`]),
+  ]
+  const messages = texts.map((text) => ({ role: 'user', content: { type: 'text', text } }))
+  return { description: listed.description, messages }
+}
+
+/**
+ * As Claude Code does it: `$ARGUMENTS` becomes what the person wrote, which follows the text where that has no such place.
+ * The places of single words (`$ARGUMENTS[0]`, `$0`) are left to the model: `$1` is a word of scripts as well.
+ */
+function withWords(text: string, words: string, mark: (text: string) => string): string {
+  const places = text.match(PLACES)?.length ?? 0
+  if (Buffer.byteLength(text) + places * Buffer.byteLength(words) > MOST_PROMPT_BYTES)
+    throw invalidParams(`With these arguments the prompt would have over ${MOST_PROMPT_BYTES} bytes`)
+  // A function: in a text, `$&` would mean something.
+  const placed = mark(text.replace(PLACES, () => words))
+  return places > 0 || words === '' ? placed : `${placed.trimEnd()}\n\nARGUMENTS: ${words}`
+}
+
+const PLACES = /\$ARGUMENTS(?![\w[])/g
+
+/** A text may have a thousand places for what is written once. */
+const MOST_PROMPT_BYTES = 2 * MOST_DOCUMENT_BYTES
+
+function nameIn({ name }: Params): string {
+  if (typeof name !== 'string') throw invalidParams('`name` is required, and is a string')
+  return name
+}
+
+function wordsIn({ arguments: given = {} }: Params): string {
+  if (!isObject(given)) throw invalidParams('`arguments` is an object')
+  const { arguments: words = '' } = given
+  if (typeof words !== 'string') throw invalidParams('The argument `arguments` is a string')
+  return words
+}
+
+/** A method that answers some of what it is asked, and leaves the rest to the one that there is. */
+function before(
+  known: Methods,
+  name: string,
+  answer: (...asked: Parameters<Method>) => ReturnType<Method> | undefined,
+): Methods {
+  const rest = known[name]
+  return rest === undefined ? {} : { [name]: (...asked) => answer(...asked) ?? rest(...asked) }
+}

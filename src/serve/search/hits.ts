@@ -1,0 +1,69 @@
+import type { Offered } from '../../sync/model/offered.ts'
+
+/** A skill that was found, as a model is told of it. */
+export interface Hit {
+  readonly id: string
+  readonly name: string
+  readonly source: string
+  /** On one line; it ends in `…` where there is more of it. */
+  readonly description: string
+}
+
+/** What was found, as far as there is room. */
+export interface Hits {
+  readonly skills: readonly Hit[]
+  /** How many more were found, for which there was no room. */
+  readonly omitted?: number
+}
+
+/** How many tokens a text takes, as we count them: four bytes of UTF-8 are one. Tokenizers differ; of English most take fewer. */
+export function tokensIn(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / 4)
+}
+
+/**
+ * The hits that take so many tokens at the most, written as JSON. First the descriptions are made shorter, all to the same
+ * length; where that would leave next to nothing of them, the last hits are left out.
+ */
+export function hitsWithin(found: readonly Offered[], maxTokens = Number.POSITIVE_INFINITY): Hits {
+  const fits = (hits: Hits): boolean => tokensIn(JSON.stringify(hits)) <= maxTokens
+  for (let count = found.length; count > 0; count -= 1) {
+    const of = (characters: number): Hits => hitsOf(found, count, characters)
+    const least = count === 1 ? 0 : LEAST_CHARACTERS
+    if (!fits(of(least))) continue
+    let [fitting, tooMany] = [least, MOST_CHARACTERS + 1]
+    while (tooMany - fitting > 1) {
+      const middle = Math.floor((fitting + tooMany) / 2)
+      if (fits(of(middle))) fitting = middle
+      else tooMany = middle
+    }
+    return of(fitting)
+  }
+  return hitsOf(found, 0, 0)
+}
+
+/** What Agent Skills lets a description be; some are longer all the same. */
+const MOST_CHARACTERS = 1_024
+
+/** Less of a description does not tell what a skill is for. */
+const LEAST_CHARACTERS = 60
+
+function hitsOf(found: readonly Offered[], count: number, characters: number): Hits {
+  const skills = found.slice(0, count).map(({ id, name, source, description }) => ({
+    id,
+    name,
+    source,
+    description: shortened(description.replaceAll(/\s+/g, ' ').trim(), characters),
+  }))
+  const omitted = found.length - count
+  return omitted === 0 ? { skills } : { skills, omitted }
+}
+
+/** At the end of a word, where there is one near. */
+function shortened(text: string, characters: number): string {
+  if (text.length <= characters) return text
+  if (characters === 0) return '…'
+  const cut = text.slice(0, characters - 1).toWellFormed()
+  const whole = cut.replace(/\s+\S{0,20}$/, '')
+  return `${whole === '' ? cut : whole}…`
+}

@@ -1,0 +1,11 @@
+import type { Skill } from './skill.ts'
+
+/**
+ * Whether a skill may be named to models: its authors can say that people alone call it (`disable-model-invocation`, a field
+ * of Claude Code). It can be read like any other by whoever knows it.
+ */
+export function isForModels({ frontmatter }: Pick<Skill, 'frontmatter'>): boolean {
+  const disabled = frontmatter?.['disable-model-invocation']
+  // Some write it as text: whoever wanted it seen would not have written it at all.
+  return !(disabled === true || (typeof disabled === 'string' && disabled.trim().toLowerCase() === 'true'))
+}

@@ -1,0 +1,19 @@
+import { CONTRACT_KEY } from './contract.ts'
+import type { JsonObject, JsonValue } from './frontmatter.ts'
+import { isMapping } from './json-value.ts'
+
+/**
+ * The tags that a frontmatter gives, in lower case, each once: `tags` at its top, below `metadata` or in the block of the URI
+ * contract, as a list or as one text with commas. No specification has the field; collections write it in all of these ways.
+ */
+export function tagsOf(frontmatter: JsonObject | undefined): readonly string[] {
+  if (frontmatter === undefined) return []
+  const places = [frontmatter, frontmatter['metadata'], frontmatter[CONTRACT_KEY]].filter(isMapping)
+  const said = places.flatMap(({ tags }) => textsIn(tags)).map((tag) => tag.trim().toLowerCase())
+  return [...new Set(said.filter((tag) => tag !== ''))]
+}
+
+function textsIn(value: JsonValue | undefined): string[] {
+  if (typeof value === 'string') return value.split(',')
+  return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : []
+}

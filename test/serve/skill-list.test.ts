@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest'
+import { skillList } from '../../src/serve/mcp/skill-list.ts'
+import type { PageLimits } from '../../src/serve/mcp/page.ts'
+import type { Catalog } from '../../src/sync/model/catalog.ts'
+import { catalogWith, saying } from '../support/searchable-skills.ts'
+
+const PAGES: PageLimits = { entries: 1_000, bytes: 2 ** 20 }
+const MANY = catalogWith({
+  team: Array.from({ length: 25 }, (_, index) => saying(`s${index}`, { description: 'Some' })),
+})
+
+test('a list that fits a page is whole, and is an array and nothing else', () => {
+  const { content, ...rest } = skillList(MANY, {}, PAGES)
+
+  expect(content).toHaveLength(1)
+  expect(JSON.parse(content[0]!.text)).toHaveLength(25)
+  expect(rest).toEqual({})
+})
+
+test.each([
+  ['so many at a time', { limit: 7 }, PAGES, 4],
+  ['one at a time', { limit: 1 }, PAGES, 25],
+  ['by size', {}, { entries: 1_000, bytes: 700 }, 3],
+  ['by size, where one is larger than a page', {}, { entries: 1_000, bytes: 1 }, 25],
+])('all pages together are the whole list: %s', (_, given, limits, count) => {
+  const pages = walk(MANY, given, limits)
+
+  expect(pages.flat()).toEqual(JSON.parse(skillList(MANY, {}, PAGES).content[0]!.text))
+  expect(pages).toHaveLength(count)
+})
+
+test('a page says how to go on, to models in words and to programs as a cursor', () => {
+  const { content, structuredContent }: any = skillList(MANY, { limit: 2 }, PAGES)
+
+  expect(content[1].text).toContain(JSON.stringify(structuredContent.nextCursor))
+  expect(structuredContent.skills).toEqual(JSON.parse(content[0].text))
+})
+
+test('a cursor of another catalog, or none of ours, is told to begin again', () => {
+  const { structuredContent }: any = skillList(MANY, { limit: 2 }, PAGES)
+  const other = catalogWith({ team: [saying('a', { description: 'A' }), saying('b', { description: 'B' })] })
+
+  for (const cursor of [structuredContent.nextCursor, 'nonsense', '']) {
+    expect(skillList(other, { cursor }, PAGES)).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('without a cursor') }],
+    })
+  }
+})
+
+test('arguments of another type are a fault of the protocol, and a limit of nothing is told', () => {
+  for (const given of [{ cursor: 7 }, { limit: '7' }, { limit: 1.5 }])
+    expect(() => skillList(MANY, given, PAGES)).toThrow(expect.objectContaining({ code: -32602 }))
+  expect(skillList(MANY, { limit: 0 }, PAGES)).toMatchObject({ isError: true })
+})
+
+test.each([true, 'true', 'True'])('a skill that only people call (%j) is not named to a model', (disabled) => {
+  const deploy = saying('deploy', { description: 'Go live', 'disable-model-invocation': disabled })
+  const catalog = catalogWith({ team: [deploy, saying('pdf', { description: 'Forms' })] })
+
+  expect(JSON.parse(skillList(catalog, {}, PAGES).content[0]!.text)).toMatchObject([{ id: 'pdf' }])
+})
+
+test.each([false, 'false', 'no', null, 1])('any other value (%j) hides nothing', (disabled) => {
+  const catalog = catalogWith({
+    team: [saying('deploy', { description: 'Go live', 'disable-model-invocation': disabled })],
+  })
+
+  expect(JSON.parse(skillList(catalog, {}, PAGES).content[0]!.text)).toMatchObject([{ id: 'deploy' }])
+})
+
+/** The rows of each page. */
+function walk(catalog: Catalog, given: object, limits: PageLimits): object[][] {
+  const pages: object[][] = []
+  for (let cursor: string | undefined; ;) {
+    const answer: any = skillList(catalog, { ...given, ...(cursor !== undefined && { cursor }) }, limits)
+    pages.push(JSON.parse(answer.content[0].text))
+    cursor = answer.structuredContent.nextCursor
+    if (cursor === undefined) return pages
+  }
+}
