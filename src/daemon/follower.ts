@@ -183,8 +183,9 @@ export class Follower implements AsyncDisposable {
     if (mark === this.#seen) return
     await readDecisions({ store: this.#store, log: this.#log })
     this.registry.publish(await currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config)))
-    // Who may read a file is in no mark: until they are known they are looked at again.
-    this.#seen = this.#store.decisions.areUnknown ? undefined : mark
+    const { isFailing, damage } = this.#store.decisions
+    // What can be read at one moment is in no mark: until it all could be, it is looked at again.
+    this.#seen = isFailing || damage !== undefined ? undefined : mark
     this.#first.abort()
   }
 

@@ -48,7 +48,7 @@ export function oauthOf(
       currentDate: clock.now(),
     })
   }
-  const principal = (payload: JWTPayload): Principal => principalIn(payload, scopes, { clock, hasPacks: hasPacks() })
+  const principal = (payload: JWTPayload): Principal => principalIn(payload, scopes, { clock, hasPacks })
   return {
     issuer: url,
     scopes,
@@ -100,16 +100,18 @@ function unlessRefused(error: unknown): undefined {
 function principalIn(
   payload: JWTPayload,
   needed: readonly string[],
-  { clock, hasPacks }: { readonly clock: Clock; readonly hasPacks: boolean },
+  { clock, hasPacks }: Pick<OAuthParts, 'clock' | 'hasPacks'>,
 ): Principal {
   const { iss, exp = 0 } = payload
   const words = new Set(scopesIn(payload))
-  const packs = hasPacks ? packsIn(words) : undefined
+  const had = hasPacks()
+  const packs = had ? packsIn(words) : undefined
   return {
     id: idOf(iss, ...bearerIn(payload)),
     scopes: openedBy(words, needed),
     ...(packs !== undefined && { packs }),
-    isOver: () => clock.now().getTime() >= (exp + TOLERANCE_S) * 1000,
+    // With the first pack, and with the last one, it opens something else: whoever is let in by it has to ask again.
+    isOver: () => clock.now().getTime() >= (exp + TOLERANCE_S) * 1000 || hasPacks() !== had,
   }
 }
 

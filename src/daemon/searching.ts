@@ -180,8 +180,10 @@ export class Searching implements Finder, AsyncDisposable {
     for (const index of this.#indexes.values()) {
       if (nowMs - index.searchedMs >= this.#times.keptMs) this.#forget(index)
     }
-    if (this.#indexes.size > 0 && !this.#isEnded)
-      this.#letGo = setTimeout(() => this.#letGoOfOld(), this.#times.keptMs).unref()
+    const [oldest] = this.#indexes.values()
+    if (oldest === undefined || this.#isEnded) return
+    const leftMs = oldest.searchedMs + this.#times.keptMs - nowMs
+    this.#letGo = setTimeout(() => this.#letGoOfOld(), leftMs).unref()
   }
 
   #forget(index: Index): void {

@@ -1,7 +1,8 @@
 import type { Catalog } from '../sync/model/catalog.ts'
 import { catalogOfPacks } from '../sync/model/catalog-of-packs.ts'
-import { choicesDigestOf } from '../sync/model/pack.ts'
+import { canHold, choicesDigestOf } from '../sync/model/pack.ts'
 import type { Pack } from '../sync/model/pack.ts'
+import type { Snapshot } from '../sync/model/snapshot.ts'
 import { Registry } from './registry.ts'
 
 /** Which packs somebody sees, as one word: their ids in order. The empty word: all that is served, packs or not. */
@@ -23,6 +24,13 @@ export function choicesIn(choices: Choices | undefined, view: ViewName): string 
     .join(' ')
 }
 
+/** What a view was made of last. */
+interface Made {
+  readonly from: readonly Snapshot[]
+  readonly disabled: string
+  readonly catalog: Catalog
+}
+
 /** Each costs as much as a catalog of its skills, for as long as the process lives. */
 const MOST_VIEWS = 64
 
@@ -33,6 +41,7 @@ const MOST_VIEWS = 64
 export class Views {
   readonly #whole: Registry
   readonly #registries = new Map<ViewName, Registry>()
+  readonly #made = new Map<ViewName, Made>()
   #packs: ReadonlyMap<string, Pack> = new Map()
   #choices: Choices = {}
 
@@ -40,7 +49,7 @@ export class Views {
     this.#whole = whole
     // Before whoever writes down what was told: by then all views have been.
     whole.watch((_, catalog) => {
-      for (const [view, registry] of this.#registries) registry.publish(this.in(catalog, view))
+      for (const [view, registry] of this.#registries) registry.publish(this.#next(catalog, view))
     })
   }
 
@@ -48,7 +57,8 @@ export class Views {
   define(packs: readonly Pack[]): void {
     this.#packs = new Map(packs.map((pack) => [pack.id, pack]))
     this.#choices = Object.fromEntries(this.packs.map((pack) => [pack.id, choicesDigestOf([pack])]))
-    for (const [view, registry] of this.#registries) registry.publish(this.in(this.#whole.catalog, view))
+    this.#made.clear()
+    for (const [view, registry] of this.#registries) registry.publish(this.#next(this.#whole.catalog, view))
   }
 
   get choices(): Choices {
@@ -66,9 +76,15 @@ export class Views {
     return known.length === 0 ? NONE : known.toSorted().join(' ')
   }
 
+  /** Whether somebody can see so: not by packs that are gone. */
+  isNamed(view: ViewName): boolean {
+    return view === WHOLE || this.nameOf(new Set(view.split(' '))) === view
+  }
+
   /** Whether somebody can be answered from the view: as many as there may be have been asked for already. */
   hasRoomFor(view: ViewName): boolean {
-    return view === WHOLE || this.#registries.has(view) || this.#registries.size < MOST_VIEWS
+    if (view === WHOLE || this.#registries.has(view)) return true
+    return [...this.#registries.keys()].filter((one) => this.isNamed(one)).length < MOST_VIEWS
   }
 
   /** In the order of their ids. */
@@ -86,9 +102,25 @@ export class Views {
     const known = this.#registries.get(view)
     if (known !== undefined) return known
     const registry = new Registry()
-    registry.publish(this.in(this.#whole.catalog, view))
+    registry.publish(this.#next(this.#whole.catalog, view))
     this.#registries.set(view, registry)
     return registry
+  }
+
+  /** Where nothing moved that the packs can hold, it is what it was. */
+  #next(whole: Catalog, view: ViewName): Catalog {
+    const packs = this.packsOf(view)
+    const isHeld = (source: string): boolean => packs.some((pack) => canHold(pack, source))
+    const from = whole.snapshots.filter(({ source }) => isHeld(source))
+    const disabled = JSON.stringify(whole.sources.filter(([source]) => isHeld(source)))
+    const before = this.#made.get(view)
+    const isSame =
+      before?.disabled === disabled &&
+      before.from.length === from.length &&
+      from.every((snapshot, index) => snapshot === before.from[index])
+    const catalog = isSame ? { ...before.catalog, generation: whole.generation } : this.in(whole, view)
+    this.#made.set(view, { from, disabled, catalog })
+    return catalog
   }
 
   /** What of a catalog those of the view see. */

@@ -25,7 +25,14 @@ afterEach(async () => {
   await issuer[Symbol.asyncDispose]()
 })
 
-function accepting(config: { audience?: string; scopes?: readonly string[]; issuer?: string } = {}): OAuthOptions {
+interface Accepting {
+  readonly audience?: string
+  readonly scopes?: readonly string[]
+  readonly issuer?: string
+  readonly hasPacks?: () => boolean
+}
+
+function accepting(config: Accepting = {}): OAuthOptions {
   const log = createLog({
     stream: { write: (line: string) => (logged += line) },
     format: 'json',
@@ -36,7 +43,7 @@ function accepting(config: { audience?: string; scopes?: readonly string[]; issu
   })
   return oauthOf(
     { issuer: config.issuer ?? issuer.url, audience: config.audience, scopes: config.scopes ?? [] },
-    { clock, log, hasPacks: () => false },
+    { clock, log, hasPacks: config.hasPacks ?? (() => false) },
   )
 }
 
@@ -173,6 +180,20 @@ test('a token ends when it says so, for what goes on in its name too', async () 
 
   expect(principal?.isOver?.()).toBe(true)
   expect(await oauth.authenticate(token, HERE)).toBeUndefined()
+})
+
+test('who was let in before the first pack, or by one before the last went, has to ask again', async () => {
+  let hasPacks = false
+  const oauth = accepting({ hasPacks: () => hasPacks })
+  const token = await issuer.token({ aud: HERE, scope: 'skills pack:web' })
+  const before = await bearerOf(oauth, token)
+  hasPacks = true
+  const since = await bearerOf(oauth, token)
+
+  expect([before?.packs, before?.isOver?.()]).toEqual([undefined, true])
+  expect([since?.packs, since?.isOver?.()]).toEqual([new Set(['web']), false])
+  hasPacks = false
+  expect(since?.isOver?.()).toBe(true)
 })
 
 test('the issuer is asked when the first token comes, and not again for the next ones', async () => {

@@ -94,7 +94,7 @@ export function yamlOf(packs: readonly Pack[]): string {
 function told(source: string, skills: readonly SkillWorld[]): SkillWorld[] {
   return skills.map((skill) => ({
     ...skill,
-    body: `# ${skill.id}\nsaid-in-${source}-${skill.path.replaceAll('/', '.')}.\n`,
+    body: `# ${skill.id}\nsaid-in-${source}-${skill.path.replaceAll('/', '.')}!\n`,
   }))
 }
 

@@ -44,8 +44,9 @@ export const completion: Command = {
     zsh:  source <(skillsyncd completion zsh), in ~/.zshrc and after compinit
     fish: skillsyncd completion fish > ~/.config/fish/completions/skillsyncd.fish
 
-  Needs no configuration. Sources, skills and packs are read from the configuration and the state folder that the line being
-  typed names, whether a daemon runs or not: the scripts ask for them by skillsyncd completion sources|skills|packs -- WORD…
+  Needs no configuration. Sources, skills and packs are read from the configuration and the state
+  folder that the line being typed names, whether a daemon runs or not: the scripts ask for them by
+  skillsyncd completion sources|skills|packs -- WORD…
 `,
   async run(context) {
     const [what = '', ...line] = context.operands

@@ -28,11 +28,14 @@ export async function lockPacks(
 ): Promise<{ readonly isWritten: boolean; readonly ends: readonly PackEnd[] }> {
   const known = [...looked, ...(await servedSnapshots(config))]
   let ends: readonly PackEnd[] = []
-  const change = (lock: Lock): Lock => {
+  const change = (whole: Lock): Lock => {
+    // An entry may outlive its source.
+    const configured = [...whole.sources].filter(([id]) => config.sources.some(({ source }) => source.id === id))
+    const lock = { ...whole, sources: new Map(configured) }
     const snapshots = lockedSnapshots(lock, config, known)
     const packs = config.packs.map((pack) => lockedOrBefore(pack, lock, snapshots))
     ends = packs.map(({ end }) => end)
-    return { ...lock, packs: new Map(packs.flatMap(({ end, locked }) => (locked ? [[end.id, locked]] : []))) }
+    return { ...whole, packs: new Map(packs.flatMap(({ end, locked }) => (locked ? [[end.id, locked]] : []))) }
   }
   return { isWritten: await changeLock(file, change, () => systemClock.now().getTime(), signal), ends }
 }

@@ -28,6 +28,7 @@ import { webOf } from './web.ts'
 import type { WebOptions } from './web.ts'
 import { hookRoutes } from './webhook.ts'
 import type { WebhookEndpoint } from './webhook.ts'
+import type { Choices } from '../views.ts'
 
 /** Where to listen, what to bear, and whom to tell of errors. */
 export interface HttpOptions extends ListenerOptions {
@@ -126,6 +127,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
         void before?.[Symbol.asyncDispose]()
         const mark = rooms.now
         if (rooms.serve(next)) sessions.told(mark, rooms.now)
+        streams.endThoseWith(comeOrGone(mark.packs, rooms.now.packs))
       },
       async [Symbol.asyncDispose]() {
         end()
@@ -137,6 +139,12 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
     end()
     throw error
   }
+}
+
+/** The ids that only one of the two has. */
+function comeOrGone(before: Choices = {}, after: Choices = {}): ReadonlySet<string> {
+  const [were, are] = [new Set(Object.keys(before)), new Set(Object.keys(after))]
+  return new Set([...[...were].filter((id) => !are.has(id)), ...[...are].filter((id) => !were.has(id))])
 }
 
 /** What goes on whichever site answers: who is told of changes, who is signed in, and how often each has asked. */

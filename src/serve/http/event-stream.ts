@@ -173,6 +173,13 @@ export class EventStreams implements Disposable {
     for (const [stream, { principal }] of this.#open) if (isOver(principal)) this.#end(stream)
   }
 
+  /** Ends the streams of those who see other packs now: what they listen to is the part that they saw before. */
+  endThoseWith(packs: ReadonlySet<string>): void {
+    for (const [stream, { principal }] of this.#open) {
+      if ([...(principal?.packs ?? [])].some((id) => packs.has(id))) this.#end(stream)
+    }
+  }
+
   #end(stream: EventStream): void {
     this.#open.get(stream)?.farewell()
     this.#open.delete(stream)

@@ -14,7 +14,8 @@ import { Readables } from '../page/readable.ts'
 import { fileView, skillView } from '../page/skill-view.ts'
 import { sourcesView } from '../page/sources-view.ts'
 import type { View } from '../page/view.ts'
-import { servingFor, viewOf } from '../mcp/methods.ts'
+import { viewOf } from '../mcp/methods.ts'
+import { WHOLE } from '../views.ts'
 import type { Serving } from '../mcp/methods.ts'
 import type { Registry } from '../registry.ts'
 import { disconnected } from './disconnected.ts'
@@ -99,7 +100,8 @@ export class Page implements AsyncDisposable {
   #registryFor({ principal }: Reader): Registry | undefined {
     const { serving } = this.#parts
     const view = viewOf(serving, principal?.packs)
-    return view === undefined ? undefined : servingFor(serving, view).registry
+    if (view === WHOLE) return serving.registry
+    return view === undefined ? undefined : serving.packs?.views.registryOf(view)
   }
 
   #viewFor({ url = '/' }: IncomingMessage, reader: Reader, { catalog }: Registry): View {

@@ -51,6 +51,11 @@ export class Rooms implements Disposable {
     return room
   }
 
+  /** Whether there are some who see so: not by packs that are gone. */
+  has(view: ViewName): boolean {
+    return view === WHOLE || this.#serving.packs?.views.isNamed(view) === true
+  }
+
   /** Whether all that is subscribed to costs what it may. */
   get isFull(): boolean {
     return this.#spent.isAll

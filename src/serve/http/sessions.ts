@@ -15,7 +15,7 @@ export interface SessionLimits {
 
 /** What sessions are made with. */
 export interface SessionParts {
-  readonly rooms: Pick<Rooms, 'of' | 'now' | 'isFull'>
+  readonly rooms: Pick<Rooms, 'of' | 'has' | 'now' | 'isFull'>
   readonly limits: SessionLimits
   /** Milliseconds that only ever go up. */
   readonly now: () => number
@@ -58,9 +58,10 @@ export class Sessions {
 
   /** Goes on with the sessions that there were when the process before this one ended. To be called once, before all else. */
   async restore(): Promise<void> {
-    const { log, limits, now } = this.#parts
+    const { log, limits, now, rooms } = this.#parts
     const kept = await log.load(() => this.#records())
-    for (const one of kept.filter(({ idleMs }) => idleMs <= limits.idleMs).slice(-limits.sessions)) {
+    const alive = kept.filter(({ idleMs, view = WHOLE }) => idleMs <= limits.idleMs && rooms.has(view))
+    for (const one of alive.slice(-limits.sessions)) {
       const usedAt = now() - one.idleMs
       const session = this.#session(one.key, { principalId: one.principalId, view: one.view ?? WHOLE })
       session.restore(one)

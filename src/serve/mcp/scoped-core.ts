@@ -37,7 +37,7 @@ export class ScopedCore implements Core {
     const key = principal && this.#scopes.filter((scope) => principal.scopes.has(scope)).join(' ')
     const known = this.#cores.get(key ?? EVERYBODY)
     if (known !== undefined) return known
-    const core = coreOf(principal === undefined ? this.#serving : servingFor(principal, this.#serving), this.#era)
+    const core = coreOf(principal === undefined ? this.#serving : servingOpenTo(principal, this.#serving), this.#era)
     this.#cores.set(key ?? EVERYBODY, core)
     return core
   }
@@ -47,7 +47,7 @@ export class ScopedCore implements Core {
 const EVERYBODY = '*'
 
 /** What depends on who asks is nothing to be kept for others. */
-function servingFor(principal: Principal, serving: Serving): Serving {
+function servingOpenTo(principal: Principal, serving: Serving): Serving {
   const { scopes } = principal
   const surfaces = (serving.surfaces ?? []).filter(({ scope }) => scope === undefined || scopes.has(scope))
   const forms = formsFor(principal, serving.forms)

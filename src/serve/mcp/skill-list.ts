@@ -12,7 +12,12 @@ import type { ToolAnswer } from './tool-answer.ts'
  * What `list_skills` answers: the whole list where it is no larger than a page of a listing, as it always was. Of a larger one a
  * page at a time, with the cursor of the next; also for whoever asks for pages.
  */
-export function skillList(catalog: Catalog, { cursor, limit }: Params, pages: PageLimits): ToolAnswer {
+export function skillList(
+  catalog: Catalog,
+  { cursor, limit }: Params,
+  pages: PageLimits,
+  hasSearch = true,
+): ToolAnswer {
   if (cursor !== undefined && typeof cursor !== 'string') throw invalidParams('`cursor` is a string')
   if (limit !== undefined && !(typeof limit === 'number' && Number.isSafeInteger(limit)))
     throw invalidParams('`limit` is a whole number')
@@ -20,7 +25,7 @@ export function skillList(catalog: Catalog, { cursor, limit }: Params, pages: Pa
   const { rows, text, bytes } = listOf(catalog)
   if (cursor === undefined && limit === undefined && bytes <= pages.bytes) return { content: [{ type: 'text', text }] }
   const limits = { entries: limit ?? Number.POSITIVE_INFINITY, bytes: pages.bytes }
-  return pageAnswer(catalog, rows, cursor, limits)
+  return pageAnswer(catalog, rows, cursor, { limits, hasSearch })
 }
 
 /** As large as an answer can be: a page is in it twice. */
@@ -29,14 +34,24 @@ export function bytesOfList(catalog: Catalog, { cursor, limit }: Params): number
   return cursor === undefined && limit === undefined ? bytes : 2 * bytes
 }
 
-function pageAnswer(catalog: Catalog, rows: readonly string[], cursor: unknown, limits: PageLimits): ToolAnswer {
+interface Paging {
+  readonly limits: PageLimits
+  readonly hasSearch: boolean
+}
+
+function pageAnswer(
+  catalog: Catalog,
+  rows: readonly string[],
+  cursor: unknown,
+  { limits, hasSearch }: Paging,
+): ToolAnswer {
   try {
     const page = pageOf(rows, { catalog, of: 'list_skills' }, cursor, limits, (row) => Buffer.byteLength(row) + 1)
     const { items, nextCursor } = page
     const text = `[${items.join(',')}]`
     const skills: unknown = JSON.parse(text)
     if (nextCursor === undefined) return { content: [{ type: 'text', text }], structuredContent: { skills } }
-    const next = `There are more: call list_skills with the cursor ${JSON.stringify(nextCursor)} for those that follow these ${items.length} of ${rows.length}, or search_skills for those that fit a task.`
+    const next = `There are more: call list_skills with the cursor ${JSON.stringify(nextCursor)} for those that follow these ${items.length} of ${rows.length}${hasSearch ? ', or search_skills for those that fit a task' : ''}.`
     return {
       content: [
         { type: 'text', text },

@@ -90,7 +90,7 @@ class SkillTools {
     switch (name) {
       case 'list_skills':
         await this.#host.look()
-        return skillList(this.#serving.registry.catalog, given, this.#serving.pages)
+        return skillList(this.#serving.registry.catalog, given, this.#serving.pages, this.#finder !== undefined)
       case 'search_skills':
         if (this.#finder === undefined) throw unknownTool(name, THERE_ARE)
         return this.#searchSkills(this.#finder, given)

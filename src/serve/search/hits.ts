@@ -25,7 +25,9 @@ export function tokensIn(text: string): number {
  * The hits that take so many tokens at the most, written as JSON. First the descriptions are made shorter, all to the same
  * length; where that would leave next to nothing of them, the last hits are left out.
  */
-export function hitsWithin(found: readonly Offered[], maxTokens = Number.POSITIVE_INFINITY): Hits {
+export function hitsWithin(all: readonly Offered[], maxTokens = Number.POSITIVE_INFINITY): Hits {
+  // Once: it is tried many times, and nobody bounds how long a description is.
+  const found = all.map(({ description, ...offered }) => ({ ...offered, description: onOneLine(description) }))
   const fits = (hits: Hits): boolean => tokensIn(JSON.stringify(hits)) <= maxTokens
   for (let count = found.length; count > 0; count -= 1) {
     const of = (characters: number): Hits => hitsOf(found, count, characters)
@@ -48,15 +50,26 @@ const MOST_CHARACTERS = 1_024
 /** Less of a description does not tell what a skill is for. */
 const LEAST_CHARACTERS = 60
 
-function hitsOf(found: readonly Offered[], count: number, characters: number): Hits {
+type Told = Pick<Offered, 'id' | 'name' | 'source' | 'description'>
+
+function hitsOf(found: readonly Told[], count: number, characters: number): Hits {
   const skills = found.slice(0, count).map(({ id, name, source, description }) => ({
     id,
     name,
     source,
-    description: shortened(description.replaceAll(/\s+/g, ' ').trim(), characters),
+    description: shortened(description, characters),
   }))
   const omitted = found.length - count
   return omitted === 0 ? { skills } : { skills, omitted }
+}
+
+/** No more of it than whoever shortens it has to see. */
+function onOneLine(text: string): string {
+  return text
+    .slice(0, 4 * MOST_CHARACTERS)
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+    .slice(0, MOST_CHARACTERS + 1)
 }
 
 /** At the end of a word, where there is one near. */

@@ -19,6 +19,13 @@ export function isOff(value: unknown): boolean {
   return value === false || value === 0 || (typeof value === 'string' && OFF.test(value))
 }
 
+/** The same of on. */
+export function isOn(value: unknown): boolean {
+  return value === true || value === 1 || (typeof value === 'string' && ON.test(value.trim()))
+}
+
+const ON = /^(?:1|on|t|true|y|yes)$/i
+
 const OFF = /^(?:0|off|f|false|n|no)$/i
 
 const WORD = /^(?:1|0|on|off|t|f|true|false|y|n|yes|no)$/i

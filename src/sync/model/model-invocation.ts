@@ -1,3 +1,4 @@
+import { isOn } from './contract-switch.ts'
 import type { Skill } from './skill.ts'
 
 /**
@@ -5,7 +6,5 @@ import type { Skill } from './skill.ts'
  * of Claude Code). It can be read like any other by whoever knows it.
  */
 export function isForModels({ frontmatter }: Pick<Skill, 'frontmatter'>): boolean {
-  const disabled = frontmatter?.['disable-model-invocation']
-  // Some write it as text: whoever wanted it seen would not have written it at all.
-  return !(disabled === true || (typeof disabled === 'string' && disabled.trim().toLowerCase() === 'true'))
+  return !isOn(frontmatter?.['disable-model-invocation'])
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { comparePaths } from './digest.ts'
-import { matcher } from './globs.ts'
+import { matcher, nameMatcher } from './globs.ts'
 import { setDigestOf } from './lock.ts'
 import type { Lock, LockedPack, LockedSkill, Mismatch } from './lock.ts'
 import { foldersAbove, isBelow, relativeTo } from './paths.ts'
@@ -88,7 +88,7 @@ function canFit(choice: Choice, source: string): boolean {
 
 function fitTo({ path, name, tag }: Choice, reading: Reading): (skill: Skill) => boolean {
   const isPath = path === undefined ? ALWAYS : matcher([path])
-  const isName = name === undefined ? ALWAYS : matcher([name])
+  const isName = name === undefined ? ALWAYS : nameMatcher(name)
   const wanted = tag?.trim().toLowerCase()
   return (skill) => {
     if (!isPath(skill.path)) return false

@@ -15,5 +15,7 @@ export function tagsOf(frontmatter: JsonObject | undefined): readonly string[] {
 
 function textsIn(value: JsonValue | undefined): string[] {
   if (typeof value === 'string') return value.split(',')
-  return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : []
+  const entries = Array.isArray(value) ? value : [value]
+  // YAML makes a number of the tag 2024.
+  return entries.filter((entry) => typeof entry !== 'object' && entry !== undefined).map(String)
 }

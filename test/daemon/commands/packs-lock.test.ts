@@ -48,6 +48,22 @@ test('update moves what a pack holds with its sources, and takes out a pack that
   expect(packs.crew.digest).not.toBe(before.crew.digest)
 })
 
+test('a source that is in the lock and in the configuration no more has no part in packs', async () => {
+  await using world = await locking([CREW])
+  const team = [`url: ${world.git.origin}/team.git`, 'every: 1h']
+  await world.home.configure({ team, old: team })
+  await world.home.command('sync')
+  await world.home.command('lock')
+  await configure(world, ['{ id: all, include: [{ name: "*" }] }'])
+
+  const end = await world.home.command('lock')
+
+  const { sources, packs } = JSON.parse(await lockOf(world))
+  expect(end).toMatchObject({ status: 0 })
+  expect(Object.keys(sources)).toEqual(['old', 'team'])
+  expect(packs.all.skills).toEqual(['team/alpha'])
+})
+
 test('with --locked, packs that choose otherwise than in the lock are refused, by name and with what to do', async () => {
   await using world = await locking([CREW, OTHER])
   await world.home.command('lock')

@@ -37,6 +37,28 @@ test('whatever moves, listeners of a pack hear of what is in it, and else nothin
   )
 })
 
+test('who listens to packs of which another one comes is let go, to listen to all of them', async () => {
+  const [alpha, beta] = ['alpha', 'beta'].map((id): Pack => ({
+    id,
+    description: undefined,
+    include: [{ source: 'end' }],
+    exclude: [],
+  }))
+  const world = withLast({}, 1)
+  await using packed = await openPacked({ catalog: catalogOfWorld(world), yaml: yamlOf([alpha!]) })
+  const url = `${packed.http.url}/mcp`
+  const [both, one] = await Promise.all(
+    ['alpha+beta', 'alpha'].map(async (token) => listening(url, { authorization: `Bearer ${token}` }, [])),
+  )
+
+  packed.reload(yamlOf([alpha!, beta!]))
+
+  await expect(both!.next(() => false)).rejects.toThrow('The stream ended')
+  packed.registry.publish(catalogOfWorld(withLast({}, 2)))
+  expect(await one!.next(({ params }) => params?.uri === LAST)).toBeDefined()
+  await one![Symbol.asyncDispose]()
+})
+
 const LAST = 'skill://end/last/references/more.md'
 
 /** With a skill in each pack whose one file changes last of all: who has heard of that has heard everything. */

@@ -51,6 +51,18 @@ test.each<[string, string]>([
     expect(pathsIn(snapshot, pack({ include: [{ source: '*' }], exclude: [choice] }))).toEqual(['a'])
 })
 
+test('a name with a slash in it, and a tag that YAML makes a number of, are excluded like others', async () => {
+  const snapshot = await surveyed({
+    'a/SKILL.md': document('a'),
+    'b/SKILL.md': document('new/b-draft'),
+    'c/SKILL.md': document('c', 'tags: [2024]'),
+  })
+  const chosen = pack({ include: [{ name: '*' }], exclude: [{ name: '*-draft' }, { tag: '2024' }] })
+
+  expect(pathsIn(snapshot, chosen)).toEqual(['a'])
+  expect(pathsIn(snapshot, pack({ include: [{ name: '*' }] }))).toEqual(['a', 'b', 'c'])
+})
+
 describe('of skills inside of others', () => {
   const files = {
     'outer/SKILL.md': document('outer'),
