@@ -30,6 +30,7 @@ import { keptByLock } from './kept.ts'
 import type { Keyring } from './keyring.ts'
 import { Lanes } from './lanes.ts'
 import { lockedEntry, NotLocked } from './lock-rules.ts'
+import { hasLostFolders } from './lost-folders.ts'
 import { cleaned, openerOf, pullingOf } from './reaching.ts'
 import type { ReachingParts } from './reaching.ts'
 import { readDecisions } from './reading-decisions.ts'
@@ -222,7 +223,7 @@ export class Puller implements AsyncDisposable {
       const locked = await lockedEntry(this.#config, source)
       if (decision.paused) return await this.#pausedAt(configured, current)
       const { offline } = this.#config.mode
-      const isDamaged = this.#damaged.has(source.id)
+      const isDamaged = await this.#isDamaged(source.id, current)
       const waiting = this.#waiting.get(source.id)
       const { followed } = this.#report.recordOf(source)
       return { decision, offline, waiting, followed, isDamaged, ...(locked !== undefined && { locked }) }
@@ -238,6 +239,16 @@ export class Puller implements AsyncDisposable {
     if (!(await store.folder.remake())) return
     log.warn('store-mended', { source: id })
     this.serve()
+  }
+
+  async #isDamaged(id: SourceId, current: Current | undefined): Promise<boolean> {
+    const { store, log } = this.#parts
+    if (current !== undefined && (await hasLostFolders(store, current.snapshot)) && this.markDamaged(id))
+      log.warn('content-damaged', {
+        source: id,
+        message: 'The store has lost folders of what is served; they are taken again',
+      })
+    return this.#damaged.has(id)
   }
 
   /** Throws where it cannot be read. A person may have mended what could not be before. */

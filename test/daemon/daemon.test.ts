@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { chmod, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -224,6 +225,21 @@ test('38: a stored file that was damaged is never read, and is fetched again by 
   expect(damaged).toBeUndefined()
   expect(await world.read(daemon, uri)).toBe(skill('a', 'sound'))
   expect(readFileSync(file, 'utf8')).toBe(skill('a', 'sound'))
+})
+
+test('38: a folder of the store that is gone is noticed by the next look, and taken again', async () => {
+  await using world = await World.create({ team: { 'a/SKILL.md': skill('a', 'sound'), 'b/SKILL.md': skill('b') } })
+  await using daemon = await world.start()
+  await daemon.sync()
+  const file = await world.storedFile(daemon, 'skill://team/a/SKILL.md')
+  await rm(dirname(dirname(file)), { recursive: true })
+
+  const first = await daemon.sync()
+  const then = await daemon.sync()
+
+  expect(first.get(id('team'))?.kind).not.toBe('failed')
+  expect(readFileSync(file, 'utf8')).toBe(skill('a', 'sound'))
+  expect(then.get(id('team'))?.kind).toBe('unchanged')
 })
 
 test('P2: a state that cannot be written is a failure of the pull, and nothing else', async () => {

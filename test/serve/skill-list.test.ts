@@ -54,12 +54,15 @@ test('arguments of another type are a fault of the protocol, and a limit of noth
   expect(skillList(MANY, { limit: 0 }, PAGES)).toMatchObject({ isError: true })
 })
 
-test.each([true, 'true', 'True', 'yes', 'on', 1])('a skill that only people call (%j) is not named to a model', (disabled) => {
-  const deploy = saying('deploy', { description: 'Go live', 'disable-model-invocation': disabled })
-  const catalog = catalogWith({ team: [deploy, saying('pdf', { description: 'Forms' })] })
+test.each([true, 'true', 'True', 'yes', 'on', 1])(
+  'a skill that only people call (%j) is not named to a model',
+  (disabled) => {
+    const deploy = saying('deploy', { description: 'Go live', 'disable-model-invocation': disabled })
+    const catalog = catalogWith({ team: [deploy, saying('pdf', { description: 'Forms' })] })
 
-  expect(JSON.parse(skillList(catalog, {}, PAGES).content[0]!.text)).toMatchObject([{ id: 'pdf' }])
-})
+    expect(JSON.parse(skillList(catalog, {}, PAGES).content[0]!.text)).toMatchObject([{ id: 'pdf' }])
+  },
+)
 
 test.each([false, 'false', 'no', null, 2, 'sometimes'])('any other value (%j) hides nothing', (disabled) => {
   const catalog = catalogWith({

@@ -54,7 +54,8 @@ export const search: Command = {
         const line = printable(`${id.padEnd(32)} ${source.padEnd(16)} ${description}`)
         return line.length > columns ? `${line.slice(0, columns - 1)}…` : line
       })
-      printLines(context, lines)
+      const more = hits.omitted === undefined ? [] : [`${hits.omitted} more left out`]
+      printLines(context, [...lines, ...more])
     }
     return 0
   },

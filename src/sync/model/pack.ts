@@ -153,13 +153,16 @@ export function packMismatches(locked: ReadonlyMap<string, LockedPack>, packs: r
   return [
     ...packs.flatMap((pack): Mismatch[] => {
       const entry = locked.get(pack.id)
-      if (entry === undefined) return [{ source: `pack ${pack.id}`, message: 'is not in the lock' }]
+      if (entry === undefined) return [{ source: `pack ${pack.id}`, message: `is not in the lock${MEND}` }]
       if (entry.choices === choicesDigestOf([pack])) return []
-      return [{ source: `pack ${pack.id}`, message: 'chooses otherwise in the lock than in the configuration' }]
+      return [{ source: `pack ${pack.id}`, message: `chooses otherwise in the lock than in the configuration${MEND}` }]
     }),
-    ...extra.map((id) => ({ source: `pack ${id}`, message: 'is in the lock and not in the configuration' })),
+    ...extra.map((id) => ({ source: `pack ${id}`, message: `is in the lock and not in the configuration${MEND}` })),
   ]
 }
+
+/** Of a pack the lock says what follows from the rest: nobody has to agree to it by its name. */
+const MEND = '; skillsyncd lock writes it anew'
 
 type SetOfSkills = ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>
 

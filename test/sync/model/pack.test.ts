@@ -218,9 +218,12 @@ test('packs of the lock and of the configuration are told apart by what they cho
   ])
 
   expect(packMismatches(locked, [kept!, edited!, fresh!])).toEqual([
-    { source: 'pack edited', message: 'chooses otherwise in the lock than in the configuration' },
-    { source: 'pack fresh', message: 'is not in the lock' },
-    { source: 'pack gone', message: 'is in the lock and not in the configuration' },
+    {
+      source: 'pack edited',
+      message: expect.stringContaining('chooses otherwise in the lock than in the configuration; skillsyncd lock'),
+    },
+    { source: 'pack fresh', message: expect.stringContaining('is not in the lock') },
+    { source: 'pack gone', message: expect.stringContaining('is in the lock and not in the configuration') },
   ])
 })
 
