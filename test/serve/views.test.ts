@@ -68,7 +68,10 @@ class Scene {
         source: sourceId(id),
       })
     this.#generation += 1
-    const sources = [...this.#snapshots.keys()].map((id) => ({ source: sourceId(id), snapshot: `${id} ${skills[id]}` }))
+    const sources = [...this.#snapshots.keys()].map((id) => ({
+      source: sourceId(id),
+      snapshot: `${id} ${(skills[id] ?? []).join()}`,
+    }))
     const hidden = new Map([[sourceId('team'), new Set(disabled === undefined ? [] : [disabled])]])
     this.#whole.publish(
       buildCatalog({ number: this.#generation, createdAt: '', sources }, [...this.#snapshots.values()], hidden),
