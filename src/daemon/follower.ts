@@ -178,14 +178,15 @@ export class Follower implements AsyncDisposable {
     const current = await markOf(join(this.#config.state, 'current'))
     if (current === undefined) return
     // What may be served of the same generation changes with them.
-    const rules = [this.#store.decisions.file, ...rulesIn(this.#config)]
+    const { decisions } = this.#store
+    const rules = [decisions.file, decisions.copy, ...rulesIn(this.#config)]
     const mark = [current, ...(await Promise.all(rules.map(markOf)))].join('|')
-    if (mark === this.#seen) return
+    // What can be read at one moment is in no mark: what could not be is tried again.
+    if (mark === this.#seen && !decisions.isFailing) return
     await readDecisions({ store: this.#store, log: this.#log })
+    if (mark === this.#seen && decisions.isFailing) return
     this.registry.publish(await currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config)))
-    const { isFailing, damage } = this.#store.decisions
-    // What can be read at one moment is in no mark: until it all could be, it is looked at again.
-    this.#seen = isFailing || damage !== undefined ? undefined : mark
+    this.#seen = mark
     this.#first.abort()
   }
 
