@@ -4,7 +4,7 @@ import { printable } from '../log-line.ts'
 import { agreeWithDaemon, sourcesOf } from '../requests.ts'
 import { readOffered, readRows } from '../skill-rows.ts'
 import type { SkillRow } from '../skill-rows.ts'
-import { configOf, printJson, printLines } from './command.ts'
+import { configOf, cutTo, printJson, printLines } from './command.ts'
 import type { Command } from './command.ts'
 import { packsNamed } from './packs-named.ts'
 
@@ -42,17 +42,16 @@ export const list: Command = {
     else
       printLines(
         context,
-        shown.map((row) => lineOf(row, context.streams.stdout.columns ?? 120)),
+        shown.map((row) => cutTo(lineOf(row), context.streams.stdout.columns)),
       )
     return 0
   },
 }
 
-function lineOf(row: SkillRow, columns: number): string {
+function lineOf(row: SkillRow): string {
   const { name, description } = row
   const what = `${placeOf(row)}${row.disabled ? ' (disabled)' : ''}${row.pending ? ' (waits for approval)' : ''}`
-  const line = printable(`${what.padEnd(48)} ${description?.replaceAll(/\s+/g, ' ') ?? name ?? ''}`)
-  return line.length > columns ? `${line.slice(0, columns - 1)}…` : line
+  return printable(`${what.padEnd(48)} ${description?.replaceAll(/\s+/g, ' ') ?? name ?? ''}`)
 }
 
 function placeOf({ source, path, uri, standing }: SkillRow): string {

@@ -9,7 +9,7 @@ import { agreeWithDaemon } from '../requests.ts'
 import { headingsOf, searchedOf } from '../searched.ts'
 import { readOffered } from '../skill-rows.ts'
 import { UsageError } from '../usage-error.ts'
-import { configOf, printJson, printLines } from './command.ts'
+import { configOf, cutTo, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
 import { packsNamed } from './packs-named.ts'
 
@@ -49,11 +49,10 @@ export const search: Command = {
     if (context.json) printJson(context, hits)
     else if (hits.skills.length === 0) printLines(context, ['Nothing was found; try fewer or other words'])
     else {
-      const { columns = 120 } = context.streams.stdout
-      const lines = hits.skills.map(({ id, source, description }) => {
-        const line = printable(`${id.padEnd(32)} ${source.padEnd(16)} ${description}`)
-        return line.length > columns ? `${line.slice(0, columns - 1)}…` : line
-      })
+      const { columns } = context.streams.stdout
+      const lines = hits.skills.map(({ id, source, description }) =>
+        cutTo(printable(`${id.padEnd(32)} ${source.padEnd(16)} ${description}`), columns),
+      )
       const more = hits.omitted === undefined ? [] : [`${hits.omitted} more left out`]
       printLines(context, [...lines, ...more])
     }

@@ -7,6 +7,7 @@ import { ScopedCore } from '../mcp/scoped-core.ts'
 import type { TextCache } from '../mcp/text-cache.ts'
 import type { Principal } from '../principal.ts'
 import type { ViewName } from '../views.ts'
+import { ByView } from './by-view.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { HttpAudit } from './http-audit.ts'
 import type { Routes } from './listener.ts'
@@ -76,26 +77,4 @@ function endpointOf(parts: DoorParts, view: ViewName, contents: TextCache): McpE
     bodyBytes,
     (body) => announcedBytes(serving.registry.catalog, serving.forms, body),
   )
-}
-
-/** Something for each view, made when the first of those who share it comes. */
-export class ByView<One> {
-  readonly #make: (view: ViewName) => One
-  readonly #made = new Map<ViewName, One>()
-
-  constructor(make: (view: ViewName) => One) {
-    this.#make = make
-  }
-
-  of(view: ViewName): One {
-    const known = this.#made.get(view)
-    if (known !== undefined) return known
-    const made = this.#make(view)
-    this.#made.set(view, made)
-    return made
-  }
-
-  get all(): Iterable<One> {
-    return this.#made.values()
-  }
 }

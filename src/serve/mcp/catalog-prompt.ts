@@ -1,10 +1,10 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { textOfCatalog } from '../catalog-text.ts'
 import type { Registry } from '../registry.ts'
-import { isObject } from '../json-object.ts'
 import { MadeOnce } from './made-once.ts'
 import type { Method, Methods, Surface } from './methods.ts'
 import type { Params } from './params.ts'
+import { before, COMPLETE, NO_VALUES, promptIn } from './prompts.ts'
 
 /**
  * The prompt `skills-catalog`, beside those that there are: the skills as text, for hosts that put it into the context of a model
@@ -14,7 +14,15 @@ export function catalogPrompt(registry: Registry): Surface {
   return {
     scope: 'prompts',
     capabilities: { prompts: {} },
-    methods: (known) => ({ ...known, ...withList(known), ...withGet(known, registry), ...withCompletion(known) }),
+    methods: (known) => ({
+      ...known,
+      ...withList(known),
+      ...before(known, 'prompts/get', ({ name }) =>
+        name === SKILLS_CATALOG.name ? answerOf(registry.catalog) : undefined,
+      ),
+      // It has no argument.
+      ...before(known, COMPLETE, (params) => (promptIn(params)?.name === SKILLS_CATALOG.name ? NO_VALUES : undefined)),
+    }),
   }
 }
 
@@ -29,36 +37,19 @@ export function bytesOfPrompt(catalog: Catalog, { name }: Params): number {
   return name === SKILLS_CATALOG.name ? Buffer.byteLength(textOf(catalog)) : 0
 }
 
-function withList(known: Methods): Methods {
-  return extended(known, 'prompts/list', (others) => async (...asked) => {
+function withList({ 'prompts/list': others }: Methods): Methods {
+  if (others === undefined) return {}
+  const list: Method = async (...asked) => {
     const answer: { readonly prompts?: readonly unknown[] } = await others(...asked)
     return { ...answer, prompts: [...(answer.prompts ?? []), SKILLS_CATALOG] }
-  })
+  }
+  return { 'prompts/list': list }
 }
 
-function withGet(known: Methods, registry: Registry): Methods {
-  return extended(known, 'prompts/get', (others) => async (params, ...rest) => {
-    if (params['name'] !== SKILLS_CATALOG.name) return others(params, ...rest)
-    const text = textOf(registry.catalog)
-    const messages = text === '' ? [] : [{ role: 'user', content: { type: 'text', text } }]
-    return { description: SKILLS_CATALOG.description, messages }
-  })
-}
-
-/** It has no argument. */
-function withCompletion(known: Methods): Methods {
-  return extended(known, 'completion/complete', (others) => async (params, ...rest) => {
-    const { ref } = params
-    if (!isObject(ref) || ref['type'] !== 'ref/prompt' || ref['name'] !== SKILLS_CATALOG.name)
-      return others(params, ...rest)
-    return { completion: { values: [], total: 0, hasMore: false } }
-  })
-}
-
-/** Answers for what the method that there is does not know. */
-function extended(known: Methods, name: string, by: (others: Method) => Method): Methods {
-  const others = known[name]
-  return others === undefined ? {} : { [name]: by(others) }
+function answerOf(catalog: Catalog): object {
+  const text = textOf(catalog)
+  const messages = text === '' ? [] : [{ role: 'user', content: { type: 'text', text } }]
+  return { description: SKILLS_CATALOG.description, messages }
 }
 
 function textOf(catalog: Catalog): string {

@@ -36,12 +36,25 @@ function withPromptCompletion(known: Methods): Methods {
     const prompt = promptIn(params)
     if (prompt === undefined) return complete(params, caller, signal)
     if (prompt.name !== INIT_SKILLS.name) throw unknownPrompt(prompt.name)
-    return { completion: { values: [], total: 0, hasMore: false } }
+    return NO_VALUES
   }
   return { [COMPLETE]: method }
 }
 
 export const COMPLETE = 'completion/complete'
+
+/** What completes an argument of which nothing is known. */
+export const NO_VALUES = { completion: { values: [], total: 0, hasMore: false } } as const
+
+/** A method that answers some of what it is asked, and leaves the rest to the one that there is. Without that one, none. */
+export function before(
+  known: Methods,
+  name: string,
+  answer: (...asked: Parameters<Method>) => ReturnType<Method> | undefined,
+): Methods {
+  const rest = known[name]
+  return rest === undefined ? {} : { [name]: (...asked) => answer(...asked) ?? rest(...asked) }
+}
 
 /** The prompt that a completion is about, if it is about one. */
 export function promptIn({ ref }: Params): { readonly name: unknown } | undefined {

@@ -1,10 +1,10 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { isObject } from '../json-object.ts'
-import type { Method, Methods, Serving, Surface } from './methods.ts'
+import type { Serving, Surface } from './methods.ts'
 import { pageOf } from './page.ts'
 import type { PageLimits } from './page.ts'
 import type { Params } from './params.ts'
-import { COMPLETE, promptIn } from './prompts.ts'
+import { before, COMPLETE, NO_VALUES, promptIn } from './prompts.ts'
 import { INTERNAL_ERROR, RpcError, invalidParams } from './rpc-error.ts'
 import { TAKEN, skillPromptsIn } from './skill-prompt-list.ts'
 import type { SkillPrompt } from './skill-prompt-list.ts'
@@ -35,7 +35,7 @@ export function skillPrompts(serving: Pick<Serving, 'registry' | 'read' | 'pages
       ...before(known, COMPLETE, (params) => {
         const name = promptIn(params)?.name
         const isSkill = typeof name === 'string' && skillPromptsIn(registry.catalog).has(name)
-        return isSkill ? { completion: { values: [], total: 0, hasMore: false } } : undefined
+        return isSkill ? NO_VALUES : undefined
       }),
     }),
   }
@@ -133,14 +133,4 @@ function wordsIn({ arguments: given = {} }: Params): string {
   const { arguments: words = '' } = given
   if (typeof words !== 'string') throw invalidParams('The argument `arguments` is a string')
   return words
-}
-
-/** A method that answers some of what it is asked, and leaves the rest to the one that there is. */
-function before(
-  known: Methods,
-  name: string,
-  answer: (...asked: Parameters<Method>) => ReturnType<Method> | undefined,
-): Methods {
-  const rest = known[name]
-  return rest === undefined ? {} : { [name]: (...asked) => answer(...asked) ?? rest(...asked) }
 }
