@@ -2,12 +2,12 @@ import './run-the-build.ts'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { answerParent } from './child.ts'
+import { measuredOptions } from './http-options.ts'
 import { timed } from './figure.ts'
 import { SearchSkills } from './search-skills.ts'
 
 const { Registry } = await import('../src/serve/registry.ts')
 const { serveHttp } = await import('../src/serve/http/app.ts')
-const { OPEN_TO_ALL } = await import('../src/serve/http/access.ts')
 const { search } = await import('../src/serve/page/search.ts')
 const { SkillIndex } = await import('../src/serve/search/skill-index.ts')
 const { headingsIn } = await import('../src/serve/search/headings.ts')
@@ -50,22 +50,7 @@ const http = await serveHttp(
     cache: { ttlMs: 60_000, cacheScope: 'public' },
     forms: formsOf(),
   },
-  {
-    host: '127.0.0.1',
-    port: 0,
-    limits: {
-      headersMs: 10_000,
-      requestMs: 30_000,
-      connections: 10_000,
-      bodyBytes: 2 ** 20,
-      streams: 10_000,
-      keepAliveMs: 3_600_000,
-      sessions: { sessions: 10_000, idleMs: 2_592_000_000 },
-    },
-    now: () => performance.now(),
-    access: OPEN_TO_ALL,
-    onError: (error) => console.error(error),
-  },
+  measuredOptions(3_600_000),
 )
 
 const [first] = registry.catalog.listed

@@ -1,9 +1,9 @@
 import { Catalogs } from './catalog.ts'
 import { answerParent } from './child.ts'
+import { measuredOptions } from './http-options.ts'
 
 const { Registry } = await import('../src/serve/registry.ts')
 const { serveHttp } = await import('../src/serve/http/app.ts')
-const { OPEN_TO_ALL } = await import('../src/serve/http/access.ts')
 const { formsOf } = await import('../test/support/forms.ts')
 const { ServingCounts } = await import('../src/daemon/metrics/serving-counts.ts')
 
@@ -36,22 +36,7 @@ const http = await serveHttp(
     surfaces: [tool],
     ...(process.argv[3] === 'metered' && { meter: new ServingCounts() }),
   },
-  {
-    host: '127.0.0.1',
-    port: 0,
-    limits: {
-      headersMs: 10_000,
-      requestMs: 30_000,
-      connections: 10_000,
-      bodyBytes: 2 ** 20,
-      streams: 10_000,
-      keepAliveMs: 15_000,
-      sessions: { sessions: 10_000, idleMs: 2_592_000_000 },
-    },
-    now: () => performance.now(),
-    access: OPEN_TO_ALL,
-    onError: (error) => console.error(error),
-  },
+  measuredOptions(15_000),
 )
 
 let coming = catalogs.next()
