@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../src/daemon/clock.ts'
 
 /**
@@ -85,7 +85,25 @@ interface Wait {
   readonly resolve: () => void
 }
 
-/** Lets promises that are ready run, and those that they make ready. */
+/**
+ * Lets promises that are ready run, and those that they make ready, until nothing is left that the disk has to answer: how many
+ * turns that takes is the machine's affair. A disk that hangs is waited for no longer than a moment.
+ */
 async function settle(): Promise<void> {
-  for (let turns = 0; turns < 3; turns += 1) await turn()
+  const untilMs = performance.now() + HANGING_MS
+  for (let quiet = 0; quiet < QUIET_TURNS; quiet += 1) {
+    await turn()
+    if (!isOnDisk() || performance.now() > untilMs) continue
+    quiet = -1
+    await pause(1)
+  }
 }
+
+/** Whether anything in this process waits for the file system. */
+function isOnDisk(): boolean {
+  return process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'))
+}
+
+const QUIET_TURNS = 3
+
+const HANGING_MS = 2000
