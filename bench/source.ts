@@ -13,6 +13,7 @@ const { pull } = await import('../src/sync/pull.ts')
 const { inParallel } = await import('../src/sync/store/parallel.ts')
 const { Store } = await import('../src/sync/store/store.ts')
 const { storedSkill } = await import('../src/sync/take.ts')
+const { FetchThreads } = await import('../src/sync/upstream/fetch-threads.ts')
 const { openUpstream } = await import('../src/sync/upstream/open.ts')
 const { NOTHING_KNOWN } = await import('../src/sync/upstream/upstream.ts')
 const { PLAIN_WAY } = await import('../src/sync/upstream/way.ts')
@@ -48,7 +49,7 @@ export async function openSources(urls: readonly string[], state: string, reache
   const { publisher } = await Publisher.open(store, ids, { admits: async () => true, reviewed: new Set() })
   const way = async (): Promise<typeof PLAIN_WAY> => PLAIN_WAY
   const programs = reached.programs ?? NO_PROGRAMS
-  const io = { store, open: openUpstream, limits, way, programs }
+  const io = { store, open: openUpstream, limits, way, programs, threads: new FetchThreads() }
   const { signal } = new AbortController()
   const reach = (scratch: string) => ({ scratch, limits: limits.fetch, way, programs })
   return {

@@ -14,6 +14,7 @@ import { pull } from '../sync/pull.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Fallback } from '../sync/fallback.ts'
 import type { Current, Orders, Pulling } from '../sync/take.ts'
+import { FetchThreads } from '../sync/upstream/fetch-threads.ts'
 import { FolderHashes } from '../sync/upstream/folder-hashes.ts'
 import { refsOf } from '../sync/upstream/open.ts'
 import type { ServerListing } from '../sync/upstream/mcp/server.ts'
@@ -30,7 +31,7 @@ import { keptByLock } from './kept.ts'
 import type { Keyring } from './keyring.ts'
 import { Lanes } from './lanes.ts'
 import { lockedEntry, NotLocked } from './lock-rules.ts'
-import { hasLostFolders } from './lost-folders.ts'
+import { LostFolders } from './lost-folders.ts'
 import { cleaned, openerOf, pullingOf } from './reaching.ts'
 import type { ReachingParts } from './reaching.ts'
 import { readDecisions } from './reading-decisions.ts'
@@ -68,6 +69,8 @@ export class Puller implements AsyncDisposable {
   /** What the last pull of a source held after a look into it. */
   readonly #waiting = new Map<SourceId, Waiting>()
   readonly #listings = new SharedListings()
+  readonly #threads = new FetchThreads()
+  readonly #lostFolders: LostFolders
   /** Of each source whose next pull has not begun, its part in the listing. */
   readonly #requested = new Map<SourceId, RequestedListing>()
   /** Of each source that is a folder. */
@@ -84,6 +87,7 @@ export class Puller implements AsyncDisposable {
     this.#publisher = parts.publisher
     this.#report = parts.report
     this.#keyring = parts.keyring
+    this.#lostFolders = new LostFolders(parts.store)
     this.hosts = parts.hosts
     this.attempts = new Attempts(foldersIn(parts.config), parts.clock)
     const { fetches, fetch } = parts.config.limits
@@ -123,6 +127,7 @@ export class Puller implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#lanes[Symbol.asyncDispose]()
+    await this.#threads[Symbol.asyncDispose]()
     // A pull that does not heed its signal publishes nothing from here on, but may be in the middle of it.
     await this.#publisher.settled()
   }
@@ -206,6 +211,7 @@ export class Puller implements AsyncDisposable {
       ...pullingOf(configured, this.#config, this.#parts, this.#keyring),
       open,
       onResolved,
+      threads: this.#threads,
       ...(fallback !== undefined && { fallback: this.#parts.fallbackTo(fallback) }),
     }
     const pulled = await pull(source, current, orders, pulling, signal)
@@ -242,9 +248,8 @@ export class Puller implements AsyncDisposable {
   }
 
   async #isDamaged(id: SourceId, current: Current | undefined): Promise<boolean> {
-    const { store, log } = this.#parts
-    if (current !== undefined && (await hasLostFolders(store, current.snapshot)) && this.markDamaged(id))
-      log.warn('content-damaged', {
+    if (current !== undefined && (await this.#lostFolders.hasLost(current.snapshot)) && this.markDamaged(id))
+      this.#parts.log.warn('content-damaged', {
         source: id,
         message: 'The store has lost folders of what is served; they are taken again',
       })

@@ -69,6 +69,8 @@ async function follow(one: Pull): Promise<Outcome> {
   if (orders.offline && isAway(source)) return offline(one)
   await using scratch = await io.store.scratch()
   const upstream = openUpstream(one, scratch.path)
+  // Whatever the ref says, it is to be fetched.
+  if (one.current === undefined && source.kind === 'git') io.threads?.prepare()
   const revision = await wanted(one, upstream)
   if (isHeld(one, revision) && !(await isBelied(one))) return (await resigned(one)) ?? unchanged(one, revision)
   const relationOf = (from: Revision, to: Revision): Promise<Relation> =>

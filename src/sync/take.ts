@@ -36,6 +36,7 @@ export interface Pulling {
   readonly limits: { readonly fetch: Reach['limits']; readonly disk: { readonly bytes: number } } & SurveyLimits
   readonly way: Reach['way']
   readonly programs: Reach['programs']
+  readonly threads?: Reach['threads']
   /** Who signed, or throws `revision-unverified`. Absent where nobody has to have signed. */
   readonly prove?: (proof: Proof, revision: Revision) => Promise<Signers>
   /** Has the skills of a locked commit that upstream does not have any more. */
@@ -223,7 +224,10 @@ async function keepSkills(
   const fresh = storedIn(found).filter((stored) => !kept.has(placeOf(stored)))
   const uses = usesOf(fresh)
   // Of what is served nothing is wanted but what stands in, which was looked at.
-  const stored = storedBlobs([served, earlier])
+  const stored = storedBlobs(
+    [served, earlier],
+    new Set([...uses.keys()].filter((blob) => found.taken.get(blob)?.kind !== 'blob')),
+  )
   await store.skills.keepAll(fresh, (_, file) => originOf(file, found, uses, stored), signal)
 }
 
@@ -261,10 +265,15 @@ function usesOf(skills: readonly StoredSkill[]): ReadonlyMap<ObjectId, number> {
   return uses
 }
 
-function storedBlobs(snapshots: readonly (Snapshot | undefined)[]): ReadonlyMap<ObjectId, Origin> {
+function storedBlobs(
+  snapshots: readonly (Snapshot | undefined)[],
+  wanted: ReadonlySet<ObjectId>,
+): ReadonlyMap<ObjectId, Origin> {
   const origins = new Map<ObjectId, Origin>()
+  if (wanted.size === 0) return origins
   for (const from of snapshots.flatMap((snapshot) => (snapshot === undefined ? [] : storedIn(snapshot)))) {
-    for (const { blob, path } of from.files) origins.set(blob, { kind: 'stored', skill: from, path })
+    for (const { blob, path } of from.files)
+      if (wanted.has(blob)) origins.set(blob, { kind: 'stored', skill: from, path })
   }
   return origins
 }
@@ -282,8 +291,8 @@ function expectRoom({ store, limits }: Pulling): void {
 
 /** The way to the source, for one pull. */
 export function openUpstream({ source, io }: Pull, scratch: string): Upstream {
-  const { limits, way, programs } = io
-  return io.open(source, { scratch, limits: limits.fetch, way, programs })
+  const { limits, way, programs, threads } = io
+  return io.open(source, { scratch, limits: limits.fetch, way, programs, ...(threads && { threads }) })
 }
 
 /** The raw objects of a snapshot. */

@@ -1,4 +1,4 @@
-import { rename } from 'node:fs/promises'
+import { lstat, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { comparePaths } from '../model/digest.ts'
 import { foldersAbove } from '../model/paths.ts'
@@ -7,7 +7,7 @@ import { inSlices } from '../model/slices.ts'
 import { Damaged, SyncError } from '../model/sync-error.ts'
 import { removeAll, syncFolder, temporaryIn } from './atomic.ts'
 import type { Claims } from './claims.ts'
-import { attempted, cannot, isDiskError } from './disk-error.ts'
+import { attempted, cannot, isDiskError, unlessAbsent } from './disk-error.ts'
 import { makeDurable } from './durable.ts'
 import { inspect, type Inspection } from './inspect.ts'
 import { WIDTH, inParallel } from './parallel.ts'
@@ -102,6 +102,12 @@ export class SkillStore {
     return (await namesIn(this.#state.at(place))).filter(isDigest)
   }
 
+  /** Another whenever one came or went. Undefined where the folder of all is gone. */
+  async mark(place: Place): Promise<bigint | undefined> {
+    const folder = this.#state.at(place)
+    return (await unlessAbsent(lstat(folder, { bigint: true })).catch(cannot(`look at "${folder}"`)))?.ctimeNs
+  }
+
   /** Takes one out and says where it lies now, for the caller to remove. Undefined where a pull may want it. */
   async setAside(digest: string, place: Place = 'skills'): Promise<string | undefined> {
     return this.#claims.remove(digest, () => this.#state.setAside(this.#state.at(place, digest)))
@@ -110,13 +116,23 @@ export class SkillStore {
   async #missing(skills: readonly StoredSkill[], signal: AbortSignal): Promise<StoredSkill[]> {
     const distinct = new Map(skills.map((skill) => [`${skill.place}/${skill.digest}`, skill]))
     for (const skill of distinct.values()) checkStorable(skill, this.#limits)
-    const missing: StoredSkill[] = []
+    for (const { digest } of distinct.values()) await this.#claims.claim(digest)
+    const there = await this.#thereOf(distinct)
+    const missing = [...distinct.values()].filter((skill) => !there.has(skill))
     const lookAt = async (skill: StoredSkill): Promise<void> => {
-      if (!(await this.has(skill))) missing.push(skill)
+      if (!(await this.#isWhole(skill))) missing.push(skill)
     }
-    await inParallel(distinct.values(), WIDTH, lookAt, signal)
+    await inParallel(there, WIDTH, lookAt, signal)
     missing.forEach(checkDigest)
     return missing
+  }
+
+  /** Those that have a folder, whole or not. To list all at once is quicker than to look for many, and slower than for few. */
+  async #thereOf(skills: ReadonlyMap<string, StoredSkill>): Promise<ReadonlySet<StoredSkill>> {
+    if (skills.size < WORTH_A_LISTING) return new Set(skills.values())
+    const names = async (place: Place) => (await this.digests(place)).map((digest) => `${place}/${digest}`)
+    const there = new Set([...(await names('skills')), ...(await names('docs'))])
+    return new Set([...skills].flatMap(([name, skill]) => (there.has(name) ? [skill] : [])))
   }
 
   async #write(
@@ -193,6 +209,8 @@ export class SkillStore {
     return join(this.folderOf(skill), path)
   }
 }
+
+const WORTH_A_LISTING = 16
 
 /** Every folder of a draft, parents before children. */
 function foldersIn(draft: Draft): string[] {

@@ -101,8 +101,8 @@ class GitTree implements Tree {
   }
 }
 
-/** Blobs asked for at once: a request of some 50 KB, and a message that the main thread reads in passing. */
-const LOT = 1000
+/** Blobs asked for at once: a request of some 200 KB, where a proxy may take no more than 1 MB, and a message that the main thread reads in passing. */
+const LOT = 4000
 
 interface Fetch extends AsyncDisposable {
   readonly worker: ObjectWorker
@@ -123,7 +123,7 @@ async function openFetch(place: Place, reach: Reach): Promise<Fetch> {
   })
   const program =
     place.kind === 'program' ? await ProgramSupply.open(place.target, { ...reach, scratch: folder }) : undefined
-  const worker = new ObjectWorker({ place, scratch: folder, limits })
+  const worker = new ObjectWorker({ place, scratch: folder, limits }, reach.threads)
   const overdue = new AbortController()
   const clock = setTimeout(() => {
     const message = `Cannot fetch: not done within ${namedLimit('totalMs', limits)}`

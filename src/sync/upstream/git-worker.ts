@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort } from 'node:worker_threads'
 import { hiddenInFile } from '../model/hidden-unicode.ts'
 import { isLfsPointer } from '../model/lfs.ts'
 import type { ObjectId, Revision } from '../model/revision.ts'
@@ -151,12 +151,18 @@ function send(message: WorkerAnswer): void {
 /** A tag of a tag is rare; a longer chain is nobody's honest work. */
 const MAX_TAGS = 8
 
-const task: WorkerTask = workerData
 let kept = 0
-const objects = await objectsAt(task.place)
-
 let queue = Promise.resolve()
-parentPort?.on('message', (request: WorkerRequest) => {
+let task: WorkerTask
+let objects: Objects
+// It may have been started long before anybody knew for what.
+parentPort?.once('message', (first: WorkerTask) => {
+  task = first
+  queue = objectsAt(task.place).then((opened) => void (objects = opened))
+  parentPort?.on('message', take)
+})
+
+function take(request: WorkerRequest): void {
   queue = queue
     .then(() => answer(request))
     .catch((error: unknown): WorkerAnswer => {
@@ -165,4 +171,4 @@ parentPort?.on('message', (request: WorkerRequest) => {
       return { kind: 'failed', failure: failureFrom(error) }
     })
     .then(send)
-})
+}

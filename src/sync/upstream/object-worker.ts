@@ -1,6 +1,7 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import type { ChildGroup } from './child-group.ts'
 import { SyncError } from '../model/sync-error.ts'
+import { startThread, THREAD_HEAP_MB, type FetchThreads } from './fetch-threads.ts'
 import { errorOf, type WorkerAnswer, type WorkerRequest, type WorkerTask } from './git-messages.ts'
 
 type AnswerTo<Kind extends WorkerRequest['kind']> = Extract<WorkerAnswer, { kind: (typeof ANSWERS)[Kind] }>
@@ -8,18 +9,16 @@ type AnswerTo<Kind extends WorkerRequest['kind']> = Extract<WorkerAnswer, { kind
 /** The thread of one fetch, seen from outside. It answers one request after another; an abort ends it at once. */
 export class ObjectWorker implements AsyncDisposable {
   readonly #worker: Worker
+  readonly #threads: FetchThreads | undefined
   /** Those that wait, oldest first: answers come in the order of the requests. */
   readonly #waiting: PromiseWithResolvers<WorkerAnswer>[] = []
   #isEnded = false
 
-  constructor(task: WorkerTask) {
-    this.#worker = new Worker(new URL('./git-worker.js', import.meta.url), {
-      workerData: task,
-      name: 'git',
-      stdin: task.place.kind === 'program',
-      stdout: task.place.kind === 'program',
-      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
-    })
+  /** Without `threads`, a thread is started for it. */
+  constructor(task: WorkerTask, threads?: FetchThreads) {
+    this.#threads = threads
+    this.#worker = threads?.take() ?? startThread()
+    this.#worker.postMessage(task, [])
     this.#worker.on('message', (answer: WorkerAnswer) => this.#waiting.shift()?.resolve(answer))
     this.#worker.on('error', (cause) => this.#fail(explained(cause)))
     this.#worker.on('exit', () => this.#fail(new Error('The worker of a fetch has ended')))
@@ -56,6 +55,7 @@ export class ObjectWorker implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isEnded = true
     await this.#worker.terminate()
+    this.#threads?.prepare()
   }
 
   #fail(cause: Error): void {
@@ -65,9 +65,6 @@ export class ObjectWorker implements AsyncDisposable {
 }
 
 const ANSWERS = { open: 'opened', take: 'taken', peel: 'peeled', relate: 'related' } as const
-
-/** Of what JavaScript holds: names and tables. Packs and files lie outside of it, and are bounded by their reader. */
-const HEAP_MB = 512
 
 function expected<Kind extends WorkerRequest['kind']>(kind: Kind, answer: WorkerAnswer): AnswerTo<Kind> {
   if (answer.kind === 'failed') throw errorOf(answer.failure)
@@ -81,9 +78,13 @@ function isAnswerTo<Kind extends WorkerRequest['kind']>(kind: Kind, answer: Work
 
 function explained(cause: unknown): Error {
   if (cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY') {
-    return new SyncError('limit-exceeded', `Cannot read what was sent: it takes more than ${HEAP_MB} MB of memory`, {
-      cause,
-    })
+    return new SyncError(
+      'limit-exceeded',
+      `Cannot read what was sent: it takes more than ${THREAD_HEAP_MB} MB of memory`,
+      {
+        cause,
+      },
+    )
   }
   return cause instanceof Error ? cause : new Error(String(cause))
 }

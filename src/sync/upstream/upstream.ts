@@ -1,5 +1,6 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { Proof, Tree } from '../model/tree.ts'
+import type { FetchThreads } from './fetch-threads.ts'
 import type { FolderHashes } from './folder-hashes.ts'
 import type { RestClock } from './folder-rest.ts'
 import type { RequestedListing } from './shared-listing.ts'
@@ -155,4 +156,6 @@ export interface Reach {
   /** Absolute paths that are no part of any folder: what this process keeps for itself. */
   readonly apart?: readonly string[]
   readonly programs: Programs
+  /** What fetches run in; undefined to start a thread for each. */
+  readonly threads?: FetchThreads
 }

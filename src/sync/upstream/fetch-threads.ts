@@ -1,0 +1,50 @@
+import { Worker } from 'node:worker_threads'
+
+/**
+ * The threads that fetches run in, each of which ends with its fetch. To start one takes as long as a small fetch does, so one
+ * more stands ready once there was a first.
+ */
+export class FetchThreads implements AsyncDisposable {
+  #spare: Worker | undefined
+  #isOver = false
+
+  /** Has one ready for who comes next. */
+  prepare(): void {
+    if (this.#isOver || this.#spare !== undefined) return
+    const spare = startThread()
+    // It waits for work that may never come: that keeps no process.
+    spare.unref()
+    const forget = (): void => void (this.#spare === spare && (this.#spare = undefined))
+    spare.once('error', forget).once('exit', forget)
+    this.#spare = spare
+  }
+
+  /** A thread that nothing has run in. */
+  take(): Worker {
+    const spare = this.#spare
+    this.#spare = undefined
+    spare?.ref()
+    return spare ?? startThread()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true
+    const spare = this.#spare
+    this.#spare = undefined
+    await spare?.terminate()
+  }
+}
+
+/** A thread for one fetch, by itself. */
+export function startThread(): Worker {
+  return new Worker(new URL('./git-worker.js', import.meta.url), {
+    name: 'git',
+    // Of use where a program has the objects; else nobody writes to either.
+    stdin: true,
+    stdout: true,
+    resourceLimits: { maxOldGenerationSizeMb: THREAD_HEAP_MB },
+  })
+}
+
+/** Of what JavaScript holds: names and tables. Packs and files lie outside of it, and are bounded by their reader. */
+export const THREAD_HEAP_MB = 512
