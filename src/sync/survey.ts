@@ -1,5 +1,4 @@
-import { readFile } from 'node:fs/promises'
-import { setImmediate } from 'node:timers/promises'
+import { readFileSync } from 'node:fs'
 import { firstFindings } from './first-findings.ts'
 import { Gatherer, decidedByTheirId, findSkills } from './find-skills.ts'
 import type { Candidate, Found } from './find-skills.ts'
@@ -10,6 +9,7 @@ import { decidedByNeighbours, place } from './model/placement.ts'
 import type { Finding } from './model/finding.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Skill } from './model/skill.ts'
+import { inSlices } from './model/slices.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { Selection } from './model/source.ts'
 import { SyncError } from './model/sync-error.ts'
@@ -18,7 +18,7 @@ import { readSkill, unreadableSkill, unusableFinding } from './read-skill.ts'
 import type { Content, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
 import { LinkTexts, Resolver, linkFinding, submoduleFinding } from './resolver.ts'
 import { StandIns } from './stand-ins.ts'
-import { cannot } from './store/disk-error.ts'
+import { attempted } from './store/disk-error.ts'
 import { surveyDocs } from './survey-docs.ts'
 import type { DocsReading, SurveyedDocs } from './survey-docs.ts'
 import { matcher } from './model/globs.ts'
@@ -89,10 +89,6 @@ class Surveyor {
     this.#earlier = earlier
     this.#standIns = standIns
     this.#signal = signal
-    for (const skill of earlier?.snapshot.skills ?? []) {
-      if (skill.digest !== undefined && skill.standing !== 'withheld') this.#remember(skill)
-    }
-    if (earlier?.snapshot.docs !== undefined) this.#remember(earlier.snapshot.docs)
   }
 
   async survey(): Promise<Omit<Survey, 'rules' | 'roots'>> {
@@ -163,15 +159,28 @@ class Surveyor {
     }
   }
 
-  #remember(stored: Skill | Docs): void {
+  /** Looks for blobs in what is stored. It has many thousands for the few that are asked for. */
+  #recall(blobs: ReadonlySet<ObjectId>): void {
+    if (blobs.size === 0 || this.#earlier === undefined) return
+    const { skills, docs } = this.#earlier.snapshot
+    for (const skill of skills) {
+      if (skill.digest !== undefined && skill.standing !== 'withheld') this.#recallFrom(skill, blobs)
+    }
+    if (docs !== undefined) this.#recallFrom(docs, blobs)
+  }
+
+  #recallFrom(stored: Skill | Docs, blobs: ReadonlySet<ObjectId>): void {
     for (const { blob, size, sha256, hidden, path } of stored.files) {
+      if (!blobs.has(blob)) continue
       this.#known.set(blob, { kind: 'known', size, sha256, isLfsPointer: false, hidden })
       this.#stored.set(blob, { in: stored, path })
     }
   }
 
   async #take(blobs: readonly ObjectId[]): Promise<void> {
-    const wanted = blobs.filter((id) => !this.#known.has(id))
+    const unknown = (id: ObjectId): boolean => !this.#known.has(id)
+    this.#recall(new Set(blobs.filter(unknown)))
+    const wanted = blobs.filter(unknown)
     if (wanted.length === 0) return
     for (const [id, taken] of await this.#tree.take(wanted, this.#signal)) {
       this.#taken.set(id, taken)
@@ -181,15 +190,16 @@ class Surveyor {
 
   async #readAll(candidates: readonly ResolvedCandidate[]): Promise<Skill[]> {
     const skills: Skill[] = []
-    for (const candidate of candidates) {
-      skills.push(await this.#read(candidate))
-      if (skills.length % PAUSE_EVERY === 0) await setImmediate()
-      this.#signal.throwIfAborted()
+    const read = (candidate: ResolvedCandidate): void | Promise<void> => {
+      const skill = this.#read(candidate)
+      if (!(skill instanceof Promise)) return void skills.push(skill)
+      return skill.then((late) => void skills.push(late))
     }
+    await inSlices(candidates, read, this.#signal)
     return skills
   }
 
-  async #read(candidate: ResolvedCandidate): Promise<Skill> {
+  #read(candidate: ResolvedCandidate): Skill | Promise<Skill> {
     if ('refused' in candidate.document) {
       return unreadableSkill(
         candidate,
@@ -202,7 +212,13 @@ class Surveyor {
     if (content.kind === 'refused') {
       return unreadableSkill(candidate, 'path-refused', `SKILL.md cannot be read: ${WHY_REFUSED[content.reason]}`)
     }
-    const document = await this.#bytesOf(id)
+    const document = this.#bytesOf(id)
+    return document instanceof Promise
+      ? document.then((late) => this.#judge(candidate, late))
+      : this.#judge(candidate, document)
+  }
+
+  #judge(candidate: ResolvedCandidate, document: Uint8Array): Skill {
     const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
     return readSkill(candidate, { contentOf, document, policy: this.#selection, limits: this.#limits })
   }
@@ -211,9 +227,11 @@ class Surveyor {
     return this.#known.get(blob) ?? { kind: 'refused', reason: 'absent' }
   }
 
-  async #bytesOf(blob: ObjectId): Promise<Uint8Array> {
+  /** What was just written is read at once: to have another thread read it takes ten times as long. */
+  #bytesOf(blob: ObjectId): Uint8Array | Promise<Uint8Array> {
     const taken = this.#taken.get(blob)
-    if (taken?.kind === 'blob') return readFile(taken.file).catch(cannot(`read the blob ${blob} in the scratch folder`))
+    if (taken?.kind === 'blob')
+      return attempted(`read the blob ${blob} in the scratch folder`, () => readFileSync(taken.file))
     const stored = this.#stored.get(blob)
     if (stored === undefined || this.#earlier === undefined)
       throw new SyncError('store-failed', `Cannot read blob ${blob}: nobody has it`)
@@ -248,9 +266,6 @@ const WHY_REFUSED: Readonly<Record<Refused['reason'], string>> = {
   'too-far': 'it lies over limits.repository.depth or limits.repository.path_bytes',
   special: 'it is no file',
 }
-
-/** How many skills are read before the loop is let go: a thousand frontmatters in a row would be felt by clients. */
-const PAUSE_EVERY = 16
 
 function blobsOf(candidate: ResolvedCandidate): ObjectId[] {
   const files = candidate.files.map(({ id }) => id)

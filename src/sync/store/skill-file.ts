@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import {
   closeSync,
   constants,
@@ -48,6 +48,7 @@ export function place(bytes: Bytes, path: string, file: DigestedFile): string | 
 }
 
 function contentProblem(descriptor: number, file: DigestedFile): string | undefined {
+  if (file.size <= PIECE_BYTES) return smallProblem(descriptor, file)
   const check = new ContentCheck(file)
   const piece = Buffer.allocUnsafe(Math.min(Math.max(file.size, 1), PIECE_BYTES))
   while (check.left > 0) {
@@ -56,6 +57,18 @@ function contentProblem(descriptor: number, file: DigestedFile): string | undefi
     check.update(piece.subarray(0, bytesRead))
   }
   return check.problem()
+}
+
+/** Most files are small, and to set up a hash that takes pieces costs more than to hash one. */
+function smallProblem(descriptor: number, file: DigestedFile): string | undefined {
+  const bytes = Buffer.allocUnsafe(file.size)
+  let filled = 0
+  while (filled < file.size) {
+    const bytesRead = readSync(descriptor, bytes, filled, file.size - filled, null)
+    if (bytesRead === 0) return endsEarly(file.size - filled)
+    filled += bytesRead
+  }
+  return hash('sha256', bytes) === file.sha256 ? undefined : OTHER
 }
 
 /** The bytes of the file, or why they cannot be had: what is not exactly the file that was meant is never given out. */
@@ -133,7 +146,13 @@ class ContentCheck {
   }
 
   problem(): string | undefined {
-    if (this.left > 0) return `it ends ${this.left} bytes too early`
-    return this.#hash.digest('hex') === this.#file.sha256 ? undefined : 'its SHA-256 is another'
+    if (this.left > 0) return endsEarly(this.left)
+    return this.#hash.digest('hex') === this.#file.sha256 ? undefined : OTHER
   }
+}
+
+const OTHER = 'its SHA-256 is another'
+
+function endsEarly(left: number): string {
+  return `it ends ${left} bytes too early`
 }

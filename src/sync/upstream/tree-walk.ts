@@ -40,13 +40,13 @@ class Walk {
 
   constructor(known: KnownTrees, limits: TreeLimits, read: ReadTree) {
     this.#known = known
-    this.#aboveKnown = new Set([...known.byPath.keys()].flatMap((path) => Array.from(foldersAbove(path))))
+    this.#aboveKnown = foldersAboveAll(known.byPath.keys())
     this.#limits = limits
     this.#read = read
   }
 
   async visit(id: ObjectId, path: string, depth: number): Promise<Extent> {
-    if (this.#known.byPath.get(path) === id) return NOTHING
+    if (this.#isKnown(id, path)) return NOTHING
     // Below this path the same tree may be left out that is taken elsewhere.
     const isItsOwn = this.#aboveKnown.has(path)
     const extent = (isItsOwn ? undefined : this.#extents.get(id)) ?? (await this.#measure(id, path, depth))
@@ -64,7 +64,9 @@ class Walk {
     for (const entry of await this.#take(id, path)) {
       const place = pathTo(path, entry.name)
       const nameBytes = Buffer.byteLength(entry.name)
-      const below = entry.kind === 'folder' ? await this.visit(entry.id, place, depth + 1) : NOTHING
+      // Most are known in an update of many, and nothing is waited for then.
+      const isLookedInto = entry.kind === 'folder' && !this.#isKnown(entry.id, place)
+      const below = isLookedInto ? await this.visit(entry.id, place, depth + 1) : NOTHING
       extent = {
         entries: extent.entries + below.entries + 1,
         depth: Math.max(extent.depth, below.depth + 1),
@@ -72,6 +74,10 @@ class Walk {
       }
     }
     return extent
+  }
+
+  #isKnown(id: ObjectId, path: string): boolean {
+    return this.#known.byPath.get(path) === id
   }
 
   async #take(id: ObjectId, path: string): Promise<readonly TreeEntry[]> {
@@ -90,6 +96,17 @@ class Walk {
     const message = `Cannot take ${shown(path)}: ${value} is over ${namedLimit(limit, this.#limits)}`
     throw new SyncError('limit-exceeded', message)
   }
+}
+
+function foldersAboveAll(paths: Iterable<string>): ReadonlySet<string> {
+  const all = new Set<string>()
+  for (const path of paths) {
+    for (const above of foldersAbove(path)) {
+      if (all.has(above)) break
+      all.add(above)
+    }
+  }
+  return all
 }
 
 const NOTHING: Extent = { entries: 0, depth: 0, pathBytes: 0 }
