@@ -1,5 +1,6 @@
 import { pendingIn } from './model/approvals.ts'
 import type { Approvals } from './model/approvals.ts'
+import { catalogAfter } from './model/catalog-after.ts'
 import { EMPTY_CATALOG, buildCatalog } from './model/catalog.ts'
 import type { Catalog } from './model/catalog.ts'
 import type { Disabled } from './model/disabled.ts'
@@ -28,6 +29,8 @@ export class Publisher {
   readonly #reviewed: ReadonlySet<SourceId>
   #current: ReadonlyMap<SourceId, Current>
   #generation: Generation | undefined
+  /** The catalog that was built last, whatever was decided since. */
+  #before: Catalog = EMPTY_CATALOG
   #built: { readonly disabled: Disabled; readonly approvals: Approvals; readonly catalog: Catalog } | undefined
   #last: Promise<unknown> = Promise.resolve()
 
@@ -61,8 +64,10 @@ export class Publisher {
     const { disabled, approvals, areUnknown } = this.#store.decisions
     if (areUnknown) return EMPTY_CATALOG
     if (this.#built?.disabled === disabled && this.#built.approvals === approvals) return this.#built.catalog
-    const catalog = catalogOf(this.#generation, this.#inOrder(this.#current), this.#store.decisions, this.#reviewed)
+    const held = this.#inOrder(this.#current)
+    const catalog = catalogOf(this.#generation, held, this.#store.decisions, this.#reviewed, this.#before)
     this.#built = { disabled, approvals, catalog }
+    this.#before = catalog
     return catalog
   }
 
@@ -185,10 +190,11 @@ function catalogOf(
   held: readonly Current[],
   decided: Pick<DecisionStore, 'disabled' | 'approvals'>,
   reviewed: ReadonlySet<SourceId>,
+  before: Catalog = EMPTY_CATALOG,
 ): Catalog {
   if (generation === undefined) return EMPTY_CATALOG
   const snapshots = held.map(({ snapshot }) => snapshot)
-  return buildCatalog(generation, snapshots, hiddenIn(snapshots, decided, reviewed))
+  return catalogAfter(before, generation, snapshots, hiddenIn(snapshots, decided, reviewed))
 }
 
 /** What is not served although it is there: disabled, or waiting for a person. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { buildCatalog, type Catalog } from '../../src/sync/model/catalog.ts'
+import type { Generation } from '../../src/sync/model/generation.ts'
 import type { Snapshot } from '../../src/sync/model/snapshot.ts'
 import { histories } from '../support/random-files.ts'
 import type { Files } from '../support/scripted-upstream.ts'
@@ -8,8 +9,12 @@ import { Surveys, rules, rulesWith, type Edited } from './surveyed.ts'
 
 /** The catalog of these snapshots, each of a source of its own, as a generation of them has it. */
 export function catalogOf(...snapshots: readonly Snapshot[]): Catalog {
+  return buildCatalog(generationOf(snapshots), snapshots)
+}
+
+export function generationOf(snapshots: readonly Snapshot[]): Generation {
   const sources = snapshots.map((snapshot) => ({ source: snapshot.source, snapshot: digestOf(snapshot) }))
-  return buildCatalog({ number: 1, createdAt: '2026-01-01T00:00:00.000Z', sources }, snapshots)
+  return { number: 1, createdAt: '2026-01-01T00:00:00.000Z', sources }
 }
 
 /** The catalogs of a repository's commits, one after another, surveyed with the same rules. */

@@ -74,13 +74,18 @@ export function buildCatalog(
 ): Catalog {
   const builder = new CatalogBuilder()
   for (const snapshot of snapshots) builder.add(snapshot, disabled.get(snapshot.source))
+  return { ...headOf(generation, disabled), snapshots, ...builder.build() }
+}
+
+/** What a catalog says of itself before anything is looked for in it. */
+export function headOf(generation: Generation, disabled: Disabled): Pick<Catalog, 'generation' | 'digest' | 'sources'> {
   const digest = createHash('sha256').update(
     JSON.stringify(
       generation.sources.map(({ source, snapshot }) => [source, snapshot, ...(disabled.get(source) ?? [])]),
     ),
   )
   const sources = generation.sources.map(({ source }) => [source, ...(disabled.get(source) ?? [])] as const)
-  return { generation: generation.number, digest: digest.digest('hex'), sources, snapshots, ...builder.build() }
+  return { generation: generation.number, digest: digest.digest('hex'), sources }
 }
 
 /** Puts the skills of one snapshot after another where they are found. */
@@ -128,7 +133,8 @@ export class CatalogBuilder {
     const served = (path: string): string =>
       skill.path === '' ? joinPath(servedPath, path) : servedPathOf(joinPath(skill.path, path), renamed)
     const uris = new UrisByFolder((folder) => uriOf(source, served(folder)))
-    const files = skill.files.map((file) => fileOf(uris.of(file.path), skill, file))
+    const placed = skill.files.map((file) => ({ ...uris.of(file.path), file }))
+    const files = placed.map(({ uri: at, file }) => fileOf(at, skill, file))
     const entry: CatalogSkill = {
       uri,
       root,
@@ -142,24 +148,30 @@ export class CatalogBuilder {
       files: documentFirst(files, uri),
     }
     this.#skills.set(uri, entry)
-    for (const file of files)
-      this.#addFile(
-        file.uri === uri ? { ...file, documents: entry } : file,
-        skill.standing === 'served' ? undefined : root,
-      )
+    for (const file of files) this.#addFile(file.uri === uri ? { ...file, documents: entry } : file)
+    for (const [folder, inside] of Map.groupBy(placed, (file) => file.folder)) {
+      const children = this.#folder(folder)
+      for (const { uri: at, file } of inside) {
+        if (!children.has(at)) children.set(at, { kind: 'file', uri: at, name: baseName(file.path) })
+      }
+      this.#showFolder(folder, skill.standing === 'served' ? undefined : root)
+    }
   }
 
   /** A file of an enclosing skill is the same file: the one that knows its skill stays. */
-  #addFile(file: CatalogFile, hiddenBelow: string | undefined): void {
+  #addFile(file: CatalogFile): void {
     if (this.#files.get(file.uri)?.documents === undefined) this.#files.set(file.uri, file)
-    let child: FolderChild = { kind: 'file', uri: file.uri, name: file.name }
-    for (const folder of folderUrisAbove(file.uri)) {
+  }
+
+  /** In all folders above it. An unlisted skill shows its own folders to whoever knows it, and appears in no folder above. */
+  #showFolder(uri: string, hiddenBelow: string | undefined): void {
+    let shown = uri
+    for (const folder of folderUrisAbove(uri)) {
+      if (shown === hiddenBelow) return
       const children = this.#folder(folder)
-      if (children.has(child.uri)) return
-      children.set(child.uri, child)
-      // An unlisted skill shows its own folders to whoever knows it, and appears in no folder above.
-      if (folder === hiddenBelow) return
-      child = { kind: 'folder', uri: folder, name: decodeURIComponent(baseName(folder)) }
+      if (children.has(shown)) return
+      children.set(shown, { kind: 'folder', uri: shown, name: decodeURIComponent(baseName(shown)) })
+      shown = folder
     }
   }
 
@@ -172,7 +184,7 @@ export class CatalogBuilder {
   }
 }
 
-/** The URIs of files. That of their folder may be long, and is written once for all files in it. */
+/** The URIs of files, and of their folders, each of which may be long, and is written once for all files in it. */
 class UrisByFolder {
   readonly #uriOf: (folder: string) => string
   readonly #known = new Map<string, string>()
@@ -181,11 +193,11 @@ class UrisByFolder {
     this.#uriOf = uriOfFolder
   }
 
-  of(path: string): string {
-    const folder = folderOf(path)
-    const uri = this.#known.get(folder) ?? this.#uriOf(folder)
-    this.#known.set(folder, uri)
-    return uriIn(uri, baseName(path))
+  of(path: string): { readonly uri: string; readonly folder: string } {
+    const inside = folderOf(path)
+    const folder = this.#known.get(inside) ?? this.#uriOf(inside)
+    this.#known.set(inside, folder)
+    return { uri: uriIn(folder, baseName(path)), folder }
   }
 }
 
@@ -194,8 +206,8 @@ function fileOf(uri: string, skill: Skill, file: SkillFile): CatalogFile {
 }
 
 function documentFirst(files: readonly CatalogFile[], document: string): CatalogFile[] {
-  const rank = (file: CatalogFile): number => (file.uri === document ? 0 : 1)
-  return files.toSorted((a, b) => rank(a) - rank(b) || comparePaths(a.uri, b.uri))
+  const [own, others] = [files.filter(({ uri }) => uri === document), files.filter(({ uri }) => uri !== document)]
+  return [...own, ...others.toSorted((a, b) => comparePaths(a.uri, b.uri))]
 }
 
 function inNameOrder(children: readonly FolderChild[]): FolderChild[] {

@@ -62,6 +62,8 @@ function touched(before: Catalog, after: Catalog): ReadonlySet<string> {
 }
 
 function isSameSkill(a: CatalogSkill, b: CatalogSkill | undefined): boolean {
+  // In a catalog that was made from the one before it, most are the same entries.
+  if (a === b) return true
   if (b === undefined || a.digest !== b.digest || a.skill.standing !== b.skill.standing) return false
   // An edit of the rules can rename a folder inside of a skill that has the files it had.
   return a.files.every(({ uri }, index) => uri === b.files[index]?.uri)
@@ -119,6 +121,7 @@ function isSameList(before: readonly CatalogSkill[], after: readonly CatalogSkil
 
 /** What `resources/list` says of a skill: the URI, name, description and size of its SKILL.md. */
 function isListedAlike(a: CatalogSkill, b: CatalogSkill): boolean {
+  if (a === b) return true
   return (
     a.uri === b.uri &&
     a.name === b.name &&

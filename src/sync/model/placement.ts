@@ -20,7 +20,20 @@ export interface PlacementRules {
 export function place(skills: readonly Skill[], rules: PlacementRules): Skill[] {
   const unjudged = skills.map(unplaced)
   const placement = new Placement(unjudged, rules)
-  return unjudged.map((skill) => placement.place(skill)).toSorted((a, b) => comparePaths(a.path, b.path))
+  const placed = skills.map((skill, index) => asBefore(skill, placement.place(unjudged[index] ?? skill)))
+  return placed.toSorted((a, b) => comparePaths(a.path, b.path))
+}
+
+/** One that stands where it stood is the same object: what was made of it holds. */
+function asBefore(before: Skill, after: Skill): Skill {
+  const isSame = before.standing === after.standing && before.servedPath === after.servedPath
+  return isSame && areSame(before.findings, after.findings) ? before : after
+}
+
+function areSame(before: readonly Finding[], after: readonly Finding[]): boolean {
+  const isSame = ({ rule, path, message }: Finding, other: Finding | undefined): boolean =>
+    rule === other?.rule && path === other.path && message === other.message
+  return before.length === after.length && before.every((finding, index) => isSame(finding, after[index]))
 }
 
 /**
