@@ -6,8 +6,8 @@ export function canonicalJson(value: unknown): string {
   return `${jsonOf(value)}\n`
 }
 
-/** The same text in pieces, for a value with long lists right in it: each of their items is written when it is asked for. */
-export function* canonicalPieces(value: object): Generator<string> {
+/** The same text in pieces, for a value with long lists right in it: their items are left to whoever wants them, to be written. */
+export function* canonicalPieces(value: object): Generator<string | Item> {
   const members: Readonly<Record<string, unknown>> = { ...value }
   let before = '{'
   for (const key of keysOf(members)) {
@@ -20,13 +20,22 @@ export function* canonicalPieces(value: object): Generator<string> {
   yield before === '{' ? '{}\n' : '}\n'
 }
 
-function* piecesOfList(items: readonly unknown[]): Generator<string> {
+/** One of a list, not written yet. */
+export interface Item {
+  readonly item: unknown
+}
+
+function* piecesOfList(items: readonly unknown[]): Generator<string | Item> {
   yield '['
-  for (const [index, item] of items.entries()) yield `${index === 0 ? '' : ','}${jsonOf(item)}`
+  for (const [index, item] of items.entries()) {
+    if (index > 0) yield ','
+    yield { item }
+  }
   yield ']'
 }
 
-function jsonOf(value: unknown): string {
+/** A value in its one form, without the line break at its end. */
+export function jsonOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(jsonOf).join(',')}]`
   if (!isObject(value)) return JSON.stringify(value)
   // An object with sorted keys will not do: `JSON.stringify` puts numeric ones first, and `__proto__` cannot be assigned.

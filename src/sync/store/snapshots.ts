@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
 import { lstat, readFile } from 'node:fs/promises'
-import { inSlices } from '../model/slices.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { Damaged } from '../model/sync-error.ts'
 import { writeWhole } from './atomic.ts'
 import type { Claims } from './claims.ts'
 import { cannot, unlessAbsent } from './disk-error.ts'
-import { canonicalPieces } from './json.ts'
+import { SnapshotText } from './snapshot-text.ts'
 import { namesIn, type StateFolder } from './state-folder.ts'
 import { isDigest } from './stored-path.ts'
 
@@ -16,6 +15,7 @@ export class SnapshotStore {
   readonly #claims: Claims
   /** What the files of some were like when they were written, or read and found whole. */
   readonly #whole = new Map<string, string>()
+  readonly #text = new SnapshotText()
 
   constructor(state: StateFolder, claims: Claims) {
     this.#state = state
@@ -24,7 +24,7 @@ export class SnapshotStore {
 
   /** Writes it and gives its digest. It stays for long enough to be published. */
   async keep(snapshot: Snapshot, signal: AbortSignal = NEVER): Promise<string> {
-    const { digest, bytes } = await written(snapshot, signal)
+    const { digest, bytes } = await this.#text.write(snapshot, (earlier) => this.#unchanged(earlier), signal)
     await this.#claims.claim(digest)
     await writeWhole(this.#fileOf(digest), bytes)
     await this.#noteWhole(digest)
@@ -58,6 +58,14 @@ export class SnapshotStore {
     if (bytes === undefined || sha256(bytes) !== digest) return false
     this.#whole.set(digest, mark)
     return true
+  }
+
+  /** The bytes of a file that nobody has touched since it was found whole; undefined where somebody may have. */
+  async #unchanged(digest: string): Promise<Buffer | undefined> {
+    const mark = this.#whole.get(digest)
+    if (mark === undefined) return undefined
+    const bytes = await unlessAbsent(readFile(this.#fileOf(digest))).catch(cannot(`read the snapshot "${digest}"`))
+    return (await this.#markOf(digest)) === mark ? bytes : undefined
   }
 
   /** How large the file is; 0 where there is none. */
@@ -107,22 +115,6 @@ export class SnapshotStore {
 }
 
 const NEVER = new AbortController().signal
-
-/** There may be tens of thousands of skills in it. */
-async function written(
-  snapshot: Snapshot,
-  signal: AbortSignal,
-): Promise<{ readonly digest: string; readonly bytes: Buffer }> {
-  const hash = createHash('sha256')
-  const pieces: Buffer[] = []
-  const write = (text: string): void => {
-    const piece = Buffer.from(text)
-    hash.update(piece)
-    pieces.push(piece)
-  }
-  await inSlices(canonicalPieces(snapshot), write, signal)
-  return { digest: hash.digest('hex'), bytes: Buffer.concat(pieces) }
-}
 
 function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')

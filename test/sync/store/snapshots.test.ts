@@ -3,7 +3,8 @@ import { readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { canonicalJson, canonicalPieces } from '../../../src/sync/store/json.ts'
+import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
+import { canonicalJson, canonicalPieces, jsonOf } from '../../../src/sync/store/json.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { SlowValues } from '../../support/slow-values.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -33,13 +34,37 @@ test('a snapshot is written in pieces, and others have the thread between skills
   const turns = await slow.turnsUntil(kept)
 
   expect(turns).toBeGreaterThan(1)
-  expect(await kept).toBe(createHash('sha256').update(canonicalJson(snapshot)).digest('hex'))
+  expect(await kept).toBe(digestOf(snapshot))
+})
+
+test.each<readonly [string, (file: string) => Promise<unknown>]>([
+  ['is as it was', async () => {}],
+  ['was written to', (file) => writeFile(file, 'x'.repeat(10_000))],
+  ['is gone', (file) => rm(file)],
+])('a snapshot that shares skills with one whose file %s is written as if it shared none', async (_, happens) => {
+  await using folder = await temporaryFolder()
+  const store = await Store.open(folder.path)
+  const earlier = snapshotOf(numbered(1), numbered(2), numbered(3))
+  const [first, , third] = earlier.skills
+  const next = { ...earlier, skills: [numbered(0).skill, first!, third!, numbered(4).skill] }
+  const kept = await store.snapshots.keep(earlier)
+  await happens(join(folder.path, 'snapshots', `${kept}.json`))
+
+  const digest = await store.snapshots.keep(next)
+  const last = await store.snapshots.keep({ ...next, skills: [first!, next.skills[0]!] })
+
+  expect(digest).toBe(digestOf(next))
+  expect(last).toBe(digestOf({ ...next, skills: [first!, next.skills[0]!] }))
+  expect(await store.snapshots.read(digest)).toEqual(next)
 })
 
 test('the pieces of a value are its one form', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
-      expect([...canonicalPieces(value)].join('')).toBe(canonicalJson(value))
+      const pieces = [...canonicalPieces(value)].map((piece) =>
+        typeof piece === 'string' ? piece : jsonOf(piece.item),
+      )
+      expect(pieces.join('')).toBe(canonicalJson(value))
     }),
   )
 })
@@ -102,3 +127,7 @@ test('canonical JSON sorts every key, keeps a prototype name, and leaves out wha
 
   expect(canonicalJson(value)).toBe('{"-":2,"10":1,"__proto__":3,"a":null,"b":[{"z":1}]}\n')
 })
+
+function digestOf(snapshot: Snapshot): string {
+  return createHash('sha256').update(canonicalJson(snapshot)).digest('hex')
+}
