@@ -92,7 +92,9 @@ export function headOf(generation: Generation, disabled: Disabled): Pick<Catalog
 export class CatalogBuilder {
   readonly #skills = new Map<string, CatalogSkill>()
   readonly #files = new Map<string, CatalogFile>()
-  readonly #folders = new Map<string, Map<string, FolderChild>>()
+  readonly #folders = new Map<string, FolderChild[]>()
+  /** Folders that the one above them shows. */
+  readonly #shown = new Set<string>()
   readonly #withheld = new Map<string, Skill>()
 
   /** `renamed`: the folders that are, by all skills of the revision, where those here are not all. */
@@ -118,7 +120,7 @@ export class CatalogBuilder {
       skills: this.#skills,
       listed: listed.toSorted((a, b) => comparePaths(a.uri, b.uri)),
       files: this.#files,
-      folders: new Map([...this.#folders].map(([uri, children]) => [uri, inNameOrder([...children.values()])])),
+      folders: new Map([...this.#folders].map(([uri, children]) => [uri, inNameOrder(children)])),
       // One that is withheld for a clash would stand at the URI of the one that is served.
       withheld: new Map([...this.#withheld].filter(([uri]) => !this.#skills.has(uri))),
     }
@@ -148,37 +150,34 @@ export class CatalogBuilder {
       files: documentFirst(files, uri),
     }
     this.#skills.set(uri, entry)
-    for (const file of files) this.#addFile(file.uri === uri ? { ...file, documents: entry } : file)
-    for (const [folder, inside] of Map.groupBy(placed, (file) => file.folder)) {
-      const children = this.#folder(folder)
-      for (const { uri: at, file } of inside) {
-        if (!children.has(at)) children.set(at, { kind: 'file', uri: at, name: baseName(file.path) })
-      }
-      this.#showFolder(folder, skill.standing === 'served' ? undefined : root)
-    }
+    for (const [index, file] of files.entries())
+      this.#addFile(file.uri === uri ? { ...file, documents: entry } : file, placed[index]?.folder ?? root)
+    const folders = new Set(placed.map(({ folder }) => folder))
+    for (const folder of folders) this.#showFolder(folder, skill.standing === 'served' ? undefined : root)
   }
 
   /** A file of an enclosing skill is the same file: the one that knows its skill stays. */
-  #addFile(file: CatalogFile): void {
-    if (this.#files.get(file.uri)?.documents === undefined) this.#files.set(file.uri, file)
+  #addFile(file: CatalogFile, folder: string): void {
+    const known = this.#files.get(file.uri)
+    if (known?.documents === undefined) this.#files.set(file.uri, file)
+    if (known === undefined) this.#folder(folder).push({ kind: 'file', uri: file.uri, name: file.name })
   }
 
   /** In all folders above it. An unlisted skill shows its own folders to whoever knows it, and appears in no folder above. */
   #showFolder(uri: string, hiddenBelow: string | undefined): void {
     let shown = uri
     for (const folder of folderUrisAbove(uri)) {
-      if (shown === hiddenBelow) return
-      const children = this.#folder(folder)
-      if (children.has(shown)) return
-      children.set(shown, { kind: 'folder', uri: shown, name: decodeURIComponent(baseName(shown)) })
+      if (shown === hiddenBelow || this.#shown.has(shown)) return
+      this.#shown.add(shown)
+      this.#folder(folder).push({ kind: 'folder', uri: shown, name: decodeURIComponent(baseName(shown)) })
       shown = folder
     }
   }
 
-  #folder(uri: string): Map<string, FolderChild> {
+  #folder(uri: string): FolderChild[] {
     const known = this.#folders.get(uri)
     if (known !== undefined) return known
-    const children = new Map<string, FolderChild>()
+    const children: FolderChild[] = []
     this.#folders.set(uri, children)
     return children
   }
