@@ -2,15 +2,24 @@ import { Worker } from 'node:worker_threads'
 
 /**
  * The threads that fetches run in, each of which ends with its fetch. To start one takes as long as a small fetch does, so one
- * more stands ready once there was a first.
+ * more stands ready for an hour after each: where nothing comes for longer, its memory is of more use.
  */
 export class FetchThreads implements AsyncDisposable {
+  readonly #keptMs: number
   #spare: Worker | undefined
+  #timer: NodeJS.Timeout | undefined
   #isOver = false
+
+  constructor(keptMs = HOUR_MS) {
+    this.#keptMs = keptMs
+  }
 
   /** Has one ready for who comes next. */
   prepare(): void {
-    if (this.#isOver || this.#spare !== undefined) return
+    if (this.#isOver) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.#drop(), this.#keptMs).unref()
+    if (this.#spare !== undefined) return
     const spare = startThread()
     // It waits for work that may never come: that keeps no process.
     spare.unref()
@@ -29,11 +38,18 @@ export class FetchThreads implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true
+    clearTimeout(this.#timer)
+    await this.#drop()
+  }
+
+  async #drop(): Promise<void> {
     const spare = this.#spare
     this.#spare = undefined
     await spare?.terminate()
   }
 }
+
+const HOUR_MS = 3_600_000
 
 /** A thread for one fetch, by itself. */
 export function startThread(): Worker {

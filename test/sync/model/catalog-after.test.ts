@@ -60,8 +60,8 @@ test.each<readonly [string, Readonly<Record<string, string | null>>, Edited]>([
 test('where a skill changed that has another in it, all is built: they have files in common', async () => {
   const [before] = await catalogsOf([{ ...FILES, 'a/in/SKILL.md': skillText('in') }])
   const [snapshot] = before!.snapshots
-  const skills = snapshot!.skills.map((skill) => (skill.path === 'a' ? { ...skill, description: 'other' } : skill))
-  const next = [{ ...snapshot!, skills }]
+  const [outer, ...others] = snapshot!.skills
+  const next = [{ ...snapshot!, skills: [{ ...outer!, description: 'other' }, ...others] }]
 
   const after = catalogAfter(before!, generationOf(next), next)
 

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { promisify } from 'node:util'
 import type { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
@@ -34,6 +35,17 @@ test('where a fetch has ended, the thread of the next one stands ready', async (
   const [otherId, nextId] = await endedIds([other, threads.take()])
 
   expect(nextId).toBeLessThan(otherId!)
+})
+
+test('none stands ready when none was asked for in a while', async () => {
+  await using threads = new FetchThreads(1)
+  threads.prepare()
+  const other = startThread()
+  await once(other, 'online')
+
+  const [otherId, nextId] = await endedIds([other, threads.take()])
+
+  expect(nextId).toBeGreaterThan(otherId!)
 })
 
 test('none stands ready when all is over', async () => {
