@@ -26,17 +26,19 @@ export class Contenders {
 
   /** A run of a peer, for `rounds`; it brings nothing once the peer has failed. */
   run(peer: string, work: () => Promise<Times>): () => Promise<Times> {
-    return async () => {
-      if (this.#out.has(peer)) return {}
-      try {
-        return await work()
-      } catch (error) {
-        this.#out.add(peer)
-        console.log(
-          `peers: ${peer} is left out at ${this.#at}: ${error instanceof Error ? error.message : String(error)}`,
-        )
-        return {}
-      }
+    return async () => (await this.attempt(peer, work)) ?? {}
+  }
+
+  /** Undefined where the peer fails, or has failed before. */
+  async attempt<Result>(peer: string, work: () => Promise<Result>): Promise<Result | undefined> {
+    if (this.#out.has(peer)) return undefined
+    try {
+      return await work()
+    } catch (error) {
+      this.#out.add(peer)
+      const why = error instanceof Error ? error.message : String(error)
+      console.log(`peers: ${peer} is left out at ${this.#at}: ${why}`)
+      return undefined
     }
   }
 

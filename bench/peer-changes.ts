@@ -49,17 +49,15 @@ export async function measureChanges(upstream: ServedSkills, count: number, time
   const peers = new Contenders(`${count} skills`)
   const runs = SERVERS.map((server) => peers.run(server, () => startAgain(server)))
   await using live = new AsyncDisposableStack()
-  const running = await Promise.all(
-    SERVERS.map(async (server) => ({
-      server,
-      client: live.use(await StdioClient.start(theirs(server, skills), ALL_ROUNDS_MS)),
-    })),
-  )
+  const running = new Map<string, StdioClient>()
+  for (const server of SERVERS) {
+    const started = await peers.attempt(server, async () => StdioClient.start(theirs(server, skills), ALL_ROUNDS_MS))
+    if (started !== undefined) running.set(server, live.use(started))
+  }
   const all = await rounds(times, [change, ...runs])
-  for (const { server, client } of running) {
-    console.log(
-      `peers: ${server} with ${count}, never started again: told ${client.told} times, ${await answerOf(client, uriOf(''), line)}`,
-    )
+  for (const [server, client] of running) {
+    const answer = await answerOf(client, uriOf(''), line)
+    console.log(`peers: ${server} with ${count}, never started again: told ${client.told} times, ${answer}`)
   }
   return peers.figures(
     all,

@@ -10,6 +10,8 @@ import { z } from 'zod'
 export class StdioClient implements AsyncDisposable {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>
   readonly #exit: Promise<unknown>
+  /** Rejects when the process has ended, whoever waits for it then. */
+  readonly #over = Promise.withResolvers<never>()
   readonly #waiting = new Map<number, PromiseWithResolvers<Message>>()
   /** Of what was told without a question. */
   readonly #told: Message[] = []
@@ -19,8 +21,10 @@ export class StdioClient implements AsyncDisposable {
   private constructor(args: readonly string[], limitMs: number) {
     const options = { stdio: ['pipe', 'pipe', 'ignore'] as ['pipe', 'pipe', 'ignore'] }
     this.#child = spawn(process.execPath, args, { ...options, timeout: limitMs, killSignal: 'SIGKILL' })
-    this.#exit = once(this.#child, 'exit').then(() => this.#end())
-    this.#next.promise.catch(() => {})
+    this.#exit = once(this.#child, 'exit').then(() =>
+      this.#over.reject(new Error('The server has ended, or was ended for taking too long')),
+    )
+    this.#over.promise.catch(() => {})
     // Who asks a server that has ended is told by its end.
     this.#child.stdin.on('error', () => {})
     createInterface({ input: this.#child.stdout }).on('line', (line) => this.#take(MESSAGE.parse(JSON.parse(line))))
@@ -41,7 +45,7 @@ export class StdioClient implements AsyncDisposable {
     const answer = Promise.withResolvers<Message>()
     this.#waiting.set(this.#lastId, answer)
     this.#send({ id: this.#lastId, method, params })
-    const { result, error } = await answer.promise
+    const { result, error } = await Promise.race([answer.promise, this.#over.promise])
     if (error !== undefined) throw new Error(`${method}: ${error.code} ${error.message}`)
     return result
   }
@@ -67,7 +71,7 @@ export class StdioClient implements AsyncDisposable {
   /** What it tells next without being asked. */
   async next(): Promise<Message> {
     this.#next = Promise.withResolvers()
-    return this.#next.promise
+    return Promise.race([this.#next.promise, this.#over.promise])
   }
 
   /** How often it told something without being asked. */
@@ -95,11 +99,6 @@ export class StdioClient implements AsyncDisposable {
     if (asked !== undefined) return asked.resolve(message)
     this.#told.push(message)
     this.#next.resolve(message)
-  }
-
-  #end(): void {
-    const over = new Error('The server has ended, or was ended for taking too long')
-    for (const { reject } of [...this.#waiting.values(), this.#next]) reject(over)
   }
 }
 
