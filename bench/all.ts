@@ -6,6 +6,7 @@ import { measureFirstSync } from './first-sync.ts'
 import { measureGit } from './git.ts'
 import { measureMeter } from './meter.ts'
 import { measureNotify } from './notify.ts'
+import { measurePeers } from './peers.ts'
 import { measurePoll } from './poll.ts'
 import { measureRestart } from './restart.ts'
 import { measureSearch } from './search.ts'
@@ -28,6 +29,7 @@ const figures = [
   ...(await measureServe(extent)),
   ...(await measureMeter(extent)),
   ...(await measureSearch(extent)),
+  ...(await measurePeers(extent)),
 ]
 const results = { at: new Date().toISOString(), ...extent, before, after: machine(), figures }
 await writeFile(new URL('./results.json', import.meta.url), `${JSON.stringify(results, null, 2)}\n`)

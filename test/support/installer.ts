@@ -19,7 +19,8 @@ export interface Project extends AsyncDisposable {
   installed(): Promise<ReadonlyMap<string, Buffer>>
 }
 
-export async function openProject(): Promise<Project> {
+/** `limitMs`: what takes longer is killed. */
+export async function openProject({ limitMs }: { readonly limitMs?: number } = {}): Promise<Project> {
   const home = await temporaryFolder()
   const project = await temporaryFolder()
   const installedIn = join(project.path, '.claude', 'skills')
@@ -29,6 +30,7 @@ export async function openProject(): Promise<Project> {
       const child = spawn(process.execPath, [SKILLS, ...args], {
         cwd: project.path,
         stdio: ['ignore', 'pipe', 'pipe'],
+        ...(limitMs !== undefined && { timeout: limitMs, killSignal: 'SIGKILL' }),
         env: {
           PATH: process.env['PATH'],
           HOME: home.path,
