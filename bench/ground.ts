@@ -47,6 +47,8 @@ export class Ground implements Extent, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#served.values()].map(async (served) => (await served)[Symbol.asyncDispose]()))
+    // A million files are many for Node's own way; what this leaves the other takes.
+    await run('rm', ['-rf', this.#folder.path]).catch(() => {})
     await this.#folder[Symbol.asyncDispose]()
   }
 }
