@@ -1,9 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
+import { measureChange } from './change.ts'
+import { measureDuringSync } from './during-sync.ts'
 import { measureFederation } from './federation.ts'
 import { measureFirstSync } from './first-sync.ts'
 import { measureGit } from './git.ts'
+import { Ground } from './ground.ts'
 import { measureMeter } from './meter.ts'
 import { measureNotify } from './notify.ts'
 import { measurePeers } from './peers.ts'
@@ -18,18 +21,21 @@ import { extentOf, tableOf } from './table.ts'
 // runs by itself alone.
 
 const extent = extentOf(process.argv)
+await using ground = await Ground.open(extent)
 const before = machine()
 const figures = [
-  ...(await measurePoll(extent)),
-  ...(await measureFirstSync(extent)),
-  ...(await measureGit(extent)),
-  ...(await measureNotify(extent)),
-  ...(await measureFederation(extent)),
-  ...(await measureRestart(extent)),
-  ...(await measureServe(extent)),
-  ...(await measureMeter(extent)),
-  ...(await measureSearch(extent)),
-  ...(await measurePeers(extent)),
+  ...(await measurePoll(ground)),
+  ...(await measureFirstSync(ground)),
+  ...(await measureChange(ground)),
+  ...(await measureGit(ground)),
+  ...(await measureNotify(ground)),
+  ...(await measureFederation(ground)),
+  ...(await measureRestart(ground)),
+  ...(await measureDuringSync(ground)),
+  ...(await measureServe(ground)),
+  ...(await measureMeter(ground)),
+  ...(await measureSearch(ground)),
+  ...(await measurePeers(ground)),
 ]
 const results = { at: new Date().toISOString(), ...extent, before, after: machine(), figures }
 await writeFile(new URL('./results.json', import.meta.url), `${JSON.stringify(results, null, 2)}\n`)

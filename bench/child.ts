@@ -62,4 +62,11 @@ const OWN: Deeds = {
     globalThis.gc?.()
     return process.memoryUsage().heapUsed / 1_024
   },
+  /** The heap, and the buffers that it refers to. */
+  memory: () => {
+    globalThis.gc?.()
+    globalThis.gc?.()
+    const { heapUsed, external } = process.memoryUsage()
+    return (heapUsed + external) / 1_024
+  },
 }

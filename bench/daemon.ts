@@ -1,12 +1,14 @@
 import './run-the-build.ts'
 import { once } from 'node:events'
-import { spawn } from 'node:child_process'
+import { fork, spawn, type ChildProcess } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../src/daemon/config.ts'
 import type { SyncEnd } from '../src/daemon/sync-end.ts'
+import { overseen } from './child.ts'
+import type { Child } from './child.ts'
 
 const { readConfig } = await import('../src/daemon/config.ts')
 const { request } = await import('../src/daemon/requests.ts')
@@ -15,8 +17,8 @@ const { SYNC_END } = await import('../src/daemon/sync-end.ts')
 export interface RunningDaemon extends AsyncDisposable {
   /** Where it serves MCP. */
   readonly url: string
-  /** What a webhook would do: the daemon pulls now. Resolves when it is done. */
-  sync(): Promise<void>
+  /** What a webhook would do: the daemon pulls now, all or these. Resolves when it is done. */
+  sync(sources?: readonly string[]): Promise<void>
 }
 
 /** The real program, over a configuration that lets nothing but a trigger cause a pull after its first. */
@@ -25,32 +27,66 @@ export async function startDaemon(
   upstream: string,
   logged: 'warn' | 'error' = 'warn',
 ): Promise<RunningDaemon> {
-  return startOver(folder, [`url: ${upstream}`], logged)
+  return startOver(folder, { bench: [`url: ${upstream}`] }, logged)
 }
 
 /** The same, following another one. */
 export async function startFollower(folder: string, hub: string): Promise<RunningDaemon> {
-  return startOver(folder, [`mcp: ${hub}`, 'approval: none'], 'warn')
+  return startOver(folder, { bench: [`mcp: ${hub}`, 'approval: none'] }, 'warn')
 }
 
-async function startOver(folder: string, source: readonly string[], logged: string): Promise<RunningDaemon> {
-  const { file, config } = await writeSettings(folder, { bench: source })
+/** The same, with sources by their ids. */
+export async function startOver(
+  folder: string,
+  sources: Readonly<Record<string, readonly string[]>>,
+  logged: string,
+): Promise<RunningDaemon> {
+  const { file, config } = await writeSettings(folder, sources, ROOM)
   const program = fileURLToPath(new URL('../dist/daemon/main.js', import.meta.url))
-  const args = [program, 'start', '--config', file, '--log-level', logged]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [program, ...startArgs(file, logged)], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [url] = await once(createInterface({ input: child.stdout }), 'line')
   return {
     url: String(url),
-    async sync() {
-      await syncBy(config)
+    async sync(sources) {
+      for (const end of await syncBy(config, sources)) {
+        if (end.outcome !== 'updated' && end.outcome !== 'unchanged')
+          throw new Error(`It ended so: ${JSON.stringify(end)}`)
+      }
     },
-    async [Symbol.asyncDispose]() {
-      const exit = once(child, 'exit')
-      child.kill('SIGTERM')
-      await exit
-    },
+    [Symbol.asyncDispose]: () => ended(child),
   }
 }
+
+/** The same, in a process that tells what its memory holds. */
+export async function startSeen(
+  folder: string,
+  upstream: string,
+): Promise<{ readonly url: string; readonly child: Child } & AsyncDisposable> {
+  const { file } = await writeSettings(folder, { bench: [`url: ${upstream}`] }, ROOM)
+  const program = fileURLToPath(new URL('./program-process.ts', import.meta.url))
+  const forked = fork(program, startArgs(file, 'error'), {
+    execArgv: ['--expose-gc'],
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
+  if (forked.stdout === null) throw new TypeError('What the program prints cannot be read')
+  const listening = once(createInterface({ input: forked.stdout }), 'line')
+  await once(forked, 'message')
+  const [url] = await listening
+  return { url: String(url), child: overseen(forked), [Symbol.asyncDispose]: () => ended(forked) }
+}
+
+function startArgs(file: string, logged: string): string[] {
+  return ['start', '--config', file, '--log-level', logged]
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  const exit = once(child, 'exit')
+  child.kill('SIGTERM')
+  await exit
+}
+
+/** A repository of 10,000 skills has a few entries more than are let in where nobody sets anything. */
+const ROOM = ['limits: { repository: { files: 1000000 }, disk: { bytes: 64GiB } }']
 
 /** Writes a configuration of sources, by their ids, and of lines of the top level. No schedule comes due. */
 export async function writeSettings(

@@ -1,37 +1,30 @@
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { temporaryFolder } from '../test/support/temporary.ts'
 import { startChild } from './child.ts'
 import { countBefore } from './counting-proxy.ts'
 import type { CountingProxy } from './counting-proxy.ts'
 import { startDaemon, startFollower } from './daemon.ts'
 import type { RunningDaemon } from './daemon.ts'
 import { figureOf, rounds } from './figure.ts'
-import type { Extent, Figure, Times } from './figure.ts'
+import type { Figure, Times } from './figure.ts'
+import type { Ground } from './ground.ts'
 import { Commits } from './notify.ts'
 import { heapGrowth } from './serve.ts'
 import { listenOf } from './serve-clients.ts'
 import { connectModern } from './subscriber.ts'
 import type { Subscriber } from './subscriber.ts'
 import { runAlone } from './table.ts'
-import { serveSkills } from './upstream.ts'
 import { Streams } from './wire.ts'
 
 /** A hub, one that follows it, and one that follows that: from the trigger at the hub to a subscribed client of each. */
-export async function measureFederation({ quick }: Extent): Promise<Figure[]> {
-  await using folder = await temporaryFolder()
-  await using upstream = await serveSkills(quick ? 20 : 200)
-  const place = async (name: string): Promise<string> => {
-    await mkdir(join(folder.path, name))
-    return join(folder.path, name)
-  }
-  await using hub = await startDaemon(await place('hub'), upstream.url)
+export async function measureFederation(ground: Ground): Promise<Figure[]> {
+  const { quick } = ground
+  const upstream = await ground.skills(quick ? 20 : 200)
+  await using hub = await startDaemon(await ground.fresh(), upstream.url)
   await hub.sync()
   await using counted = await countBefore(hub.url)
-  await using middle = await startFollower(await place('middle'), counted.url)
+  await using middle = await startFollower(await ground.fresh(), counted.url)
   await middle.sync()
-  await using last = await startFollower(await place('last'), middle.url)
+  await using last = await startFollower(await ground.fresh(), middle.url)
   await last.sync()
   const documents = upstream.skills.documents.map((path) => `bench/${path}`)
   await using atHub = await connectModern(hub.url, urisOf('skill://', documents))

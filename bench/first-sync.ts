@@ -1,66 +1,128 @@
 import { execFile } from 'node:child_process'
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { runGit } from '../test/support/repository.ts'
-import { temporaryFolder } from '../test/support/temporary.ts'
+import { makeBulk } from './bulk.ts'
 import { figureOf, rounds, timed } from './figure.ts'
-import type { Extent, Figure } from './figure.ts'
+import type { Figure, Times } from './figure.ts'
+import { realistic } from './git-contents.ts'
+import type { Ground } from './ground.ts'
+import { makeSkills } from './skills.ts'
+import { eachOf } from './source.ts'
 import { runAlone } from './table.ts'
-import { serveSkills } from './upstream.ts'
+import { serveAll, serveSkills } from './upstream.ts'
 
 const run = promisify(execFile)
-const PROCESS = fileURLToPath(new URL('./first-sync-process.ts', import.meta.url))
+const ONE = fileURLToPath(new URL('./first-sync-process.ts', import.meta.url))
+const MANY = fileURLToPath(new URL('./first-syncs-process.ts', import.meta.url))
 
-/** The first sync of a repository into an empty store, all of it on the disk, against `git clone --depth 1`. */
-export async function measureFirstSync({ quick }: Extent): Promise<Figure[]> {
-  const count = quick ? 20 : 200
-  await using folder = await temporaryFolder()
-  await using upstream = await serveSkills(count)
-  console.log(`first-sync: ${upstream.skills.summary}`)
-  const state = join(folder.path, 'state')
-  const clone = join(folder.path, 'clone')
-  const all = await rounds(quick ? 2 : 11, [
+/** First syncs into an empty store, all of them on the disk, against `git clone --depth 1`. */
+export async function measureFirstSync(ground: Ground): Promise<Figure[]> {
+  const figures: Figure[] = []
+  for (const size of ground.quick ? QUICK : FULL) figures.push(...(await measureSize(ground, size)))
+  return [...figures, await measureLittleOfMuch(ground), await measureMany(ground)]
+}
+
+interface Size {
+  readonly count: number
+  readonly rounds: number
+  readonly target?: number
+}
+
+const FULL: readonly Size[] = [
+  { count: 10, rounds: 11 },
+  { count: 100, rounds: 11 },
+  { count: 200, rounds: 11, target: 1.2 },
+  { count: 1_000, rounds: 7 },
+  { count: 10_000, rounds: 5, target: 1.5 },
+]
+const QUICK: readonly Size[] = [{ count: 20, rounds: 2, target: 1.2 }]
+
+async function measureSize(ground: Ground, { count, rounds: times, target }: Size): Promise<Figure[]> {
+  const { url, skills } = await ground.skills(count)
+  console.log(`first-sync: ${skills.summary}`)
+  const [first, whole, clone, durable] = [
+    `first sync of ${count}`,
+    `whole process of ${count}`,
+    `git clone of ${count}`,
+    `git clone of ${count}, synced`,
+  ]
+  const all = await rounds(times, [
     async () => {
-      await settle(folder.path, state)
-      return firstSync(upstream.url, state, count)
+      const { ms, wholeMs } = await firstSync(ground, [ONE, url], count)
+      return { [first]: ms, [whole]: wholeMs }
     },
-    async () => {
-      await settle(folder.path, clone)
-      return { 'git clone': await timed(() => runGit(['clone', '--quiet', '--depth', '1', upstream.url, clone])) }
-    },
-    async () => {
-      await settle(folder.path, clone)
-      return { 'git clone, synced': await timed(() => cloneDurably(upstream.url, clone)) }
-    },
+    async () => ({ [clone]: await cloneMs(ground, url) }),
+    async () => ({ [durable]: await cloneMs(ground, url, true) }),
   ])
   return [
-    figureOf('first-sync', all, ['first sync', 'git clone'], 2),
-    figureOf('first-sync', all, ['whole process', 'git clone']),
-    figureOf('first-sync', all, ['first sync', 'git clone, synced']),
+    figureOf('first-sync', all, [first, clone], target),
+    figureOf('first-sync', all, [whole, clone]),
+    figureOf('first-sync', all, [first, durable]),
   ]
 }
 
-async function firstSync(url: string, state: string, count: number) {
+/** A large repository, of which little is of skills. */
+async function measureLittleOfMuch(ground: Ground): Promise<Figure> {
+  const mebibytes = ground.quick ? 4 : 100
+  const paths = Array.from({ length: mebibytes }, (_, index) => `media/part-${index + 1}.bin`)
+  const skills = makeSkills(20)
+  await using served = await serveSkills({ ...skills, files: { ...skills.files, ...makeBulk(paths, 2 ** 20) } })
+  const [ours, reference] = [`20 skills in ${mebibytes} MiB`, `git clone of ${mebibytes} MiB`]
+  const all = await rounds(ground.quick ? 2 : 11, [
+    async () => ({ [ours]: (await firstSync(ground, [ONE, served.url], 20)).ms }),
+    async () => ({ [reference]: await cloneMs(ground, served.url) }),
+  ])
+  return figureOf('first-sync', all, [ours, reference], 0.3)
+}
+
+/** Many repositories, four at once. */
+async function measureMany(ground: Ground): Promise<Figure> {
+  const contents = ground.quick ? realistic(5, 12) : realistic(50, 60)
+  const skills = contents.reduce((sum, { documents }) => sum + documents.length, 0)
+  await using served = await serveAll(contents)
+  const urls = served.all.map(({ url }) => url)
+  const [ours, reference] = [`${urls.length} first syncs`, `${urls.length} git clones`]
+  const all = await rounds(ground.quick ? 2 : 7, [
+    async () => ({ [ours]: (await firstSync(ground, [MANY, ...urls], skills)).ms }),
+    async (): Promise<Times> => {
+      const folder = await ground.fresh()
+      const numbered = [...urls.entries()]
+      const cloneAll = async () => eachOf(numbered, ([at, url]) => cloned(url, join(folder, String(at))))
+      return { [reference]: await timed(cloneAll) }
+    },
+  ])
+  return figureOf('first-sync', all, [ours, reference], 0.6)
+}
+
+/** In a fresh process, started with the addresses and a folder of its own. */
+async function firstSync(
+  ground: Ground,
+  [program, ...urls]: readonly [string, ...string[]],
+  count: number,
+): Promise<{ readonly ms: number; readonly wholeMs: number }> {
+  const state = join(await ground.fresh(), 'state')
+  const args = program === ONE ? [...urls, state] : [state, ...urls]
   const startMs = performance.now()
-  const { stdout } = await run(process.execPath, [PROCESS, url, state])
+  const { stdout } = await run(process.execPath, [program, ...args])
   const wholeMs = performance.now() - startMs
   const { ms, skills }: { ms: number; skills: number } = JSON.parse(stdout)
   if (skills !== count) throw new Error(`The first sync serves ${skills} skills of ${count}`)
-  return { 'first sync': ms, 'whole process': wholeMs }
+  return { ms, wholeMs }
 }
 
-/** What a clone costs that survives a power cut, as the first sync does. */
-async function cloneDurably(url: string, folder: string): Promise<void> {
+async function cloneMs(ground: Ground, url: string, isDurable = false): Promise<number> {
+  const folder = join(await ground.fresh(), 'clone')
+  return timed(async () => {
+    await cloned(url, folder)
+    // So that it survives a power cut, as the first sync does.
+    if (isDurable) await run('sync', ['-f', folder])
+  })
+}
+
+async function cloned(url: string, folder: string): Promise<void> {
   await runGit(['clone', '--quiet', '--depth', '1', url, folder])
-  await run('sync', ['-f', folder])
-}
-
-/** Removes what the last one left, and waits for the disk: nobody is to pay for what others have written. */
-export async function settle(folder: string, left: string): Promise<void> {
-  await rm(left, { recursive: true, force: true })
-  await run('sync', ['-f', folder])
 }
 
 await runAlone(import.meta.url, measureFirstSync)

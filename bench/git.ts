@@ -1,27 +1,25 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runGit } from '../test/support/repository.ts'
-import { temporaryFolder } from '../test/support/temporary.ts'
 import { BACKENDS, roadsTo } from './backends.ts'
 import type { Backend, Road } from './backends.ts'
 import { figureOf, rounds, timed } from './figure.ts'
-import type { Extent, Figure, Times } from './figure.ts'
-import { settle } from './first-sync.ts'
-import { changed, makeSkills } from './skills.ts'
+import type { Figure, Times } from './figure.ts'
+import { realistic } from './git-contents.ts'
+import type { Ground } from './ground.ts'
+import { changed } from './skills.ts'
 import type { Skills } from './skills.ts'
-import { AT_ONCE, openSources } from './source.ts'
+import { eachOf, openSources } from './source.ts'
 import type { OpenSources } from './source.ts'
 import { runAlone } from './table.ts'
 import { serveAll } from './upstream.ts'
 import type { ServedRepositories } from './upstream.ts'
 
-const { inParallel } = await import('../src/sync/store/parallel.ts')
-
 /** Many repositories of all sizes, as each backend brings them, looks at them and updates one, beside git on the same road. */
-export async function measureGit({ quick }: Extent): Promise<Figure[]> {
+export async function measureGit(ground: Ground): Promise<Figure[]> {
+  const { quick } = ground
   const contents = quick ? realistic(5, 12) : realistic(50, 60)
   console.log(`git: ${summaryOf(contents)}${quick ? '; --quick: one round of few' : ''}`)
-  await using folder = await temporaryFolder()
   await using served = await serveAll(contents)
   await using roads = await roadsTo(served)
   const there = BACKENDS.flatMap((backend) => {
@@ -31,9 +29,9 @@ export async function measureGit({ quick }: Extent): Promise<Figure[]> {
   if (there.length < BACKENDS.length) console.log('git: no sshd is here, so what goes over ssh is left out')
   const skills = contents.reduce((sum, { documents }) => sum + documents.length, 0)
   const sides: readonly Side[] = [
-    ...there.map(({ backend, road }, index) => new Ours(backend, road, join(folder.path, `state-${index}`), skills)),
+    ...there.map(({ backend, road }) => new Ours(backend, road, ground, skills)),
     ...[...new Map(there.map(({ backend, road }) => [backend.road, road]))].map(([name, road]) => {
-      return new Git(name, road, join(folder.path, `clones-${name}`))
+      return new Git(name, road, ground)
     }),
   ]
   const commits = new CommitsAround(served)
@@ -81,22 +79,22 @@ function figuresOf({ name, road }: Backend, [firsts = [], polls = [], updates = 
 class Ours implements Side {
   readonly #backend: Backend
   readonly #road: Road
-  readonly #state: string
+  readonly #ground: Ground
   readonly #skills: number
   #opened: OpenSources | undefined
 
-  constructor(backend: Backend, road: Road, state: string, skills: number) {
+  constructor(backend: Backend, road: Road, ground: Ground, skills: number) {
     this.#backend = backend
     this.#road = road
-    this.#state = state
+    this.#ground = ground
     this.#skills = skills
   }
 
   async first(): Promise<Times> {
-    await settle(join(this.#state, '..'), this.#state)
+    const state = join(await this.#ground.fresh(), 'state')
     const firstMs = await timed(async () => {
       const { urls, programs } = this.#road
-      this.#opened = await openSources(urls, this.#state, { programs, settings: this.#backend.settings })
+      this.#opened = await openSources(urls, state, { programs, settings: this.#backend.settings })
       await this.#sources.pull()
       await this.#sources.read()
     })
@@ -133,16 +131,18 @@ class Ours implements Side {
 class Git implements Side {
   readonly #name: string
   readonly #road: Road
-  readonly #folder: string
+  readonly #ground: Ground
+  /** Of the clones that were made last. */
+  #folder = ''
 
-  constructor(name: string, road: Road, folder: string) {
+  constructor(name: string, road: Road, ground: Ground) {
     this.#name = name
     this.#road = road
-    this.#folder = folder
+    this.#ground = ground
   }
 
   async first(): Promise<Times> {
-    await settle(join(this.#folder, '..'), this.#folder)
+    this.#folder = await this.#ground.fresh()
     const ms = await this.#timedOfAll(async (url, clone) => {
       await this.#git('clone', '--quiet', '--depth', '1', url, clone)
       await readAll(clone)
@@ -166,8 +166,7 @@ class Git implements Side {
 
   async #timedOfAll(work: (url: string, clone: string) => Promise<void>): Promise<number> {
     const numbered = [...this.#road.urls.entries()]
-    const { signal } = new AbortController()
-    return timed(() => inParallel(numbered, AT_ONCE, ([at, url]) => work(url, this.#cloneOf(at)), signal))
+    return timed(() => eachOf(numbered, ([at, url]) => work(url, this.#cloneOf(at))))
   }
 
   async #git(...args: string[]): Promise<void> {
@@ -209,17 +208,6 @@ class CommitsAround {
 }
 
 const STRIDE = 17
-
-/** From one skill to the most, half of them with few; beside them lie from five to some four hundred pages. */
-function realistic(count: number, most: number): Skills[] {
-  return Array.from({ length: count }, (_, index) => {
-    const skills = Math.round(most ** (index / (count - 1)))
-    const pages = Math.round(5 * 80 ** ((index * GOLDEN) % 1))
-    return makeSkills(skills, { number: index * 100, pages })
-  })
-}
-
-const GOLDEN = (1 + Math.sqrt(5)) / 2
 
 function summaryOf(contents: readonly Skills[]): string {
   const paths = contents.flatMap(({ files }) => Object.keys(files))

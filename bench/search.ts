@@ -1,19 +1,19 @@
-import { temporaryFolder } from '../test/support/temporary.ts'
 import { startChild } from './child.ts'
 import type { Child } from './child.ts'
-import { figureOf, median, rounds, timed } from './figure.ts'
-import type { Extent, Figure, Times } from './figure.ts'
+import { figureOf, median, rounds } from './figure.ts'
+import type { Figure, Times } from './figure.ts'
+import type { Ground } from './ground.ts'
+import { latencies, p99 } from './latencies.ts'
 import { heapGrowth } from './serve.ts'
 import { Client } from './serve-clients.ts'
 import { runAlone } from './table.ts'
 import { openWires } from './wire.ts'
-import type { Wire } from './wire.ts'
 
 /** What a search costs, what its index does, and what readers notice of that while it is made. */
-export async function measureSearch({ quick }: Extent): Promise<Figure[]> {
+export async function measureSearch(ground: Ground): Promise<Figure[]> {
+  const { quick } = ground
   const skills = quick ? 200 : 10_000
-  await using folder = await temporaryFolder()
-  await using child = await startChild('./search-process.ts', [String(skills), folder.path])
+  await using child = await startChild('./search-process.ts', [String(skills), await ground.fresh()])
   const memory = await measureMemory(child, skills)
   const queries = await measureQueries(child, skills, quick)
   const making = await measureMaking(child, skills, quick)
@@ -90,19 +90,6 @@ async function p99While(
   const others = await latencies(wires, request, () => (left -= 1) >= 0)
   for (const wire of wires) wire[Symbol.dispose]()
   return { [during]: p99(meanwhile), [besides]: p99(others) }
-}
-
-async function latencies(wires: readonly Wire[], request: Buffer, isOn: () => boolean): Promise<number[]> {
-  const all: number[] = []
-  const ask = async (wire: Wire): Promise<void> => {
-    while (isOn()) all.push(await timed(async () => wire.exchange(request)))
-  }
-  await Promise.all(wires.map(ask))
-  return all
-}
-
-function p99(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? Number.NaN
 }
 
 /** In the heap of a process, where it can be told from all else. */

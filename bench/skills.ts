@@ -117,6 +117,6 @@ function summaryOf(skills: readonly (readonly File[])[]): string {
   )
 }
 
-function bytesOf(content: Content): number {
-  return typeof content === 'string' ? content.length : JSON.stringify(content).length
+export function bytesOf(content: Content): number {
+  return typeof content === 'string' || content instanceof Uint8Array ? content.length : JSON.stringify(content).length
 }

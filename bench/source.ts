@@ -40,7 +40,9 @@ export interface Reached {
 }
 
 export async function openSources(urls: readonly string[], state: string, reached: Reached = {}): Promise<OpenSources> {
-  const { sources: configured, limits } = configOfSources(urls)
+  const { sources: configured, limits: set } = configOfSources(urls)
+  // A repository of 10,000 skills has a few entries more than are let in where nobody sets anything.
+  const limits = { ...set, fetch: { ...set.fetch, files: 1_000_000 } }
   const sources = configured.flatMap(({ source }) =>
     source.kind === 'git' ? [{ ...source, ...reached.settings }] : [],
   )
@@ -98,7 +100,12 @@ export async function openSources(urls: readonly string[], state: string, reache
 }
 
 /** How many are worked on at once: of ours and of git's alike, as many as the daemon fetches. */
-export const AT_ONCE = 4
+const AT_ONCE = 4
+
+/** Does something with each of them, as many at once. */
+export async function eachOf<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+  await inParallel(items, AT_ONCE, work, new AbortController().signal)
+}
 
 /** One source with a store of its own. */
 export interface OpenSource {

@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Extent, Figure } from './figure.ts'
+import { Ground } from './ground.ts'
 
 const HEAD = ['figure', 'ours', '', 'reference', '', 'ratio', 'target', '']
 
@@ -23,9 +24,10 @@ export function columnsOf(rows: readonly (readonly string[])[]): string {
 }
 
 /** Runs one figure if its file was started by itself; prints its table. */
-export async function runAlone(url: string, measure: (extent: Extent) => Promise<readonly Figure[]>): Promise<void> {
+export async function runAlone(url: string, measure: (ground: Ground) => Promise<readonly Figure[]>): Promise<void> {
   if (!isStarted(url)) return
-  console.log(tableOf(await measure(extentOf(process.argv))))
+  await using ground = await Ground.open(extentOf(process.argv))
+  console.log(tableOf(await measure(ground)))
 }
 
 /** Whether a file is the one that was started, and not one that another imports. */
@@ -43,7 +45,7 @@ function rowOf({ name, ours, reference, ratio, target, unit }: Figure): string[]
     name,
     ...[ours, reference].flatMap(({ what, median }) => [`${median.toFixed(1).padStart(7)} ${unit}`, what]),
     ratio.toFixed(2).padStart(5),
-    target === undefined ? '-' : `<= ${target.toFixed(1)}`,
+    target === undefined ? '-' : `<= ${target.toFixed(Number.isInteger(target * 10) ? 1 : 2)}`,
     target === undefined ? '' : ratio <= target ? 'met' : 'MISSED',
   ]
 }

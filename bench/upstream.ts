@@ -2,7 +2,8 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Repository } from '../test/support/repository.ts'
-import { makeSkills } from './skills.ts'
+import type { Content } from '../test/support/repository.ts'
+import { bytesOf } from './skills.ts'
 import type { Skills } from './skills.ts'
 
 /** A repository of skills, and where it is served. */
@@ -15,8 +16,8 @@ interface ServedRepository {
 /** A repository of skills, and a git server in a process of its own that serves it. */
 export type ServedSkills = ServedRepository & AsyncDisposable
 
-export async function serveSkills(count: number): Promise<ServedSkills> {
-  const { all, ...served } = await serveAll([makeSkills(count)])
+export async function serveSkills(skills: Skills): Promise<ServedSkills> {
+  const { all, ...served } = await serveAll([skills])
   const [one] = all
   if (one === undefined) throw new TypeError('One repository came to none')
   return { ...one, ...served }
@@ -48,7 +49,30 @@ export async function serveAll(contents: readonly Skills[]): Promise<ServedRepos
 /** As a host keeps it: one pack, well packed. */
 async function packed(files: Skills['files']): Promise<Repository> {
   const repository = await Repository.create()
-  await repository.commit(files)
+  if (Object.values(files).some((content) => content instanceof Uint8Array)) {
+    // Those do not compress, and a host would not find anything to share between them either; only it would take longer.
+    await repository.git('config', 'core.bigFileThreshold', '512k')
+    await repository.git('config', 'core.compression', '0')
+    await repository.git('config', 'fastimport.unpackLimit', '1')
+  }
+  for (const some of slicesOf(files)) await repository.commit(some)
   await repository.git('repack', '-a', '-d', '-q')
   return repository
 }
+
+/** Parts that one commit can hold in memory. */
+export function slicesOf(files: Skills['files']): Record<string, Content>[] {
+  const slices: Record<string, Content>[] = [{}]
+  let bytes = 0
+  for (const [path, content] of Object.entries(files)) {
+    if (bytes > MOST_BYTES) {
+      slices.push({})
+      bytes = 0
+    }
+    Object.assign(slices.at(-1) ?? {}, { [path]: content })
+    bytes += bytesOf(content)
+  }
+  return slices
+}
+
+const MOST_BYTES = 2 ** 28

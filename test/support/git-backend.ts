@@ -1,7 +1,9 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
-import type { IncomingMessage } from 'node:http'
+import { execFileSync, spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
 import { gitEnvironment } from './repository.ts'
 
 /** One request for the backend: the repository's folder, the rest of the path and the body as it came. */
@@ -22,19 +24,43 @@ export interface Answer {
 /** What `git http-backend`, run as a CGI program, answers. When the signal aborts, it is killed with all it started. */
 export async function askBackend(call: Call, signal: AbortSignal): Promise<Answer> {
   signal.throwIfAborted()
-  // In a group of its own: the backend has children, and all of them must end with the request.
-  const backend = spawn(backendProgram(), { env: environment(call), detached: true })
+  const backend = startBackend(call)
   const kill = () => killGroup(backend)
   signal.addEventListener('abort', kill)
   try {
-    // The backend may refuse before it has read the body; its answer tells more than the broken pipe.
-    backend.stdin.on('error', () => {})
-    backend.stdin.end(call.body)
-    backend.stderr.resume()
     return parseAnswer(await buffer(backend.stdout))
   } finally {
     signal.removeEventListener('abort', kill)
   }
+}
+
+/** The same, sent on as it comes: an answer may be too large to be held, and a host does not wait for its end. */
+export async function passAnswer(call: Call, response: ServerResponse): Promise<void> {
+  const backend = startBackend(call)
+  response.once('close', () => killGroup(backend))
+  const { status, headers, body } = parseAnswer(await headOf(backend.stdout))
+  response.writeHead(status, headers).write(body)
+  await pipeline(backend.stdout, response)
+}
+
+/** What is printed until the head is whole; more may be with it. */
+async function headOf(stdout: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of stdout.iterator({ destroyOnReturn: false })) {
+    chunks.push(chunk)
+    if (Buffer.concat(chunks).includes('\r\n\r\n')) break
+  }
+  return Buffer.concat(chunks)
+}
+
+function startBackend(call: Call): ChildProcessWithoutNullStreams {
+  // In a group of its own: the backend has children, and all of them must end with the request.
+  const backend = spawn(backendProgram(), { env: environment(call), detached: true })
+  // The backend may refuse before it has read the body; its answer tells more than the broken pipe.
+  backend.stdin.on('error', () => {})
+  backend.stdin.end(call.body)
+  backend.stderr.resume()
+  return backend
 }
 
 let program: string | undefined
