@@ -37,6 +37,6 @@ export class LostFolders {
 
 interface Found {
   readonly snapshot: Snapshot
-  readonly inSkills: bigint | undefined
-  readonly inDocs: bigint | undefined
+  readonly inSkills: string | undefined
+  readonly inDocs: string | undefined
 }

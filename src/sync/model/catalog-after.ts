@@ -68,8 +68,13 @@ function replacedBetween(before: Catalog, earlier: Snapshot, snapshot: Snapshot)
 const MOST_REPLACED = 256
 
 function isAtItsPlace(old: Skill, skill: Skill): boolean {
-  const areServed = old.standing === 'served' && skill.standing === 'served'
+  const areServed = old.standing === 'served' && skill.standing === 'served' && hasAll(skill)
   return areServed && old.path === skill.path && old.servedPath === skill.servedPath
+}
+
+/** What every skill that is served has, by its standing; only its type does not say so. */
+function hasAll({ name, description, frontmatter, digest }: Skill): boolean {
+  return [name, description, frontmatter, digest].every((value) => value !== undefined)
 }
 
 /** Whether one of them lies in another skill, or has another in it: such skills have files in common. */

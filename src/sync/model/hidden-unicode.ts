@@ -165,7 +165,7 @@ const UNSEEN = String.raw`[\p{Default_Ignorable_Code_Point}\u{FFF9}-\u{FFFB}]`
 // What is rare is asked first: most characters are not looked at a second time.
 const HIDDEN = new RegExp(`(?=${UNSEEN})(?!${HONEST.join('|')})${UNSEEN}`, 'gu')
 
-/** Has no character that is unseen. Most paths are, and the other expression takes ten times as long. */
+/** None of these is hidden. Most paths are of them alone, and the other expression takes ten times as long. */
 const ASCII = /^[\0-\x7f]*$/
 
 const LENIENT_UTF8 = new TextDecoder('utf-8', { ignoreBOM: true })

@@ -102,10 +102,11 @@ export class SkillStore {
     return (await namesIn(this.#state.at(place))).filter(isDigest)
   }
 
-  /** Another whenever one came or went. Undefined where the folder of all is gone. */
-  async mark(place: Place): Promise<bigint | undefined> {
+  /** Another when one came or went since, but within one tick of the disk's clock. Undefined where the folder of all is gone. */
+  async mark(place: Place): Promise<string | undefined> {
     const folder = this.#state.at(place)
-    return (await unlessAbsent(lstat(folder, { bigint: true })).catch(cannot(`look at "${folder}"`)))?.ctimeNs
+    const found = await unlessAbsent(lstat(folder, { bigint: true })).catch(cannot(`look at "${folder}"`))
+    return found && `${found.ino} ${found.ctimeNs}`
   }
 
   /** Takes one out and says where it lies now, for the caller to remove. Undefined where a pull may want it. */

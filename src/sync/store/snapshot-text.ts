@@ -4,7 +4,7 @@ import type { Snapshot } from '../model/snapshot.ts'
 import { canonicalPieces, jsonOf, type Item } from './json.ts'
 
 /** Where the text of something lies: in the file of which snapshot, from which byte to which. */
-interface Place {
+interface Span {
   readonly file: string
   readonly start: number
   readonly end: number
@@ -15,16 +15,16 @@ interface Place {
  * copied from its file: so it takes what copying takes, and only what changed is written.
  */
 export class SnapshotText {
-  readonly #places = new WeakMap<object, Place>()
+  readonly #spans = new WeakMap<object, Span>()
 
-  /** `bytesOf`: those of an earlier one, where they are still what was written. */
+  /** `bytesOf`: what lies in the file of an earlier one. It is used where it is what was written, by its digest. */
   async write(
     snapshot: Snapshot,
     bytesOf: (digest: string) => Promise<Buffer | undefined>,
     signal: AbortSignal,
   ): Promise<{ readonly digest: string; readonly bytes: Buffer }> {
     const file = this.#fileOf(snapshot)
-    const earlier = file === undefined ? undefined : await bytesOf(file)
+    const earlier = file === undefined ? undefined : await unharmed(await bytesOf(file), file, signal)
     const pieces: Buffer[] = []
     const written: (readonly [item: object, start: number, end: number])[] = []
     let end = 0
@@ -38,24 +38,28 @@ export class SnapshotText {
     await inSlices(canonicalPieces(snapshot), write, signal)
     const bytes = Buffer.concat(pieces)
     const digest = await digestOf(bytes, signal)
-    for (const [item, start, end] of written) this.#places.set(item, { file: digest, start, end })
+    for (const [item, start, end] of written) this.#spans.set(item, { file: digest, start, end })
     return { digest, bytes }
   }
 
   #bytesOf(item: unknown, file: string | undefined, earlier: Buffer | undefined): Buffer {
-    const place = isObject(item) ? this.#places.get(item) : undefined
-    if (earlier === undefined || place?.file !== file || place === undefined) return Buffer.from(jsonOf(item))
-    return earlier.subarray(place.start, place.end)
+    const span = isObject(item) ? this.#spans.get(item) : undefined
+    if (earlier === undefined || span === undefined || span.file !== file) return Buffer.from(jsonOf(item))
+    return earlier.subarray(span.start, span.end)
   }
 
   /** The file that has most of it, most likely: each one is written from the one before it. */
   #fileOf({ skills }: Snapshot): string | undefined {
     for (const skill of skills) {
-      const place = this.#places.get(skill)
-      if (place !== undefined) return place.file
+      const span = this.#spans.get(skill)
+      if (span !== undefined) return span.file
     }
     return undefined
   }
+}
+
+async function unharmed(bytes: Buffer | undefined, digest: string, signal: AbortSignal): Promise<Buffer | undefined> {
+  return bytes !== undefined && (await digestOf(bytes, signal)) === digest ? bytes : undefined
 }
 
 /** Piece by piece: clients are answered in between. */

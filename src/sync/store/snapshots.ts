@@ -4,7 +4,7 @@ import type { Snapshot } from '../model/snapshot.ts'
 import { Damaged } from '../model/sync-error.ts'
 import { writeWhole } from './atomic.ts'
 import type { Claims } from './claims.ts'
-import { cannot, unlessAbsent } from './disk-error.ts'
+import { cannot, isDiskError, unlessAbsent } from './disk-error.ts'
 import { SnapshotText } from './snapshot-text.ts'
 import { namesIn, type StateFolder } from './state-folder.ts'
 import { isDigest } from './stored-path.ts'
@@ -24,7 +24,7 @@ export class SnapshotStore {
 
   /** Writes it and gives its digest. It stays for long enough to be published. */
   async keep(snapshot: Snapshot, signal: AbortSignal = NEVER): Promise<string> {
-    const { digest, bytes } = await this.#text.write(snapshot, (earlier) => this.#unchanged(earlier), signal)
+    const { digest, bytes } = await this.#text.write(snapshot, (earlier) => this.#bytesIfAny(earlier), signal)
     await this.#claims.claim(digest)
     await writeWhole(this.#fileOf(digest), bytes)
     await this.#noteWhole(digest)
@@ -60,12 +60,12 @@ export class SnapshotStore {
     return true
   }
 
-  /** The bytes of a file that nobody has touched since it was found whole; undefined where somebody may have. */
-  async #unchanged(digest: string): Promise<Buffer | undefined> {
-    const mark = this.#whole.get(digest)
-    if (mark === undefined) return undefined
-    const bytes = await unlessAbsent(readFile(this.#fileOf(digest))).catch(cannot(`read the snapshot "${digest}"`))
-    return (await this.#markOf(digest)) === mark ? bytes : undefined
+  /** What lies in the file now; undefined where that cannot be had, whatever the reason. */
+  async #bytesIfAny(digest: string): Promise<Buffer | undefined> {
+    return readFile(this.#fileOf(digest)).catch((error: unknown) => {
+      if (isDiskError(error)) return undefined
+      throw error
+    })
   }
 
   /** How large the file is; 0 where there is none. */

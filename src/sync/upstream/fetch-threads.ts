@@ -18,12 +18,15 @@ export class FetchThreads implements AsyncDisposable {
   prepare(): void {
     if (this.#isOver) return
     clearTimeout(this.#timer)
+    // Whoever would wait for its end has none: nothing runs in it.
     this.#timer = setTimeout(() => void this.#drop(), this.#keptMs).unref()
-    if (this.#spare !== undefined) return
-    const spare = startThread()
+    const spare = this.#spare === undefined ? startedIfItCan() : undefined
+    if (spare === undefined) return
     // It waits for work that may never come: that keeps no process.
     spare.unref()
-    const forget = (): void => void (this.#spare === spare && (this.#spare = undefined))
+    const forget = (): void => {
+      if (this.#spare === spare) this.#spare = undefined
+    }
     spare.once('error', forget).once('exit', forget)
     this.#spare = spare
   }
@@ -50,6 +53,20 @@ export class FetchThreads implements AsyncDisposable {
 }
 
 const HOUR_MS = 3_600_000
+
+/** Where the system gives no more threads, the fetch that needs one tells that. */
+function startedIfItCan(): Worker | undefined {
+  try {
+    return startThread()
+  } catch (error) {
+    if (errorCodeIn(error) === 'ERR_WORKER_INIT_FAILED') return undefined
+    throw error
+  }
+}
+
+function errorCodeIn(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
+}
 
 /** A thread for one fetch, by itself. */
 export function startThread(): Worker {

@@ -101,7 +101,10 @@ class GitTree implements Tree {
   }
 }
 
-/** Blobs asked for at once: a request of some 200 KB, where a proxy may take no more than 1 MB, and a message that the main thread reads in passing. */
+/**
+ * Blobs asked for at once: a request of some 200 KB, where a proxy may take no more than 1 MB, and a message that the main thread
+ * reads in passing.
+ */
 const LOT = 4000
 
 interface Fetch extends AsyncDisposable {

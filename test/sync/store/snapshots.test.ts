@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -40,6 +40,8 @@ test('a snapshot is written in pieces, and others have the thread between skills
 test.each<readonly [string, (file: string) => Promise<unknown>]>([
   ['is as it was', async () => {}],
   ['was written to', (file) => writeFile(file, 'x'.repeat(10_000))],
+  ['has one other byte', async (file) => writeFile(file, (await readFile(file, 'utf8')).replace('skill-1', 'skill-9'))],
+  ['cannot be read', (file) => rm(file).then(() => mkdir(file))],
   ['is gone', (file) => rm(file)],
 ])('a snapshot that shares skills with one whose file %s is written as if it shared none', async (_, happens) => {
   await using folder = await temporaryFolder()
