@@ -87,7 +87,7 @@ export class Puller implements AsyncDisposable {
     this.#publisher = parts.publisher
     this.#report = parts.report
     this.#keyring = parts.keyring
-    this.#lostFolders = new LostFolders(parts.store)
+    this.#lostFolders = new LostFolders(parts.store.skills, parts.clock)
     this.hosts = parts.hosts
     this.attempts = new Attempts(foldersIn(parts.config), parts.clock)
     const { fetches, fetch } = parts.config.limits

@@ -21,6 +21,13 @@ export type Origin =
   | { readonly kind: 'scratch'; readonly file: string; readonly move: boolean }
   | { readonly kind: 'stored'; readonly skill: StoredSkill; readonly path: string }
 
+/** What a folder was like: another when something came or went since, if the disk's clock went on before that. */
+export interface FolderMark {
+  readonly text: string
+  /** By the wall clock. */
+  readonly changedMs: number
+}
+
 /** A skill version while it is written: nobody looks below a temporary name. */
 interface Draft {
   readonly skill: StoredSkill
@@ -102,11 +109,11 @@ export class SkillStore {
     return (await namesIn(this.#state.at(place))).filter(isDigest)
   }
 
-  /** Another when one came or went since, but within one tick of the disk's clock. Undefined where the folder of all is gone. */
-  async mark(place: Place): Promise<string | undefined> {
+  /** Undefined where the folder of all is gone. */
+  async mark(place: Place): Promise<FolderMark | undefined> {
     const folder = this.#state.at(place)
     const found = await unlessAbsent(lstat(folder, { bigint: true })).catch(cannot(`look at "${folder}"`))
-    return found && `${found.ino} ${found.ctimeNs}`
+    return found && { text: `${found.ino} ${found.ctimeNs}`, changedMs: Number(found.ctimeMs) }
   }
 
   /** Takes one out and says where it lies now, for the caller to remove. Undefined where a pull may want it. */
