@@ -190,16 +190,11 @@ class Surveyor {
 
   async #readAll(candidates: readonly ResolvedCandidate[]): Promise<Skill[]> {
     const skills: Skill[] = []
-    const read = (candidate: ResolvedCandidate): void | Promise<void> => {
-      const skill = this.#read(candidate)
-      if (!(skill instanceof Promise)) return void skills.push(skill)
-      return skill.then((late) => void skills.push(late))
-    }
-    await inSlices(candidates, read, this.#signal)
+    await inSlices(candidates, async (candidate) => void skills.push(await this.#read(candidate)), this.#signal)
     return skills
   }
 
-  #read(candidate: ResolvedCandidate): Skill | Promise<Skill> {
+  async #read(candidate: ResolvedCandidate): Promise<Skill> {
     if ('refused' in candidate.document) {
       return unreadableSkill(
         candidate,
@@ -212,13 +207,7 @@ class Surveyor {
     if (content.kind === 'refused') {
       return unreadableSkill(candidate, 'path-refused', `SKILL.md cannot be read: ${WHY_REFUSED[content.reason]}`)
     }
-    const document = this.#bytesOf(id)
-    return document instanceof Promise
-      ? document.then((late) => this.#judge(candidate, late))
-      : this.#judge(candidate, document)
-  }
-
-  #judge(candidate: ResolvedCandidate, document: Uint8Array): Skill {
+    const document = await this.#bytesOf(id)
     const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
     return readSkill(candidate, { contentOf, document, policy: this.#selection, limits: this.#limits })
   }
@@ -228,7 +217,7 @@ class Surveyor {
   }
 
   /** What was just written is read at once: to have another thread read it takes ten times as long. */
-  #bytesOf(blob: ObjectId): Uint8Array | Promise<Uint8Array> {
+  async #bytesOf(blob: ObjectId): Promise<Uint8Array> {
     const taken = this.#taken.get(blob)
     if (taken?.kind === 'blob')
       return attempted(`read the blob ${blob} in the scratch folder`, () => readFileSync(taken.file))

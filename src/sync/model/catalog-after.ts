@@ -27,6 +27,8 @@ export function catalogAfter(
 /** One skill that has other content than before, at the place that it had. */
 interface Replaced {
   readonly snapshot: Snapshot
+  /** The folders of the whole snapshot that are. */
+  readonly renamed: ReadonlyMap<string, string>
   readonly was: CatalogSkill
   readonly skill: Skill
 }
@@ -52,6 +54,7 @@ function replacedBetween(before: Catalog, earlier: Snapshot, snapshot: Snapshot)
   const { source, skills, proof } = snapshot
   if (earlier.source !== source || earlier.skills.length !== skills.length) return undefined
   if (JSON.stringify(earlier.proof.signers) !== JSON.stringify(proof.signers)) return undefined
+  const renamed = renamedFolders(skills)
   const replaced: Replaced[] = []
   for (const [index, skill] of skills.entries()) {
     const old = earlier.skills[index]
@@ -59,7 +62,7 @@ function replacedBetween(before: Catalog, earlier: Snapshot, snapshot: Snapshot)
     const was =
       old && isAtItsPlace(old, skill) ? before.skills.get(uriOf(source, `${skill.servedPath}/SKILL.md`)) : undefined
     if (was === undefined || was.skill !== old || replaced.length === MOST_REPLACED) return undefined
-    replaced.push({ snapshot, was, skill })
+    replaced.push({ snapshot, renamed, was, skill })
   }
   return replaced
 }
@@ -95,13 +98,10 @@ function withReplaced(before: Catalog, replaced: readonly Replaced[]): Indexed {
   const skills = new Map(before.skills)
   const files = new Map(before.files)
   const folders = new Map(before.folders)
-  const renamed = new Map(
-    [...new Set(replaced.map(({ snapshot }) => snapshot))].map((one) => [one, renamedFolders(one.skills)]),
-  )
-  for (const { snapshot, was, skill } of replaced) {
+  for (const { snapshot, renamed, was, skill } of replaced) {
     takeOut(was, files, folders)
     const builder = new CatalogBuilder()
-    builder.add({ ...snapshot, skills: [skill] }, undefined, renamed.get(snapshot))
+    builder.add({ ...snapshot, skills: [skill] }, undefined, renamed)
     putIn(builder.build(), was.root, { skills, files, folders })
   }
   const listed = before.listed.map((skill) => skills.get(skill.uri) ?? skill)

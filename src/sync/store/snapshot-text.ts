@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { inSlices } from '../model/slices.ts'
 import type { Snapshot } from '../model/snapshot.ts'
-import { canonicalPieces, jsonOf, type Item } from './json.ts'
+import { canonicalPieces, isObject, jsonOf, type Item } from './json.ts'
 
 /** Where the text of something lies: in the file of which snapshot, from which byte to which. */
 interface Span {
@@ -75,7 +75,3 @@ async function digestOf(bytes: Buffer, signal: AbortSignal): Promise<string> {
 }
 
 const PIECE_BYTES = 2 ** 20
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
-}

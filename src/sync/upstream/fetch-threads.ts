@@ -59,13 +59,9 @@ function startedIfItCan(): Worker | undefined {
   try {
     return startThread()
   } catch (error) {
-    if (errorCodeIn(error) === 'ERR_WORKER_INIT_FAILED') return undefined
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_INIT_FAILED') return undefined
     throw error
   }
-}
-
-function errorCodeIn(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined
 }
 
 /** A thread for one fetch, by itself. */

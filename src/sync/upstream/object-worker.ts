@@ -78,13 +78,8 @@ function isAnswerTo<Kind extends WorkerRequest['kind']>(kind: Kind, answer: Work
 
 function explained(cause: unknown): Error {
   if (cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY') {
-    return new SyncError(
-      'limit-exceeded',
-      `Cannot read what was sent: it takes more than ${THREAD_HEAP_MB} MB of memory`,
-      {
-        cause,
-      },
-    )
+    const message = `Cannot read what was sent: it takes more than ${THREAD_HEAP_MB} MB of memory`
+    return new SyncError('limit-exceeded', message, { cause })
   }
   return cause instanceof Error ? cause : new Error(String(cause))
 }
