@@ -1,5 +1,6 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { isDiskError } from '../../src/sync/store/disk-error.ts'
 import { Scene } from './scene.ts'
@@ -8,6 +9,7 @@ const COMMITS = 24
 /** By then everything has been done often enough to have what memory it takes. */
 const WARM = 8
 const KEPT = 3
+const YOUNG_MS = 1_000
 
 // A month of commits takes minutes here, and what a pull asked for stays for an hour: so the disk is seen to grow by what each
 // commit has of its own, and by nothing else. That it shrinks after the hour is shown with a clock of its own (collect.test.ts),
@@ -16,7 +18,7 @@ test('43: with one commit after the other, the disk grows by what is new, and de
   // The record of who read what has a bound of its own.
   await using scene = await Scene.set(
     [],
-    [`retention: { generations: ${KEPT}, younger_than: 1s }`, 'audit: { enabled: false }'],
+    [`retention: { generations: ${KEPT}, younger_than: ${YOUNG_MS}ms }`, 'audit: { enabled: false }'],
   )
   await scene.play()
   const bytes: number[] = []
@@ -28,9 +30,12 @@ test('43: with one commit after the other, the disk grows by what is new, and de
     await scene.witness.heardAll()
   }
 
-  expect(await readdir(join(scene.home.state, 'generations'))).toHaveLength(KEPT)
   expect(slopeOf(bytes.slice(WARM)), 'bytes on the disk for each commit').toBeLessThan(await ownBytes(scene))
+  // What came one after the other within a moment is too young to go: by the next commit it no longer is.
+  await setTimeout(YOUNG_MS)
   await scene.recovers()
+  const generations = join(scene.home.state, 'generations')
+  await expect.poll(async () => readdir(generations), { timeout: 60_000 }).toHaveLength(KEPT)
   await scene.expectWell()
 })
 
