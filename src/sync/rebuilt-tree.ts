@@ -97,6 +97,7 @@ export class RebuiltTree implements Tree {
       isLfsPointer: isLfsPointer(bytes),
       ...(hidden !== undefined && { hidden }),
       file: await this.#kept(id, bytes),
+      at: 0,
     }
   }
 
@@ -104,9 +105,9 @@ export class RebuiltTree implements Tree {
     const { scratch } = this.#rebuilding
     this.#scratch ??= await mkdtemp(join(scratch, 'rebuilt-')).catch(cannot(`make a folder in "${scratch}"`))
     const file = join(this.#scratch, id)
-    // The mode is the one it has in the store, where it is moved to. One that was taken before has these very bytes.
+    // One that was taken before has these very bytes.
     await rm(file, { force: true }).catch(cannot(`remove "${file}"`))
-    await writeFile(file, bytes, { mode: 0o444, flag: 'wx' }).catch(cannot(`write "${file}"`))
+    await writeFile(file, bytes, { mode: 0o600, flag: 'wx' }).catch(cannot(`write "${file}"`))
     return file
   }
 }

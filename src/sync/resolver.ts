@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { documentOf } from './find-skills.ts'
 import type { Candidate, FoundLink, Gatherer } from './find-skills.ts'
 import { Places, follow } from './links.ts'
@@ -9,7 +8,8 @@ import { isBelow, joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Tree, TreeEntry } from './model/tree.ts'
 import type { ResolvedCandidate, ResolvedFile } from './read-skill.ts'
-import { cannot } from './store/disk-error.ts'
+import { attempted } from './store/disk-error.ts'
+import { readSpooled } from './store/spooled.ts'
 
 /** A link's text is a path; git itself allows no longer one. */
 const LINK_BYTES = 4096
@@ -32,9 +32,7 @@ export class LinkTexts {
       const isText = taken.kind === 'blob' && taken.size <= LINK_BYTES
       this.#texts.set(
         id,
-        isText
-          ? utf8(await readFile(taken.file).catch(cannot(`read the link ${id} in the scratch folder`)))
-          : undefined,
+        isText ? utf8(attempted(`read the link ${id} in the scratch folder`, () => readSpooled(taken))) : undefined,
       )
     }
     this.#missing.clear()

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { firstFindings } from './first-findings.ts'
 import { Gatherer, decidedByTheirId, findSkills } from './find-skills.ts'
 import type { Candidate, Found } from './find-skills.ts'
@@ -16,9 +15,11 @@ import { SyncError } from './model/sync-error.ts'
 import type { Refused, Taken, Tree } from './model/tree.ts'
 import { readSkill, unreadableSkill, unusableFinding } from './read-skill.ts'
 import type { Content, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
+import { lotsOf, together } from './lots.ts'
 import { LinkTexts, Resolver, linkFinding, submoduleFinding } from './resolver.ts'
 import { StandIns } from './stand-ins.ts'
 import { attempted } from './store/disk-error.ts'
+import { readSpooled } from './store/spooled.ts'
 import { surveyDocs } from './survey-docs.ts'
 import type { DocsReading, SurveyedDocs } from './survey-docs.ts'
 import { matcher } from './model/globs.ts'
@@ -41,26 +42,30 @@ export interface Earlier {
   read(stored: Skill | Docs, path: string): Promise<Uint8Array>
 }
 
-/** What there was before the tree. */
-export interface Before {
+/** What a survey goes by besides the tree and the rules. */
+export interface Surroundings {
   /** What has the tree id that it had there is taken over unread, where it is by the same rules. */
   readonly earlier: Earlier | undefined
   /** What is served, whatever its rules: it stands in for what cannot be read now. */
   readonly served: Earlier | undefined
+  /** Told of those that are read, each by itself, while the next are fetched. Whether they are served is decided in the end. */
+  readonly onRead?: OnRead | undefined
 }
+
+type OnRead = (skills: readonly Skill[], taken: Survey['taken'], signal: AbortSignal) => Promise<void>
 
 /** Finds and judges the skills of a tree. What has the tree id it had in an earlier one is taken over unread. */
 export async function survey(
   tree: Tree,
   rules: Rules,
-  before: Before | undefined,
+  around: Surroundings | undefined,
   signal: AbortSignal,
 ): Promise<Survey> {
   const digest = rulesOf(rules)
-  const earlier = before?.earlier?.snapshot.rules === digest ? before.earlier : undefined
-  const isReliedOn = earlier !== undefined && earlier.snapshot === before?.served?.snapshot
-  const standIns = new StandIns(before?.served, rules, isReliedOn)
-  const surveyor = new Surveyor(tree, rules, { earlier, standIns }, signal)
+  const earlier = around?.earlier?.snapshot.rules === digest ? around.earlier : undefined
+  const isReliedOn = earlier !== undefined && earlier.snapshot === around?.served?.snapshot
+  const standIns = new StandIns(around?.served, rules, isReliedOn)
+  const surveyor = new Surveyor(tree, rules, { earlier, standIns, onRead: around?.onRead }, signal)
   const { root, docs } = rules.selection
   return { rules: digest, roots: { skills: root, ...(docs !== undefined && { docs }) }, ...(await surveyor.survey()) }
 }
@@ -71,6 +76,7 @@ class Surveyor {
   readonly #limits: SurveyLimits
   readonly #earlier: Earlier | undefined
   readonly #standIns: StandIns
+  readonly #onRead: OnRead | undefined
   readonly #signal: AbortSignal
   readonly #taken = new Map<ObjectId, Taken>()
   readonly #known = new Map<ObjectId, Content>()
@@ -80,7 +86,7 @@ class Surveyor {
   constructor(
     tree: Tree,
     rules: Rules,
-    { earlier, standIns }: { readonly earlier: Earlier | undefined; readonly standIns: StandIns },
+    { earlier, standIns, onRead }: Pick<Surroundings, 'earlier' | 'onRead'> & { readonly standIns: StandIns },
     signal: AbortSignal,
   ) {
     this.#tree = tree
@@ -88,6 +94,7 @@ class Surveyor {
     this.#limits = rules.limits
     this.#earlier = earlier
     this.#standIns = standIns
+    this.#onRead = onRead
     this.#signal = signal
   }
 
@@ -95,7 +102,7 @@ class Surveyor {
     const gatherer = new Gatherer(this.#tree, this.#limits.skill.files)
     const found = findSkills(this.#tree, this.#selection.root, this.#earlier?.snapshot, gatherer)
     const { linked, resolved, unread: behindLinks, outward } = await this.#resolve(found, gatherer)
-    await this.#take([...resolved.flatMap(blobsOf), ...found.unread.map(({ id }) => id)])
+    await this.#take(found.unread.map(({ id }) => id))
     const fresh = await this.#readAll(resolved)
     const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
     const unread = { outside: found.unread, linked: behindLinks, candidates: resolved, contentOf }
@@ -177,21 +184,37 @@ class Surveyor {
     }
   }
 
-  async #take(blobs: readonly ObjectId[]): Promise<void> {
+  async #take(blobs: readonly ObjectId[], signal = this.#signal): Promise<void> {
     const unknown = (id: ObjectId): boolean => !this.#known.has(id)
     this.#recall(new Set(blobs.filter(unknown)))
     const wanted = blobs.filter(unknown)
     if (wanted.length === 0) return
-    for (const [id, taken] of await this.#tree.take(wanted, this.#signal)) {
+    for (const [id, taken] of await this.#tree.take(wanted, signal)) {
       this.#taken.set(id, taken)
       this.#known.set(id, taken.kind === 'refused' ? taken : knownContent(taken))
     }
   }
 
+  /** Lot by lot: one is read while the next is fetched. */
   async #readAll(candidates: readonly ResolvedCandidate[]): Promise<Skill[]> {
+    const lots = lotsOf(candidates)
     const skills: Skill[] = []
-    await inSlices(candidates, async (candidate) => void skills.push(await this.#read(candidate)), this.#signal)
+    await this.#take(lots[0]?.flatMap(blobsOf) ?? [])
+    for (const [at, lot] of lots.entries()) {
+      const next = lots[at + 1]?.flatMap(blobsOf) ?? []
+      const works = [
+        (signal: AbortSignal) => this.#take(next, signal),
+        (signal: AbortSignal) => this.#readLot(lot, skills, signal),
+      ]
+      await together(works, this.#signal)
+    }
     return skills
+  }
+
+  async #readLot(candidates: readonly ResolvedCandidate[], skills: Skill[], signal: AbortSignal): Promise<void> {
+    const begun = skills.length
+    await inSlices(candidates, async (candidate) => void skills.push(await this.#read(candidate)), signal)
+    await this.#onRead?.(skills.slice(begun), this.#taken, signal)
   }
 
   async #read(candidate: ResolvedCandidate): Promise<Skill> {
@@ -220,7 +243,7 @@ class Surveyor {
   async #bytesOf(blob: ObjectId): Promise<Uint8Array> {
     const taken = this.#taken.get(blob)
     if (taken?.kind === 'blob')
-      return attempted(`read the blob ${blob} in the scratch folder`, () => readFileSync(taken.file))
+      return attempted(`read the blob ${blob} in the scratch folder`, () => readSpooled(taken))
     const stored = this.#stored.get(blob)
     if (stored === undefined || this.#earlier === undefined)
       throw new SyncError('store-failed', `Cannot read blob ${blob}: nobody has it`)

@@ -18,13 +18,13 @@ import type { Signers } from './model/trust.ts'
 import type { SurveyLimits } from './read-skill.ts'
 import { folderNameOf } from './store/stored-path.ts'
 import type { StoredSkill } from './store/stored-path.ts'
-import type { Origin } from './store/skills.ts'
+import type { Keeping, Origin } from './store/keeping.ts'
 import type { Store } from './store/store.ts'
 import { knownTrees } from './survey-rules.ts'
 import { takeListing } from './take-listing.ts'
 import type { Rules } from './survey-rules.ts'
 import { survey } from './survey.ts'
-import type { Earlier, Survey } from './survey.ts'
+import type { Earlier, Surroundings, Survey } from './survey.ts'
 import { NOTHING_KNOWN } from './upstream/upstream.ts'
 import type { Reach, TreeUpstream, Upstream } from './upstream/upstream.ts'
 
@@ -136,10 +136,16 @@ async function keep(tree: Tree, { source, rules, earlier, served, io, signal }: 
   const { store } = io
   // Before a single file of it is asked for.
   const signers = await io.prove?.(tree.proof, tree.revision)
+  await using keeping = store.skills.keeping(io.limits.disk.bytes)
+  const keepFresh = freshKeeper({ earlier, served }, keeping)
   const before = { earlier: earlierIn(store, earlier), served: earlierIn(store, served) }
-  const found = await survey(tree, rules, before, signal)
+  const onRead: Surroundings['onRead'] = async (skills, taken, within) =>
+    void (await keepFresh({ skills, taken }, within))
+  // What is read may be refused whole, or be a file of another skill: then it is not written before that is known.
+  const isLikelyKept = !source.strict && source.nested === 'as-skills'
+  const found = await survey(tree, rules, { ...before, ...(isLikelyKept && { onRead }) }, signal)
   if (source.strict) refuseInvalid(found.skills, source.nested)
-  await keepSkills(found, { earlier, served }, store, signal)
+  await keeping.finish(await keepFresh(found, signal), signal)
   const { commit, tag } = tree.proof
   return {
     source: source.id,
@@ -214,21 +220,23 @@ function whyInvalid({ findings }: Skill): string {
   return `${reasons.slice(0, MOST_REASONS).join(', ')}${more}`
 }
 
-async function keepSkills(
-  found: Survey,
+/** Writes what is not in the store yet of what was found, and says what that is. */
+function freshKeeper(
   { earlier, served }: Pick<Taking, 'earlier' | 'served'>,
-  store: Store,
-  signal: AbortSignal,
-): Promise<void> {
+  keeping: Keeping,
+): (found: Pick<Survey, 'skills' | 'docs' | 'taken'>, signal: AbortSignal) => Promise<readonly StoredSkill[]> {
   const kept = new Set(earlier === undefined ? [] : storedIn(earlier).map(placeOf))
-  const fresh = storedIn(found).filter((stored) => !kept.has(placeOf(stored)))
-  const uses = usesOf(fresh)
-  // Of what is served nothing is wanted but what stands in, which was looked at.
-  const stored = storedBlobs(
-    [served, earlier],
-    new Set([...uses.keys()].filter((blob) => found.taken.get(blob)?.kind !== 'blob')),
-  )
-  await store.skills.keepAll(fresh, (_, file) => originOf(file, found, uses, stored), signal)
+  return async (found, signal) => {
+    const fresh = storedIn(found).filter((stored) => !kept.has(placeOf(stored)))
+    const blobs = fresh.flatMap(({ files }) => files.map(({ blob }) => blob))
+    // Of what is served nothing is wanted but what stands in, which was looked at.
+    const stored = storedBlobs(
+      [served, earlier],
+      new Set(blobs.filter((blob) => found.taken.get(blob)?.kind !== 'blob')),
+    )
+    await keeping.add(fresh, (_, file) => originOf(file, found.taken, stored), signal)
+    return fresh
+  }
 }
 
 /** All that the store has of a snapshot as folders: not what is of another MCP server. */
@@ -244,25 +252,13 @@ function placeOf({ place, digest, folderName }: StoredSkill): string {
   return `${place}/${digest}/${folderName}`
 }
 
-function originOf(
-  file: SkillFile,
-  found: Survey,
-  uses: ReadonlyMap<ObjectId, number>,
-  stored: ReadonlyMap<ObjectId, Origin>,
-): Origin {
-  const taken = found.taken.get(file.blob)
-  if (taken?.kind === 'blob') return { kind: 'scratch', file: taken.file, move: uses.get(file.blob) === 1 }
+function originOf(file: SkillFile, brought: Survey['taken'], stored: ReadonlyMap<ObjectId, Origin>): Origin {
+  const taken = brought.get(file.blob)
+  if (taken?.kind === 'blob') return { kind: 'scratch', file: taken.file, at: taken.at }
   const known = stored.get(file.blob)
   if (known === undefined)
     throw new SyncError('store-failed', `Cannot keep "${file.path}": nobody has the blob ${file.blob}`)
   return known
-}
-
-/** How many files want each blob: the only one may take the scratch file away, of several each makes a copy. */
-function usesOf(skills: readonly StoredSkill[]): ReadonlyMap<ObjectId, number> {
-  const uses = new Map<ObjectId, number>()
-  for (const { files } of skills) for (const { blob } of files) uses.set(blob, (uses.get(blob) ?? 0) + 1)
-  return uses
 }
 
 function storedBlobs(

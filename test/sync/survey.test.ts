@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { tallyOf } from '../../src/sync/model/snapshot.ts'
 import { contractFrontmatter, documentOf } from '../support/contract-fixture.ts'
 import { skillText, treeId, blobId } from '../support/scripted-upstream.ts'
-import { Surveys, noted, rulesWith, skillAt, surveyed } from './surveyed.ts'
+import { Lots, Surveys, noted, rulesWith, skillAt, surveyed } from './surveyed.ts'
 import { cpuSeconds } from '../support/effort.ts'
 
 const PDF = { 'pdf/SKILL.md': skillText('pdf'), 'pdf/ref.md': 'ref' }
@@ -124,6 +124,48 @@ describe('an incremental survey', () => {
 
     expect(skillAt(before, 'l').standing).toBe('served')
     expect(after.skills).toEqual(before.skills)
+  })
+})
+
+describe('a survey of thousands of files', () => {
+  const names = Array.from({ length: 90 }, (_, index) => `skill-${index}`)
+  const files = Object.fromEntries(
+    names.flatMap((name) => [
+      [`${name}/SKILL.md`, skillText(name)],
+      ...Array.from({ length: 99 }, (_, index) => [`${name}/${index}.md`, `${name} ${index}`]),
+    ]),
+  )
+
+  test('tells of the skills that it has read while it fetches the next, and takes each file once', async () => {
+    await using scene = await Lots.of(files)
+    const told: { readonly count: number; readonly takes: number }[] = []
+
+    const { skills } = await scene.survey(async (read) => {
+      told.push({ count: read.length, takes: scene.upstream.counts.take })
+    })
+
+    expect(told).toEqual([
+      { count: 40, takes: 2 },
+      { count: 40, takes: 3 },
+      { count: 10, takes: 3 },
+    ])
+    expect(skills.map(({ path, standing }) => `${path} ${standing}`).toSorted()).toEqual(
+      names.map((name) => `${name} served`).toSorted(),
+    )
+    expect(scene.upstream.taken).toHaveLength(9000)
+    expect(new Set(scene.upstream.taken).size).toBe(9000)
+  })
+
+  test('ends at once with what went wrong, and what is fetched meanwhile is given up', async () => {
+    await using scene = await Lots.of(files)
+    scene.upstream.endlessTake = 2
+
+    const surveying = scene.survey(async () => {
+      throw new Error('no room')
+    })
+
+    await expect(surveying).rejects.toThrow('no room')
+    expect(scene.upstream.counts.take).toBe(2)
   })
 })
 

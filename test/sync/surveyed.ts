@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises'
 import * as fc from 'fast-check'
+import { readSpooled } from '../../src/sync/store/spooled.ts'
 import type { Docs } from '../../src/sync/model/docs.ts'
 import type { Finding } from '../../src/sync/model/finding.ts'
 import { FRONTMATTER_LIMITS } from '../../src/sync/model/frontmatter.ts'
@@ -10,11 +10,38 @@ import type { Selection } from '../../src/sync/model/source.ts'
 import { TreeNotTaken } from '../../src/sync/model/tree.ts'
 import type { SurveyLimits } from '../../src/sync/read-skill.ts'
 import { knownTrees, type Rules } from '../../src/sync/survey-rules.ts'
-import { survey } from '../../src/sync/survey.ts'
+import { survey, type Surroundings, type Survey } from '../../src/sync/survey.ts'
 import { FETCH_LIMITS, NOTHING_KNOWN, type FetchLimits, type KnownTrees } from '../../src/sync/upstream/upstream.ts'
 import { ScriptedUpstream, type Files } from '../support/scripted-upstream.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { never, sourceId } from './store/samples.ts'
+
+/** A first survey that is told of what it has read. */
+export class Lots implements AsyncDisposable {
+  readonly upstream: ScriptedUpstream
+  readonly #folder: Awaited<ReturnType<typeof temporaryFolder>>
+
+  private constructor(upstream: ScriptedUpstream, folder: Awaited<ReturnType<typeof temporaryFolder>>) {
+    this.upstream = upstream
+    this.#folder = folder
+  }
+
+  static async of(files: Files): Promise<Lots> {
+    const upstream = new ScriptedUpstream()
+    upstream.files = files
+    return new Lots(upstream, await temporaryFolder())
+  }
+
+  async survey(onRead: NonNullable<Surroundings['onRead']>): Promise<Survey> {
+    const upstream = this.upstream.open({ scratch: this.#folder.path })
+    await using tree = await upstream.fetch(await upstream.resolve(never()), NOTHING_KNOWN, never())
+    return await survey(tree, rulesWith(), { earlier: undefined, served: undefined, onRead }, never())
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#folder[Symbol.asyncDispose]()
+  }
+}
 
 /** Surveys of one source, one after another, each with what the one before it stored and nothing else. */
 export class Surveys implements AsyncDisposable {
@@ -55,7 +82,7 @@ export class Surveys implements AsyncDisposable {
     const { taken, ...found } = await survey(tree, rules, { earlier, served: earlier }, never())
     this.#stored = await storedAfter(found, this.#stored, async (blob) => {
       const brought = taken.get(blob)
-      return brought?.kind === 'blob' ? readFile(brought.file) : undefined
+      return brought?.kind === 'blob' ? readSpooled(brought) : undefined
     })
     const rest = { source: sourceId('team'), url: 'https://git.example.com/skills.git', proof: { commit: '' } }
     return { ...rest, revision, tree: tree.root, ...found }

@@ -45,7 +45,7 @@ export interface TreeEntry {
   readonly id: ObjectId
 }
 
-/** The bytes of a blob, in a file of their own that the taker may move away. */
+/** The bytes of a blob, in `file` from `at` on, until the tree is disposed. Other blobs may lie beside them. */
 export interface Blob {
   readonly kind: 'blob'
   readonly size: number
@@ -56,6 +56,7 @@ export interface Blob {
   /** What nobody would see in it. */
   readonly hidden?: HiddenText
   readonly file: string
+  readonly at: number
 }
 
 export interface Refused {
@@ -74,6 +75,12 @@ export function mayPass(reason: Refused['reason']): boolean {
 }
 
 const PASSING: ReadonlySet<Refused['reason']> = new Set(['forbidden', 'unreadable', 'changing'])
+
+/**
+ * Blobs that one request to a git host asks for: some 200 KB, where a proxy may take no more than 1 MB, and an answer that the
+ * main thread reads in passing.
+ */
+export const BLOBS_AT_ONCE = 4000
 
 /** Takes blobs one after the other, each once, until it is to stop. */
 export async function takeEach(

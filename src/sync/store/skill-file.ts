@@ -1,4 +1,4 @@
-import { createHash, hash } from 'node:crypto'
+import { createHash, hash, type Hash } from 'node:crypto'
 import {
   closeSync,
   constants,
@@ -8,67 +8,81 @@ import {
   lstatSync,
   openSync,
   readSync,
-  renameSync,
+  writeSync,
 } from 'node:fs'
 import type { Stats } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
 import type { DigestedFile } from '../model/digest.ts'
 import { cannot, isDiskError } from './disk-error.ts'
-
-/** Where the bytes of a file are now, and whether they may leave. */
-export interface Bytes {
-  readonly file: string
-  readonly move: boolean
-}
+import type { SpoolReader, Spooled } from './spooled.ts'
 
 /**
- * Puts the bytes at `path`, closed to writing. Says why the file there is not the one that was meant, undefined if it is:
- * what is hashed is the file in its new place, so nothing can come between. Does not let go of the thread.
+ * Puts spooled bytes at `path`, closed to writing. Says why they are not the ones that were meant, undefined if they are: what
+ * is written is what was hashed. Lets go of the thread between the pieces of a large file.
  */
-export function place(bytes: Bytes, path: string, file: DigestedFile): string | undefined {
-  if (bytes.move) renameSync(bytes.file, path)
-  else {
-    // Copying would follow a link, and wait for ever on a pipe.
-    const found = lstatSync(bytes.file, { throwIfNoEntry: false })
-    if (found === undefined) return 'it is gone'
-    if (!found.isFile()) return 'it is not a regular file'
-    // A reflink where the disk has it; never a hard link: an agent that writes to its copy would write to all.
-    copyFileSync(bytes.file, path, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
-  }
-  const descriptor = openSync(path, UNFOLLOWED)
+export async function writeSpooled(
+  reader: SpoolReader,
+  { file: spool, at }: Pick<Spooled, 'file' | 'at'>,
+  path: string,
+  file: DigestedFile,
+): Promise<string | undefined> {
+  const descriptor = openSync(path, 'wx', modeOf(file))
   try {
-    const found = fstatSync(descriptor)
-    const problem = statProblem(found, file) ?? contentProblem(descriptor, file)
-    const mode = file.executable ? 0o555 : 0o444
-    if (problem === undefined && (found.mode & 0o777) !== mode) fchmodSync(descriptor, mode)
-    return problem
+    const check = new ContentCheck(file)
+    for (;;) {
+      const size = Math.min(check.left, PIECE_BYTES)
+      const piece = reader.read({ file: spool, at: at + file.size - check.left, size })
+      if (piece.length < size) return endsEarly(check.left - piece.length)
+      check.update(piece)
+      for (let done = 0; done < size;) done += writeSync(descriptor, piece, done)
+      if (check.left === 0) break
+      await setImmediate()
+    }
+    return check.problem() ?? makeReadOnly(descriptor, fstatSync(descriptor), file)
   } finally {
     closeSync(descriptor)
   }
 }
 
+/**
+ * Puts a copy of a stored file at `path`, closed to writing. Says why it is not the one that was meant, undefined if it is: what
+ * is hashed is the file in its new place, so nothing can come between. Does not let go of the thread.
+ */
+export function copyStored(stored: string, path: string, file: DigestedFile): string | undefined {
+  // Copying would follow a link, and wait for ever on a pipe.
+  const there = lstatSync(stored, { throwIfNoEntry: false })
+  if (there === undefined) return 'it is gone'
+  if (!there.isFile()) return 'it is not a regular file'
+  // A reflink where the disk has it; never a hard link: an agent that writes to its copy would write to all.
+  copyFileSync(stored, path, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
+  const descriptor = openSync(path, UNFOLLOWED)
+  try {
+    const found = fstatSync(descriptor)
+    return statProblem(found, file) ?? contentProblem(descriptor, file) ?? makeReadOnly(descriptor, found, file)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Whatever the umask of the process is, and the mode of the file that it was copied from. */
+function makeReadOnly(descriptor: number, { mode }: Stats, file: DigestedFile): undefined {
+  if ((mode & 0o777) !== modeOf(file)) fchmodSync(descriptor, modeOf(file))
+}
+
+function modeOf({ executable }: DigestedFile): number {
+  return executable ? 0o555 : 0o444
+}
+
 function contentProblem(descriptor: number, file: DigestedFile): string | undefined {
-  if (file.size <= PIECE_BYTES) return smallProblem(descriptor, file)
   const check = new ContentCheck(file)
-  const piece = Buffer.allocUnsafe(Math.min(Math.max(file.size, 1), PIECE_BYTES))
+  const piece = Buffer.allocUnsafe(Math.min(file.size, PIECE_BYTES))
   while (check.left > 0) {
     const bytesRead = readSync(descriptor, piece, 0, Math.min(check.left, piece.length), null)
     if (bytesRead === 0) break
     check.update(piece.subarray(0, bytesRead))
   }
   return check.problem()
-}
-
-/** Most files are small, and to set up a hash that takes pieces costs more than to hash one. */
-function smallProblem(descriptor: number, file: DigestedFile): string | undefined {
-  const bytes = Buffer.allocUnsafe(file.size)
-  let filled = 0
-  while (filled < file.size) {
-    const bytesRead = readSync(descriptor, bytes, filled, file.size - filled, null)
-    if (bytesRead === 0) return endsEarly(file.size - filled)
-    filled += bytesRead
-  }
-  return hash('sha256', bytes) === file.sha256 ? undefined : OTHER
 }
 
 /** The bytes of the file, or why they cannot be had: what is not exactly the file that was meant is never given out. */
@@ -131,7 +145,8 @@ function statProblem(found: Stats, file: DigestedFile): string | undefined {
 /** Goes along with the bytes of a file, to say at their end whether they are the ones that were meant. */
 class ContentCheck {
   readonly #file: DigestedFile
-  readonly #hash = createHash('sha256')
+  #hash: Hash | undefined
+  #sha256: string | undefined
   /** Bytes that are still to come. */
   left: number
 
@@ -141,13 +156,16 @@ class ContentCheck {
   }
 
   update(piece: Buffer): void {
-    this.#hash.update(piece)
+    // Most files come in one piece, and to set up a hash that takes several costs more than to hash one.
+    if (piece.length === this.#file.size) this.#sha256 = hash('sha256', piece)
+    else (this.#hash ??= createHash('sha256')).update(piece)
     this.left -= piece.length
   }
 
   problem(): string | undefined {
     if (this.left > 0) return endsEarly(this.left)
-    return this.#hash.digest('hex') === this.#file.sha256 ? undefined : OTHER
+    this.#sha256 ??= (this.#hash ?? createHash('sha256')).digest('hex')
+    return this.#sha256 === this.#file.sha256 ? undefined : OTHER
   }
 }
 

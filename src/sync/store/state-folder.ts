@@ -1,5 +1,5 @@
 import { chmodSync, lstatSync, mkdirSync } from 'node:fs'
-import { readFile, readdir, rename } from 'node:fs/promises'
+import { readFile, readdir, rename, rmdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { SyncError } from '../model/sync-error.ts'
 import { isTemporary, removeAll, syncFolder, temporaryIn, writeWhole } from './atomic.ts'
@@ -64,7 +64,13 @@ export class StateFolder {
   async scratch(): Promise<Scratch> {
     const path = temporaryIn(this.at('tmp'))
     makeFolder(path, 0o700)
-    return { path, [Symbol.asyncDispose]: () => removeAll(path) }
+    return {
+      path,
+      [Symbol.asyncDispose]: async () => {
+        // Most pulls find nothing new: an empty folder goes ten times as fast by itself.
+        await rmdir(path).catch(() => removeAll(path))
+      },
+    }
   }
 
   /**

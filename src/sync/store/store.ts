@@ -52,7 +52,7 @@ export class Store {
     return folder && new Store(folder, options)
   }
 
-  /** A fresh folder for one pull, on the disk of the store so that its files can be moved in. */
+  /** A fresh folder for one pull, on the disk of the store: what fits there fits into the store. */
   async scratch(): Promise<Scratch> {
     return this.folder.scratch()
   }

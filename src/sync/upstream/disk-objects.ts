@@ -40,7 +40,7 @@ export class DiskObjects implements Objects {
     const taken = new Map<ObjectId, Taken>()
     for (const id of blobs) {
       const object = await this.read(id)
-      taken.set(id, object?.type === 'blob' ? keep(id, object.bytes) : { kind: 'refused', reason: 'absent' })
+      taken.set(id, object?.type === 'blob' ? keep(object.bytes) : { kind: 'refused', reason: 'absent' })
     }
     return taken
   }

@@ -1,13 +1,14 @@
 import { Worker } from 'node:worker_threads'
 
 /**
- * The threads that fetches run in, each of which ends with its fetch. To start one takes as long as a small fetch does, so one
- * more stands ready for an hour after each: where nothing comes for longer, its memory is of more use.
+ * The threads that fetches run in, each in one of its own. To start one takes as long as a small fetch does, and one that has
+ * fetched before is quicker for what it has compiled. So one stands ready for an hour after each fetch: where nothing comes for
+ * longer, its memory is of more use. Of many fetches at once all stay for the few seconds until the next one.
  */
 export class FetchThreads implements AsyncDisposable {
   readonly #keptMs: number
-  #spare: Worker | undefined
-  #timer: NodeJS.Timeout | undefined
+  /** Newest last. */
+  readonly #spares: Spare[] = []
   #isOver = false
 
   constructor(keptMs = HOUR_MS) {
@@ -17,41 +18,64 @@ export class FetchThreads implements AsyncDisposable {
   /** Has one ready for who comes next. */
   prepare(): void {
     if (this.#isOver) return
-    clearTimeout(this.#timer)
-    // Whoever would wait for its end has none: nothing runs in it.
-    this.#timer = setTimeout(() => void this.#drop(), this.#keptMs).unref()
-    const spare = this.#spare === undefined ? startedIfItCan() : undefined
-    if (spare === undefined) return
-    // It waits for work that may never come: that keeps no process.
-    spare.unref()
-    const forget = (): void => {
-      if (this.#spare === spare) this.#spare = undefined
-    }
-    spare.once('error', forget).once('exit', forget)
-    this.#spare = spare
+    const [spare] = this.#spares
+    if (spare !== undefined) return void spare.timer.refresh()
+    const started = startedIfItCan()
+    if (started !== undefined) this.#keep(started)
   }
 
-  /** A thread that nothing has run in. */
+  /** Takes back a thread that has done what it was taken for, and is as it was before that. */
+  async give(worker: Worker): Promise<void> {
+    if (this.#isOver) await worker.terminate()
+    else this.#keep(worker)
+  }
+
+  /** A thread that nothing runs in. */
   take(): Worker {
-    const spare = this.#spare
-    this.#spare = undefined
-    spare?.ref()
-    return spare ?? startThread()
+    const spare = this.#spares.pop()
+    if (spare === undefined) return startThread()
+    clearTimeout(spare.timer)
+    spare.worker.off('error', spare.forget).off('exit', spare.forget)
+    spare.worker.ref()
+    return spare.worker
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true
-    clearTimeout(this.#timer)
-    await this.#drop()
+    const spares = this.#spares.splice(0)
+    await Promise.all(spares.map(({ worker }) => worker.terminate()))
   }
 
-  async #drop(): Promise<void> {
-    const spare = this.#spare
-    this.#spare = undefined
-    await spare?.terminate()
+  #keep(worker: Worker): void {
+    const keptMs = this.#spares.length === 0 ? this.#keptMs : Math.min(this.#keptMs, BURST_MS)
+    const forget = (): void => {
+      clearTimeout(spare.timer)
+      const at = this.#spares.indexOf(spare)
+      if (at >= 0) this.#spares.splice(at, 1)
+    }
+    const drop = (): void => {
+      // It is nobody's from here on, though it takes a moment to end.
+      forget()
+      void worker.terminate()
+    }
+    const timer = setTimeout(drop, keptMs).unref()
+    const spare = { worker, timer, forget }
+    this.#spares[0]?.timer.refresh()
+    // It waits for work that may never come: that keeps no process.
+    worker.unref()
+    worker.once('error', forget).once('exit', forget)
+    this.#spares.push(spare)
   }
 }
 
+interface Spare {
+  readonly worker: Worker
+  readonly timer: NodeJS.Timeout
+  readonly forget: () => void
+}
+
+/** Who fetches one source after the other asks for the next within that time. */
+const BURST_MS = 10_000
 const HOUR_MS = 3_600_000
 
 /** Where the system gives no more threads, the fetch that needs one tells that. */

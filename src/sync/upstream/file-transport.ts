@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import type { GitSource } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { DiskTransport, repositoryAt, unmetNeed } from './disk-transport.ts'
 import type { GitTransport } from './git.ts'
 import type { Place } from './git-messages.ts'
 import { ProgramTransport } from './program-transport.ts'
@@ -40,6 +39,8 @@ export class FileTransport implements GitTransport {
 
   /** Looked at anew each time: the repository may have been made anew in another form. */
   async #with<T>(use: (transport: GitTransport) => Promise<T>): Promise<T> {
+    // Nothing but a repository on this disk needs isomorphic-git, which takes long to load.
+    const { DiskTransport, repositoryAt, unmetNeed } = await import('./disk-transport.ts')
     const folder = await repositoryAt(this.#path)
     const need = this.#backend === 'system' ? '`backend` is system' : await unmetNeed(folder)
     if (need === undefined) return use(new DiskTransport(folder, this.#reach))

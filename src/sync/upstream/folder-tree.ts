@@ -181,6 +181,7 @@ export class FolderTree implements Tree {
       isLfsPointer: isLfsPointer(bytes),
       ...(hidden !== undefined && { hidden }),
       file,
+      at: 0,
     }
   }
 
@@ -201,9 +202,9 @@ export class FolderTree implements Tree {
     try {
       this.#scratch ??= await mkdtemp(join(this.#origin.reading.scratch, 'folder-'))
       const file = join(this.#scratch, id)
-      // The mode is the one it has in the store, where it is moved to. One that was taken before has these very bytes.
+      // One that was taken before has these very bytes.
       await rm(file, { force: true })
-      await writeFile(file, bytes, { mode: 0o444, flag: 'wx' })
+      await writeFile(file, bytes, { mode: 0o600, flag: 'wx' })
       return file
     } catch (cause) {
       const code = diskCodeOf(cause)

@@ -1,4 +1,3 @@
-import type { GitHttpResponse, HttpClient } from 'isomorphic-git'
 import { SyncError } from '../model/sync-error.ts'
 import { credentialHeaders } from './credential-headers.ts'
 import { exchange } from './http-exchange.ts'
@@ -23,19 +22,23 @@ export interface ByteBudget {
   left: number
 }
 
-/** A request in isomorphic-git's words. A body may also be given whole. */
-export interface HttpCall {
+interface GitCall {
   readonly url: string
-  readonly method?: string | undefined
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  readonly body?: AsyncIterable<Uint8Array> | Iterable<Uint8Array> | undefined
+  readonly headers: Readonly<Record<string, string>>
+  /** Makes it a POST. */
+  readonly body?: readonly Uint8Array[]
+}
+
+interface GitAnswer {
+  /** Throws where the answer is cut off, or reports a failure. */
+  readonly body: AsyncIterable<Uint8Array>
 }
 
 /**
- * The way to one repository over http(s), as isomorphic-git's `http` wants it. Bounded in time and bytes; an answer that
- * is no answer of git, is cut, or reports a failure throws a `SyncError`. The credential goes to no other origin.
+ * The way to one repository over http(s). Bounded in time and bytes; an answer that is no answer of git, is cut, or reports
+ * a failure throws a `SyncError`. The credential goes to no other origin.
  */
-export class GitHttp implements HttpClient {
+export class GitHttp {
   readonly #url: string
   readonly #allowance: HttpAllowance
   #base: string
@@ -51,36 +54,29 @@ export class GitHttp implements HttpClient {
     return this.#base
   }
 
-  async request(call: HttpCall): Promise<GitHttpResponse> {
+  async request(call: GitCall): Promise<GitAnswer> {
     const { proxy } = this.#allowance.way.route
     // A proxy that relays can answer in place of the host, and nobody sees which of the two it was.
     const what = `Cannot reach "${this.#url}"${proxy === undefined ? '' : ` through the proxy "${proxy.url}"`}`
     const watch = new Watch(what, this.#allowance)
     try {
-      const method = call.method ?? 'GET'
+      const method = call.body === undefined ? 'GET' : 'POST'
       const answer = await this.#ask(method, call, watch)
       watch.heard()
       const failure = gitFailureOf({ ...answer, method }, what, Object.keys(this.#allowance.way.headers).length > 0)
       if (failure !== undefined) throw failure
-      return {
-        url: answer.url,
-        method,
-        statusCode: answer.status,
-        statusMessage: answer.statusText,
-        headers: { ...answer.headers },
-        body: guarded(this.#read(answer, watch), what),
-      }
+      return { body: guarded(this.#read(answer, watch), what) }
     } catch (cause) {
       watch.stop()
       throw watch.explain(cause)
     }
   }
 
-  async #ask(method: string, call: HttpCall, watch: Watch): Promise<Answer> {
+  async #ask(method: string, call: GitCall, watch: Watch): Promise<Answer> {
     const headers = this.#headers(call)
     const { route } = this.#allowance.way
-    if (method !== 'GET') {
-      const body = await joined(call.body ?? [])
+    if (call.body !== undefined) {
+      const body = Buffer.concat(call.body)
       const answer = await exchange(call.url, { method, headers, body, route, signal: watch.signal })
       // It throws: no POST is asked again.
       if (isRedirect(answer)) redirectOf(answer, method, new URL(call.url), this.#url)
@@ -99,7 +95,7 @@ export class GitHttp implements HttpClient {
     throw tooManyRedirects(this.#url)
   }
 
-  #headers(call: HttpCall): Record<string, string> {
+  #headers(call: GitCall): Record<string, string> {
     const headers: Record<string, string> = { ...call.headers }
     // A packed answer would make the cap on bytes a cap on something else.
     headers['accept-encoding'] = 'identity'
@@ -181,10 +177,4 @@ class Watch {
   }
 
   readonly #abort = () => this.#controller.abort()
-}
-
-async function joined(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Buffer<ArrayBuffer>> {
-  const parts: Uint8Array[] = []
-  for await (const part of body) parts.push(part)
-  return Buffer.concat(parts)
 }

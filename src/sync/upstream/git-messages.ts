@@ -13,7 +13,7 @@ export type Place =
   /** With the git program, whose objects the worker reads over its own standard input and output. */
   | { readonly kind: 'program'; readonly target: ProgramTarget }
 
-/** What a worker is started with. `scratch` is a folder that it alone writes to. */
+/** What a fetch begins with. `scratch` is a folder that it alone writes to. */
 export interface WorkerTask {
   readonly place: Place
   readonly scratch: string
@@ -36,12 +36,15 @@ export type WorkerRequest =
       readonly to: ObjectId
       readonly way: Way
     }
+  /** It is over: another task may follow. */
+  | { readonly kind: 'end' }
 
 export type WorkerAnswer =
   | OpenedTree
   | { readonly kind: 'taken'; readonly blobs: ReadonlyMap<ObjectId, Taken> }
   | { readonly kind: 'peeled'; readonly commit: ObjectId | undefined }
   | { readonly kind: 'related'; readonly relation: Relation }
+  | { readonly kind: 'ended'; readonly isFit: boolean }
   | { readonly kind: 'failed'; readonly failure: Failure }
 
 /** The trees of a commit, behind one another in `bytes`; `ends` says where each of them ends. */

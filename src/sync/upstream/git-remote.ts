@@ -80,8 +80,8 @@ async function* post(http: GitHttp, server: Server, body: readonly Uint8Array[])
     accept: 'application/x-git-upload-pack-result',
     ...(server.version === 2 ? { 'git-protocol': 'version=2' } : {}),
   }
-  const answer = await http.request({ url: `${server.base}/git-upload-pack`, method: 'POST', headers, body })
-  if (answer.body !== undefined) yield* packets(answer.body)
+  const answer = await http.request({ url: `${server.base}/git-upload-pack`, headers, body })
+  yield* packets(answer.body)
 }
 
 /** `<id> <name>` and then attributes, separated by spaces. */

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { formatOf, type ObjectId, type Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../model/tree.ts'
+import { BLOBS_AT_ONCE, TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../model/tree.ts'
 import { HISTORY_LIMITS } from './ancestry.ts'
 import type { OpenedTree, Place } from './git-messages.ts'
 import { ObjectWorker } from './object-worker.ts'
@@ -84,8 +84,8 @@ class GitTree implements Tree {
     const wanted = [...new Set(blobs)]
     const taken = new Map<ObjectId, Taken>()
     const within = this.#fetch.within(signal)
-    for (let from = 0; from < wanted.length; from += LOT) {
-      const lot = wanted.slice(from, from + LOT)
+    for (let from = 0; from < wanted.length; from += BLOBS_AT_ONCE) {
+      const lot = wanted.slice(from, from + BLOBS_AT_ONCE)
       const way = await this.#reach.way(within)
       const refused = await this.#fetch.prepare(lot, within)
       for (const [id, blob] of refused) taken.set(id, blob)
@@ -100,12 +100,6 @@ class GitTree implements Tree {
     await this.#fetch[Symbol.asyncDispose]()
   }
 }
-
-/**
- * Blobs asked for at once: a request of some 200 KB, where a proxy may take no more than 1 MB, and a message that the main thread
- * reads in passing.
- */
-const LOT = 4000
 
 interface Fetch extends AsyncDisposable {
   readonly worker: ObjectWorker

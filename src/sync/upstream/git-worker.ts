@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort } from 'node:worker_threads'
 import { hiddenInFile } from '../model/hidden-unicode.ts'
@@ -7,6 +6,7 @@ import { isLfsPointer } from '../model/lfs.ts'
 import type { ObjectId, Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
+import { BlobSpool } from './blob-spool.ts'
 import {
   failureFrom,
   type OpenedTree,
@@ -17,7 +17,6 @@ import {
 } from './git-messages.ts'
 import { treeOfCommit, targetOfTag, type GitObject } from './git-object.ts'
 import type { Objects } from './objects.ts'
-import { inScratch } from './pack-spool.ts'
 import { ProgramObjects } from './program-objects.ts'
 import { RemoteObjects } from './remote-objects.ts'
 import { shown } from './tree-object.ts'
@@ -25,7 +24,8 @@ import { walkTrees } from './tree-walk.ts'
 import { namedLimit } from './upstream.ts'
 import type { KnownTrees } from './upstream.ts'
 
-// The thread of one fetch: all that inflates, hashes and walks. It ends when it is terminated, whatever it is doing.
+// The thread of a fetch: all that inflates, hashes and walks. It ends when it is terminated, whatever it is doing; where it is told
+// that the fetch is over, another may follow.
 
 async function answer(request: WorkerRequest): Promise<WorkerAnswer> {
   switch (request.kind) {
@@ -40,10 +40,23 @@ async function answer(request: WorkerRequest): Promise<WorkerAnswer> {
       const { from, to, way } = request
       return { kind: 'related', relation: await objects.relation(from, to, way) }
     }
+    case 'end':
+      return end()
     default:
       return request satisfies never
   }
 }
+
+/** Lets go of all that the fetch has opened. */
+function end(): WorkerAnswer {
+  objects[Symbol.dispose]?.()
+  spool[Symbol.dispose]()
+  const { heapTotal, external } = process.memoryUsage()
+  return { kind: 'ended', isFit: heapTotal + external <= FIT_BYTES }
+}
+
+/** What a thread may hold that waits for the next fetch. */
+const FIT_BYTES = 2 ** 26
 
 async function openTree(revision: Revision, known: KnownTrees): Promise<OpenedTree> {
   const commit = await readCommit(revision.commit)
@@ -97,23 +110,14 @@ async function readTree(id: ObjectId, path: string): Promise<Uint8Array> {
   throw new SyncError('content-refused', `Cannot take ${shown(path)}: the repository lacks its tree ${id}`)
 }
 
-function keepBlob(id: ObjectId, bytes: Uint8Array): Taken {
+function keepBlob(bytes: Uint8Array): Taken {
   const { blobBytes, packBytes } = task.limits
   if (bytes.length > blobBytes) return { kind: 'refused', reason: 'too-large' }
   kept += bytes.length
   // What few bytes unfold to lies on the disk from here on, so it is bounded like what comes over the wire.
   if (kept > packBytes)
     throw new SyncError('limit-exceeded', `Cannot keep the files: over ${namedLimit('packBytes', task.limits)}`)
-  const file = join(task.scratch, id)
-  inScratch(() => {
-    try {
-      // The mode is the one it has in the store, where it is moved to.
-      writeFileSync(file, bytes, { mode: 0o444, flag: 'wx' })
-    } catch (cause) {
-      // One that was taken before and not moved away has these very bytes: its name is their hash.
-      if (!(cause instanceof Error) || !('code' in cause) || cause.code !== 'EEXIST') throw cause
-    }
-  })
+  const at = spool.append(bytes)
   const hidden = hiddenInFile(bytes)
   return {
     kind: 'blob',
@@ -121,7 +125,8 @@ function keepBlob(id: ObjectId, bytes: Uint8Array): Taken {
     sha256: hash('sha256', bytes),
     isLfsPointer: isLfsPointer(bytes),
     ...(hidden !== undefined && { hidden }),
-    file,
+    file: spool.file,
+    at,
   }
 }
 
@@ -154,13 +159,20 @@ const MAX_TAGS = 8
 let kept = 0
 let queue = Promise.resolve()
 let task: WorkerTask
+let spool: BlobSpool
 let objects: Objects
 // It may have been started long before anybody knew for what.
-parentPort?.once('message', (first: WorkerTask) => {
-  task = first
-  queue = objectsAt(task.place).then((opened) => void (objects = opened))
-  parentPort?.on('message', take)
+parentPort?.on('message', (message: WorkerTask | WorkerRequest) => {
+  if ('kind' in message) take(message)
+  else begin(message)
 })
+
+function begin(first: WorkerTask): void {
+  task = first
+  kept = 0
+  spool = new BlobSpool(join(task.scratch, 'blobs'))
+  queue = queue.then(() => objectsAt(first.place)).then((opened) => void (objects = opened))
+}
 
 function take(request: WorkerRequest): void {
   queue = queue

@@ -20,7 +20,7 @@ export class HttpTransport implements GitTransport {
   async list(patterns: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
     try {
       const http = await this.#open(signal)
-      return await listRefs(http, await this.#server(http, signal), patterns.map(prefixOf))
+      return await listRefs(http, await this.#server(http), patterns.map(prefixOf))
     } catch (cause) {
       this.forget()
       throw cause
@@ -36,7 +36,7 @@ export class HttpTransport implements GitTransport {
   }
 
   async locate(signal: AbortSignal): Promise<Place> {
-    const server = SERVERS.get(this.#url) ?? (await this.#server(await this.#open(signal), signal))
+    const server = SERVERS.get(this.#url) ?? (await this.#server(await this.#open(signal)))
     return { kind: 'remote', url: this.#url, server }
   }
 
@@ -52,10 +52,10 @@ export class HttpTransport implements GitTransport {
     return new GitHttp(this.#url, { limits: short, bytes, way, signal })
   }
 
-  async #server(http: GitHttp, signal: AbortSignal): Promise<Server> {
+  async #server(http: GitHttp): Promise<Server> {
     const remembered = SERVERS.get(this.#url)
     if (remembered !== undefined) return remembered
-    const server = await discover(http, this.#url, signal)
+    const server = await discover(http, this.#url)
     // Version 1 tells its refs together with what it can do, so there is nothing to remember.
     if (server.version === 2) {
       if (SERVERS.size >= MOST_SERVERS) SERVERS.clear()

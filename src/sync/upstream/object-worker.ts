@@ -6,22 +6,24 @@ import { errorOf, type WorkerAnswer, type WorkerRequest, type WorkerTask } from 
 
 type AnswerTo<Kind extends WorkerRequest['kind']> = Extract<WorkerAnswer, { kind: (typeof ANSWERS)[Kind] }>
 
-/** The thread of one fetch, seen from outside. It answers one request after another; an abort ends it at once. */
+/** The thread of one fetch, seen from outside. It answers one request after another; an abort ends it at once, else it may fetch again. */
 export class ObjectWorker implements AsyncDisposable {
   readonly #worker: Worker
   readonly #threads: FetchThreads | undefined
+  readonly #isForOne: boolean
   /** Those that wait, oldest first: answers come in the order of the requests. */
   readonly #waiting: PromiseWithResolvers<WorkerAnswer>[] = []
   #isEnded = false
+  #ending: Promise<void> | undefined
 
   /** Without `threads`, a thread is started for it. */
   constructor(task: WorkerTask, threads?: FetchThreads) {
     this.#threads = threads
+    // What a program prints has passed through the others, and what reads a disk keeps what it has read.
+    this.#isForOne = task.place.kind !== 'remote'
     this.#worker = threads?.take() ?? startThread()
     this.#worker.postMessage(task, [])
-    this.#worker.on('message', (answer: WorkerAnswer) => this.#waiting.shift()?.resolve(answer))
-    this.#worker.on('error', (cause) => this.#fail(explained(cause)))
-    this.#worker.on('exit', () => this.#fail(new Error('The worker of a fetch has ended')))
+    this.#worker.on('message', this.#answered).on('error', this.#broken).on('exit', this.#gone)
   }
 
   /** Lets the worker read what a program prints, and write what it reads. */
@@ -52,11 +54,34 @@ export class ObjectWorker implements AsyncDisposable {
     }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Once it was given back it is somebody else's: an abort and the end of the fetch both come here. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return (this.#ending ??= this.#end())
+  }
+
+  async #end(): Promise<void> {
+    if (await this.#isGivenBack()) return
     this.#isEnded = true
     await this.#worker.terminate()
     this.#threads?.prepare()
   }
+
+  /** To whom fetches next: where it has answered all that it was asked, and holds little. */
+  async #isGivenBack(): Promise<boolean> {
+    if (this.#threads === undefined || this.#isForOne || this.#isEnded || this.#waiting.length > 0) return false
+    const ended = await this.ask({ kind: 'end' }, NEVER).catch(() => undefined)
+    if (ended?.isFit !== true) return false
+    this.#isEnded = true
+    this.#worker.off('message', this.#answered).off('error', this.#broken).off('exit', this.#gone)
+    await this.#threads.give(this.#worker)
+    return true
+  }
+
+  readonly #answered = (answer: WorkerAnswer): void => this.#waiting.shift()?.resolve(answer)
+
+  readonly #broken = (cause: unknown): void => this.#fail(explained(cause))
+
+  readonly #gone = (): void => this.#fail(new Error('The worker of a fetch has ended'))
 
   #fail(cause: Error): void {
     this.#isEnded = true
@@ -64,7 +89,9 @@ export class ObjectWorker implements AsyncDisposable {
   }
 }
 
-const ANSWERS = { open: 'opened', take: 'taken', peel: 'peeled', relate: 'related' } as const
+const ANSWERS = { open: 'opened', take: 'taken', peel: 'peeled', relate: 'related', end: 'ended' } as const
+/** It is asked when it has nothing else to do. */
+const NEVER = new AbortController().signal
 
 function expected<Kind extends WorkerRequest['kind']>(kind: Kind, answer: WorkerAnswer): AnswerTo<Kind> {
   if (answer.kind === 'failed') throw errorOf(answer.failure)

@@ -5,7 +5,7 @@ import type { KnownTrees, Relation } from './upstream.ts'
 import type { Way } from './way.ts'
 
 /** The objects of one repository, as the worker sees them. Whatever comes out of it was hashed against its id. */
-export interface Objects {
+export interface Objects extends Partial<Disposable> {
   /** Makes the commit, its tag and its trees readable, those that are known perhaps not. */
   open(revision: Revision, known: KnownTrees, way: Way): Promise<void>
   /** Undefined for one that is not there. */
@@ -16,4 +16,4 @@ export interface Objects {
   take(blobs: readonly ObjectId[], keep: KeepBlob, way: Way): Promise<ReadonlyMap<ObjectId, Taken>>
 }
 
-export type KeepBlob = (id: ObjectId, bytes: Uint8Array) => Taken
+export type KeepBlob = (bytes: Uint8Array) => Taken

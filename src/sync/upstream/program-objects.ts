@@ -38,7 +38,7 @@ export class ProgramObjects implements Objects {
     if (blobs.length > 0) this.#to.write(blobs.map((id) => `${id}\n`).join(''))
     for (const id of blobs) {
       const object = await this.#next(id)
-      taken.set(id, object?.type === 'blob' ? keep(id, object.bytes) : { kind: 'refused', reason: 'absent' })
+      taken.set(id, object?.type === 'blob' ? keep(object.bytes) : { kind: 'refused', reason: 'absent' })
     }
     return taken
   }

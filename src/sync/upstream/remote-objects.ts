@@ -60,6 +60,13 @@ export class RemoteObjects implements Objects {
     })
   }
 
+  [Symbol.dispose](): void {
+    this.#snapshot?.[Symbol.dispose]()
+    this.#rest?.[Symbol.dispose]()
+    this.#snapshot = undefined
+    this.#rest = undefined
+  }
+
   async read(id: ObjectId): Promise<GitObject | undefined> {
     return this.#snapshot?.read(id) ?? this.#rest?.read(id)
   }
@@ -82,7 +89,8 @@ export class RemoteObjects implements Objects {
       // Whatever a server makes of a tree that we have, it can be asked in the usual way.
       if (!(cause instanceof SyncError) || FINAL.has(cause.code)) throw cause
     }
-    this.#snapshot?.[Symbol.dispose]()
+    // A descriptor that is closed twice may be that of another by then.
+    this[Symbol.dispose]()
     return false
   }
 
@@ -90,7 +98,7 @@ export class RemoteObjects implements Objects {
     const taken = new Map<ObjectId, Taken>()
     for (const id of blobs) {
       const object = this.#snapshot?.read(id)
-      if (object?.type === 'blob') taken.set(id, keep(id, object.bytes))
+      if (object?.type === 'blob') taken.set(id, keep(object.bytes))
       else if (this.#snapshot?.isTooLarge(id) ?? false) taken.set(id, TOO_LARGE)
     }
     const { filters, format } = this.#place.server
@@ -104,7 +112,7 @@ export class RemoteObjects implements Objects {
     if (lot.length === 0) return
     const wanted = new Set(lot)
     const found: Found = (id, { type, bytes }) => {
-      if (type === 'blob' && wanted.has(id)) taken.set(id, keep(id, bytes))
+      if (type === 'blob' && wanted.has(id)) taken.set(id, keep(bytes))
     }
     try {
       using pack = await this.#fetch({ ids: lot }, way, found)

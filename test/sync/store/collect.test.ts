@@ -245,7 +245,7 @@ test('pulls that ask for old skills while those are collected publish generation
   const store = await Store.open(folder.path, clock)
   await using scratch = await store.scratch()
   const shared = Array.from({ length: 6 }, (_, number) => numbered(number))
-  const bytesOf = await fetched(scratch.path, shared, false)
+  const bytesOf = await fetched(scratch.path, shared)
   const pull = async (lane: number): Promise<void> => {
     const mine = shared.filter((_, number) => number % 3 !== lane)
     const skills = mine.map(({ stored }) => stored)

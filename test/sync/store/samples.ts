@@ -8,7 +8,7 @@ import { isObjectId, type ObjectId } from '../../../src/sync/model/revision.ts'
 import type { Skill, SkillFile } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import { isSourceId, type SourceId } from '../../../src/sync/model/source-id.ts'
-import type { Origin } from '../../../src/sync/store/skills.ts'
+import type { Origin } from '../../../src/sync/store/keeping.ts'
 import type { Store } from '../../../src/sync/store/store.ts'
 import { folderNameOf, type StoredSkill } from '../../../src/sync/store/stored-path.ts'
 
@@ -76,21 +76,24 @@ function fileOf(path: string, bytes: Buffer): SkillFile {
   }
 }
 
-/** Puts the bytes of the samples into a scratch folder, as a pull does, and says where each lies. */
+/** Puts the bytes of the samples into one file of a scratch folder, as a pull does, and says where each lies. */
 export async function fetched(
   folder: string,
   samples: readonly Sample[],
-  move = true,
 ): Promise<(skill: StoredSkill, file: SkillFile) => Origin> {
-  const places = new Map<string, string>()
+  const spool = join(folder, randomUUID())
+  const places = new Map<string, number>()
+  const all: Uint8Array[] = []
+  let end = 0
   for (const { stored, bytes } of samples) {
     for (const [path, content] of bytes) {
-      const file = join(folder, randomUUID())
-      await writeFile(file, content)
-      places.set(`${stored.digest}/${path}`, file)
+      places.set(`${stored.digest}/${path}`, end)
+      all.push(content)
+      end += content.length
     }
   }
-  return (skill, file) => ({ kind: 'scratch', file: places.get(`${skill.digest}/${file.path}`) ?? '', move })
+  await writeFile(spool, Buffer.concat(all))
+  return (skill, file) => ({ kind: 'scratch', file: spool, at: places.get(`${skill.digest}/${file.path}`) ?? end })
 }
 
 /** Brings the samples into the store the way a pull does. Without `using`: a child runs this as it stands, on Node 22 too. */

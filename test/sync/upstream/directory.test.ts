@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { appendFileSync, renameSync, statSync, symlinkSync, type BigIntStats } from 'node:fs'
-import { appendFile, mkdir, readdir, readFile, rename, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, rename, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { readSpooled } from '../../../src/sync/store/spooled.ts'
 import type { Docs } from '../../../src/sync/model/docs.ts'
 import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import type { Skill } from '../../../src/sync/model/skill.ts'
@@ -98,11 +99,11 @@ describe('a folder as a commit', () => {
     expect(new Set(taken.keys())).toEqual(new Set(ids))
     for (const [id, blob] of taken) {
       if (blob.kind !== 'blob') throw new Error(`${id} is refused as ${blob.reason}`)
-      const bytes = await readFile(blob.file)
+      const bytes = readSpooled(blob)
       expect(hashOf('blob', bytes, 'sha256')).toBe(id)
       expect(blob.size).toBe(bytes.length)
       expect(blob.sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
-      expect((await stat(blob.file)).mode & 0o777).toBe(0o444)
+      expect((await stat(blob.file)).mode & 0o777).toBe(0o600)
     }
     await tree[Symbol.asyncDispose]()
     expect(await readdir(scene.scratch)).toEqual([])
@@ -299,9 +300,7 @@ describe('a hostile folder', () => {
     const { skills, taken } = await survey(tree, rulesWith(), undefined, STEADY)
 
     expect(skills.map(({ path, standing }) => `${path} ${standing}`)).toEqual(['a served', 'b withheld'])
-    const texts = await Promise.all(
-      [...taken.values()].map(async (blob) => (blob.kind === 'blob' ? readFile(blob.file, 'utf8') : '')),
-    )
+    const texts = [...taken.values()].map((blob) => (blob.kind === 'blob' ? readSpooled(blob).toString() : ''))
     expect(texts.join('')).not.toContain('secret of')
     expect(texts.some((text) => text.includes('name: secret'))).toBe(false)
   })
@@ -346,7 +345,7 @@ describe('a hostile folder', () => {
     const taken = await tree.take(blobsOf(tree), STEADY)
 
     for (const [id, blob] of taken) {
-      const bytes = blob.kind === 'blob' ? await readFile(blob.file) : Buffer.of()
+      const bytes = blob.kind === 'blob' ? readSpooled(blob) : Buffer.of()
       expect(hashOf('blob', bytes, 'sha256')).toBe(id)
     }
     expect(taken.size).toBe(blobsOf(tree).length)
@@ -784,7 +783,7 @@ class Scene implements AsyncDisposable {
     const rules = rulesWith(docs === undefined ? {} : { docs })
     const served = earlier && { snapshot: earlier, read }
     const { taken, ...found } = await survey(tree, rules, { earlier: served, served }, STEADY)
-    for (const [id, blob] of taken) if (blob.kind === 'blob') this.#stored.set(id, await readFile(blob.file))
+    for (const [id, blob] of taken) if (blob.kind === 'blob') this.#stored.set(id, readSpooled(blob))
     const { revision, root } = tree
     return { source: sourceId('team'), url: 'file:///folder', revision, tree: root, proof: { commit: '' }, ...found }
   }

@@ -3,6 +3,7 @@ import { isObjectId, type ObjectId } from '../../../src/sync/model/revision.ts'
 import { isSourceId } from '../../../src/sync/model/source-id.ts'
 import type { GitSource } from '../../../src/sync/model/source.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
+import type { FetchThreads } from '../../../src/sync/upstream/fetch-threads.ts'
 import { openUpstream } from '../../../src/sync/upstream/open.ts'
 import { FETCH_LIMITS, NOTHING_KNOWN } from '../../../src/sync/upstream/upstream.ts'
 import type { FetchLimits, Programs, Reach, SshAccess, TreeUpstream } from '../../../src/sync/upstream/upstream.ts'
@@ -21,6 +22,7 @@ interface Options {
   readonly access?: Partial<SshAccess>
   readonly headers?: Way['headers']
   readonly route?: Partial<Route>
+  readonly threads?: FetchThreads
 }
 
 /** How a kind of upstream gets at a repository that a test has made. */
@@ -49,6 +51,7 @@ export async function reach(url: string, options: Options = {}): Promise<Reached
     limits: { ...FETCH_LIMITS, ...options.limits },
     way: async () => wayOf(options),
     programs: programs(url, options),
+    ...(options.threads && { threads: options.threads }),
   }
   const upstream = openUpstream(sourceAt(url, options), given)
   return {

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import fs from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
 import * as fc from 'fast-check'
 import { clone, readBlob, readObject, readTree, resolveRef, type HttpClient } from 'isomorphic-git'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readSpooled } from '../../../src/sync/store/spooled.ts'
 import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
 import { GitServer } from '../../support/git-server.ts'
@@ -173,7 +173,7 @@ async function ofUpstream(url: string): Promise<Opinion> {
   await using tree = await reached.tree()
   const blobs = new Map<string, string>()
   for (const [id, blob] of await tree.take(blobsOf(tree), STEADY)) {
-    blobs.set(id, blob.kind === 'blob' ? sumOf(await readFile(blob.file)) : blob.reason)
+    blobs.set(id, blob.kind === 'blob' ? sumOf(readSpooled(blob)) : blob.reason)
   }
   const { tag = new Uint8Array(), commit } = tree.proof
   return { tag: textOf(tag), commit: textOf(commit), entries: entriesOf(tree).sort(), blobs }

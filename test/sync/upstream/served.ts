@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readSpooled } from '../../../src/sync/store/spooled.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
 import { GitServer } from '../../support/git-server.ts'
@@ -51,7 +51,7 @@ export async function contentOf(tree: Tree): Promise<Record<string, string>> {
     for (const entry of tree.list(id)) {
       const blob = taken.get(entry.id)
       if (entry.kind === 'folder') await visit(entry.id, `${path}${entry.name}/`)
-      else if (blob?.kind === 'blob') content[path + entry.name] = await readFile(blob.file, 'utf8')
+      else if (blob?.kind === 'blob') content[path + entry.name] = readSpooled(blob).toString()
     }
   }
   await visit(tree.root, '')
