@@ -4,6 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../src/', import.meta.url))
+/** What is shipped, as the last build made it. */
+const PROGRAM = fileURLToPath(new URL('../dist/program/', import.meta.url))
 
 /** Who may import whom. A room is the longest of these paths that a file lies under; itself it may always import. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -67,6 +69,42 @@ test('packages stay in the rooms that they were taken for', () => {
   expect(strayed).toEqual([])
 })
 
+test('a script that is started by its name is shipped under that name', async () => {
+  const texts = await Promise.all(files.map((file) => readFile(resolve(ROOT, file), 'utf8')))
+  const names = texts.flatMap((text) =>
+    [...text.matchAll(/new URL\('\.\/([\w-]+\.js)', import\.meta\.url\)/g)].map(([, name]) => name),
+  )
+
+  const shipped = await readdir(PROGRAM)
+
+  expect(names).toContain('git-worker.js')
+  expect(shipped).toEqual(expect.arrayContaining(names))
+})
+
+test('packages are not shipped in the program, but beside it', async () => {
+  const texts = await Promise.all((await readdir(PROGRAM)).map((name) => readFile(resolve(PROGRAM, name), 'utf8')))
+
+  expect(texts.some((text) => /from "zod"/.test(text))).toBe(true)
+  expect(texts.filter((text) => text.includes('node_modules/'))).toEqual([])
+})
+
+test('what parts of the program have from each other keeps its name, and their files the name of their content', async () => {
+  const names = (await readdir(PROGRAM)).filter((name) => name.endsWith('.js'))
+  const texts = await Promise.all(names.map((name) => readFile(resolve(PROGRAM, name), 'utf8')))
+
+  // A daemon whose package is replaced while it runs would take one for another.
+  const exported = texts.flatMap((text) => [...text.matchAll(/^export \{(.*)\};?$/gm)].map(([, list]) => list ?? ''))
+  expect(exported.join()).toContain('run')
+  expect(exported.filter((list) => /\bas \w\b/.test(list))).toEqual([])
+  expect(names.filter((name) => !/-[\w-]{8}\.js$/.test(name)).toSorted()).toEqual([
+    'git-worker.js',
+    'history-worker.js',
+    'main.js',
+    'markdown-worker.js',
+    'search-worker.js',
+  ])
+})
+
 test('no file has a name that explains nothing', () => {
   const unnamed = files.filter((file) => NO_NAMES.has(file.replace(/^.*\//, '').replace(/\.ts$/, '')))
 
@@ -78,7 +116,7 @@ test('the environment of the process is read in one place', async () => {
     files.map(async (file) => ((await readFile(resolve(ROOT, file), 'utf8')).includes('process.env') ? [file] : [])),
   )
 
-  expect(readers.flat()).toEqual(['daemon/config.ts'])
+  expect(readers.flat()).toEqual(['daemon/config/process-environment.ts'])
 })
 
 test('exports have names, and none is passed on from another file', async () => {

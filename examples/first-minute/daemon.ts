@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { LogLine, Timeline } from './timeline.ts'
 
 /** The program, as the build makes it. */
-export const PROGRAM = fileURLToPath(new URL('../../dist/daemon/main.js', import.meta.url))
+export const PROGRAM = fileURLToPath(new URL('../../dist/program/main.js', import.meta.url))
 
 /** The real daemon as a process of its own. What it logs goes onto the timeline. */
 export class DaemonProcess implements AsyncDisposable {

@@ -1,6 +1,5 @@
 import { access, readFile } from 'node:fs/promises'
-import { homedir, userInfo } from 'node:os'
-import { isAbsolute, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { utf8 } from '../sync/model/frontmatter.ts'
 import type { Pack } from '../sync/model/pack.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
@@ -12,12 +11,12 @@ import type { Provider } from '../serve/http/webhook-proof.ts'
 import type { ArchiveFormat } from '../serve/mcp/archive.ts'
 import type { ResourceListing } from '../serve/mcp/forms.ts'
 import type { Access, ProgramValue, SecretReference } from './config/access.ts'
-import { environmentOf } from './config/environment.ts'
 import type { Environment } from './config/environment.ts'
 import type { GateConfig } from './config/gate.ts'
-import { explain, faultsOf } from './config/explain.ts'
+import { READING, faultsOf } from './config/explain.ts'
 import { ConfigError, configErrorOf, keyText } from './config/problem.ts'
 import type { ConfigProblem, Fault } from './config/problem.ts'
+import { processEnvironment } from './config/process-environment.ts'
 import { ruleFaults } from './config/rules.ts'
 import { nameable, plainSchema } from './config/schema-json.ts'
 import type { SchemaNode } from './config/schema-json.ts'
@@ -189,17 +188,6 @@ export interface HttpLimits {
   readonly sessionIdleMs: number
 }
 
-/** The environment of this process. Nothing else reads `process.env`. */
-export function processEnvironment(): Environment {
-  return environmentOf(process.env, ownHome())
-}
-
-/** `homedir` takes `HOME` as it is: of one that is empty or relative, all below would be in whatever folder we were started in. */
-function ownHome(): string {
-  const home = homedir()
-  return isAbsolute(home) ? home : userInfo().homedir
-}
-
 export interface ReadOptions {
   /** `--config`; without it the usual places are looked at. */
   readonly file?: string | undefined
@@ -259,7 +247,7 @@ function reasonOf(cause: unknown): string {
 export function parseConfig(text: string, fileName: string, environment: Environment): Config | ConfigProblem[] {
   const yaml = readYaml(text.replace(/^\uFEFF/, ''))
   if (!yaml.ok) return problemsOf(yaml.faults, fileName, plainSchema())
-  const file = CONFIG.safeParse(yaml.value, { error: explain })
+  const file = CONFIG.safeParse(yaml.value, READING)
   const betweenKeys = [...yaml.faults, ...ruleFaults(yaml.value)]
   if (file.success && betweenKeys.length === 0) return configOf(file.data, fileName, environment)
   const schema = plainSchema()

@@ -186,7 +186,7 @@ export class Daemon implements AsyncDisposable {
     await mendDecisions(parts)
     const { publisher, catalog, refused } = await Publisher.open(parts.store, ids, admissionOf(config))
     const isLess = before?.registry.catalog.snapshots.some(({ source }) => !ids.includes(source)) === true
-    const lasting = before === undefined ? lastingFor(config, parts) : before.#lasting
+    const lasting = before === undefined ? await lastingFor(config, parts) : before.#lasting
     const report = await Report.open(parts.store.records, ids, { ...parts, counts: lasting.pulls })
     const daemon = new Daemon(config, parts, { publisher, report, lasting })
     await daemon.linking.read()

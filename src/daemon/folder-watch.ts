@@ -7,7 +7,7 @@ import { realPlacesBelow } from '../sync/upstream/places-apart.ts'
 import { ignoreAbort } from './abort-error.ts'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
-import { TreeWatch } from './tree-watch.ts'
+import type { TreeWatch } from './tree-watch.ts'
 
 export interface WatchOptions {
   readonly clock: Clock
@@ -97,7 +97,9 @@ export class FolderWatch implements AsyncDisposable {
     // What cannot be looked at is told by the next pull.
     const root = await realpath(path).catch(undefinedIfAway)
     if (root === undefined) return
-    const tree = new TreeWatch({
+    // With chokidar, which nobody needs whose skills all come from elsewhere.
+    const watching = await import('./tree-watch.ts')
+    const tree = new watching.TreeWatch({
       root,
       apart: new Set(await realPlacesBelow(root, apart)),
       mostFolders,

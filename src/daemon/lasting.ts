@@ -5,7 +5,7 @@ import type { Config } from './config.ts'
 import { FetchedBytes } from './fetched-bytes.ts'
 import { Hosts } from './hosts.ts'
 import { Linking } from './linking.ts'
-import { oauthOf } from './oauth.ts'
+import type { OAuthConfig, OAuthParts } from './oauth.ts'
 import type { Parts } from './parts.ts'
 import { PullCounts } from './pull-counts.ts'
 import { Tokens } from './tokens.ts'
@@ -27,7 +27,7 @@ export interface Lasting {
   readonly startedAt: Date
 }
 
-export function lastingFor({ state, serve: { oauth } }: Config, parts: Parts): Lasting {
+export async function lastingFor({ state, serve: { oauth } }: Config, parts: Parts): Promise<Lasting> {
   const { clock } = parts
   const registry = new Registry()
   const views = new Views(registry)
@@ -38,11 +38,16 @@ export function lastingFor({ state, serve: { oauth } }: Config, parts: Parts): L
     registry,
     views,
     tokens,
-    oauth: oauth && oauthOf(oauth, { ...parts, hasPacks: () => views.packs.length > 0 }),
+    oauth: oauth && (await oauthOf(oauth, { ...parts, hasPacks: () => views.packs.length > 0 })),
     hosts: new Hosts(clock),
     linking,
     pulls: new PullCounts(),
     fetched: new FetchedBytes(),
     startedAt: clock.now(),
   }
+}
+
+/** Few have an issuer, and what checks its tokens takes long to load. */
+async function oauthOf(oauth: OAuthConfig, parts: OAuthParts): Promise<OAuthOptions> {
+  return (await import('./oauth.ts')).oauthOf(oauth, parts)
 }

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { CronTime } from 'cron'
+import type { CronTime } from 'cron'
 import type { Schedule } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { isPassing, type SyncErrorCode } from '../sync/model/sync-error.ts'
 import { isAbortError } from './abort-error.ts'
 import type { Clock } from './clock.ts'
+import { cronTimeOf } from './cron-time.ts'
 import type { Hosts } from './hosts.ts'
 
 /** What sets the polls of one source apart from those of others, and of the same source on other machines. */
@@ -23,7 +24,7 @@ export function nextAt(schedule: Schedule, key: PollKey, after: Date): Date {
   if (schedule.kind === 'every') {
     return new Date(after.getTime() + schedule.periodMs - jitterMs(key, schedule.periodMs))
   }
-  const at = new CronTime(schedule.expression).getNextDateFrom(after).toJSDate()
+  const at = cronTimeOf(schedule.expression).getNextDateFrom(after).toJSDate()
   return new Date(at.getTime() + jitterMs(key, periodMs(schedule, at)))
 }
 
@@ -37,7 +38,7 @@ export interface LastPeriod {
 
 /** To work it out takes cron some milliseconds. */
 export function lastPeriod(expression: string, now: Date): LastPeriod {
-  const cron = new CronTime(expression)
+  const cron = cronTimeOf(expression)
   const next = nextTimeMs(cron, now.getTime())
   const last = lastTimeMs(cron, now.getTime(), nextTimeMs(cron, next) - next)
   const before = lastTimeMs(cron, last - 1_000, next - last)
@@ -290,7 +291,7 @@ function jitterMs({ id, machine }: PollKey, periodMs: number): number {
 /** From one time to the next; infinite where cron looks no further. */
 export function periodMs(schedule: Schedule, after: Date): number {
   if (schedule.kind === 'every') return schedule.periodMs
-  const cron = new CronTime(schedule.expression)
+  const cron = cronTimeOf(schedule.expression)
   try {
     const at = cron.getNextDateFrom(after)
     return cron.getNextDateFrom(at.toJSDate()).toMillis() - at.toMillis()

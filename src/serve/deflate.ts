@@ -1,12 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
-import { Deflate } from 'pako'
 
 /**
  * The bytes deflated, without a wrapping. By a library of ours and not by Node's zlib: what that one writes depends on the
  * processor and on the zlib that Node was built with, and the digest of an archive must not.
  */
 export async function deflated(bytes: Uint8Array): Promise<Buffer> {
+  const { Deflate } = await import('pako')
   const deflate = new Deflate({ raw: true, level: 6 })
   const parts: Uint8Array[] = []
   deflate.onData = (part) => void parts.push(part)

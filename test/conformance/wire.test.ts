@@ -119,7 +119,7 @@ test.runIf(process.platform === 'linux')('C011 by default every listening socket
   await repository.commit({ 'a/SKILL.md': '---\nname: a\ndescription: A\n---\n' })
   const config = join(folder.path, 'skillsyncd.yaml')
   await writeFile(config, `sources: [{ id: a, url: "file://${repository.folder}" }]\nstate: ${folder.path}/state\n`)
-  const main = fileURLToPath(new URL('../../dist/daemon/main.js', import.meta.url))
+  const main = fileURLToPath(new URL('../../dist/program/main.js', import.meta.url))
   const child = spawn(process.execPath, [main, 'start', '--config', config, '--port', '0'])
   const [line] = await once(createInterface({ input: child.stdout }), 'line')
 

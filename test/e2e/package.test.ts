@@ -62,7 +62,7 @@ describe('what npm pack makes', () => {
         'systemd',
       ]),
     )
-    for (const path of ['dist/daemon/main.js', 'config/skillsyncd.schema.json', 'man/skillsyncd.1'])
+    for (const path of ['dist/program/main.js', 'config/skillsyncd.schema.json', 'man/skillsyncd.1'])
       expect(packed).toContain(path)
     expect(packed.filter((path) => /\.map$|\.test\.|(?:^|\/)\./.test(path))).toEqual([])
   })

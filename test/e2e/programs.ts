@@ -12,7 +12,7 @@ import type { Content } from '../support/repository.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import type { Place } from './clients.ts'
 
-const MAIN = fileURLToPath(new URL('../../dist/daemon/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../dist/program/main.js', import.meta.url))
 
 /** A repository on a git server, a clone of it to push from, and a configuration that serves it as the source `fx`. */
 export interface Site extends AsyncDisposable {

@@ -14,7 +14,7 @@ const SYSTEMD = '/lib/systemd/systemd'
 const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** Where the built program lies in the namespaces: in no home, as if it was installed for all users. */
-export const INSTALLED = '/opt/skillsyncd/dist/daemon/main.js'
+export const INSTALLED = '/opt/skillsyncd/dist/program/main.js'
 export const NODE = '/opt/node'
 
 /**

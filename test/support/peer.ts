@@ -162,7 +162,7 @@ export async function stdio(
     readonly stderr: () => string
   }
 > {
-  const main = fileURLToPath(new URL('../../dist/daemon/main.js', import.meta.url))
+  const main = fileURLToPath(new URL('../../dist/program/main.js', import.meta.url))
   const child = spawn(process.execPath, [main, 'mcp', ...args], { env: { ...process.env, ...env } })
   let stderr = ''
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))

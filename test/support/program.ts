@@ -9,7 +9,7 @@ import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { temporaryFolder } from './temporary.ts'
 
 /** The built program. */
-export const MAIN = fileURLToPath(new URL('../../dist/daemon/main.js', import.meta.url))
+export const MAIN = fileURLToPath(new URL('../../dist/program/main.js', import.meta.url))
 
 /** The home of somebody who runs the program: what runs there sees nothing of this machine but PATH. */
 export class Home implements AsyncDisposable {

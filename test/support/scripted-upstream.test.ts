@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
+import { readSpooled } from '../../src/sync/store/spooled.ts'
 import { TreeNotTaken, type Tree } from '../../src/sync/model/tree.ts'
 import { NOTHING_KNOWN, type KnownTrees, type TreeUpstream } from '../../src/sync/upstream/upstream.ts'
 import { blobsOf, linesOf, reach, STEADY } from '../sync/upstream/reached.ts'
@@ -82,7 +82,7 @@ async function contents(tree: Tree, ids: ReturnType<typeof blobsOf>): Promise<(r
   const taken = await tree.take(ids, STEADY)
   const read = [...taken].map(async ([id, blob]) => {
     if (blob.kind === 'refused') return [id, blob.reason] as const
-    return [id, `${blob.size} ${blob.sha256} ${(await readFile(blob.file)).toString('hex')}`] as const
+    return [id, `${blob.size} ${blob.sha256} ${readSpooled(blob).toString('hex')}`] as const
   })
   return (await Promise.all(read)).toSorted(([a], [b]) => (a < b ? -1 : 1))
 }

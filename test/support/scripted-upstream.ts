@@ -1,6 +1,7 @@
 import { hiddenInFile } from '../../src/sync/model/hidden-unicode.ts'
 import { isLfsPointer } from '../../src/sync/model/lfs.ts'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObjectId, type ObjectId, type Revision } from '../../src/sync/model/revision.ts'
@@ -35,6 +36,8 @@ export class ScriptedUpstream {
   isCollected = false
   /** Blobs that the repository names and does not have. */
   absent: ReadonlySet<ObjectId> = new Set()
+  /** The take of this number never comes to an end, but where it is aborted. */
+  endlessTake: number | undefined
   /** How each commit stands to the one before. */
   related: Relation = 'descends'
   readonly counts = { resolve: 0, fetch: 0, take: 0, relation: 0 }
@@ -99,10 +102,11 @@ export class ScriptedUpstream {
         if (entries === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it was not fetched`)
         return entries
       },
-      take: async (blobs) => {
+      take: async (blobs, signal) => {
         this.counts.take += 1
         const wanted = [...new Set(blobs)]
         this.taken.push(...wanted)
+        if (this.counts.take === this.endlessTake) await aborted(signal)
         const take = async (id: ObjectId): Promise<readonly [ObjectId, Taken]> => {
           const bytes = this.absent.has(id) ? undefined : objects.blobs.get(id)
           if (bytes === undefined) return [id, { kind: 'refused', reason: 'absent' }]
@@ -111,7 +115,7 @@ export class ScriptedUpstream {
           await writeFile(file, bytes)
           const hidden = hiddenInFile(bytes)
           const known = { size: bytes.length, sha256: sha256(bytes), isLfsPointer: isLfsPointer(bytes) }
-          return [id, { kind: 'blob', ...known, ...(hidden !== undefined && { hidden }), file }]
+          return [id, { kind: 'blob', ...known, ...(hidden !== undefined && { hidden }), file, at: 0 }]
         }
         return new Map(await Promise.all(wanted.map(take)))
       },
@@ -246,4 +250,9 @@ function objectId(text: string): ObjectId {
 
 function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
+}
+
+async function aborted(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort')
+  throw signal.reason
 }

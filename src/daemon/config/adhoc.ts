@@ -3,12 +3,12 @@ import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { comparePaths } from '../../sync/model/digest.ts'
 import type { Environment } from './environment.ts'
-import { explain } from './explain.ts'
+import { READING } from './explain.ts'
 import { ConfigError } from './problem.ts'
 import { ruleFaults } from './rules.ts'
 import { CONFIG } from './schema.ts'
 import { configOf } from './settle.ts'
-import { processEnvironment } from '../config.ts'
+import { processEnvironment } from './process-environment.ts'
 import type { Config } from '../config.ts'
 
 /**
@@ -24,7 +24,7 @@ export function configOfSources(
   const repositories = urls.map(addressOf).map((url) => [idFrom(url), { url }] as const)
   const wanted = [...repositories, ...folders.map((path) => [idOfFolder(path), { path }] as const)]
   const sources = named<Place>(wanted).map(({ id, place }): NamedSource => Object.assign({ id }, place))
-  const file = CONFIG.safeParse({ sources }, { error: explain })
+  const file = CONFIG.safeParse({ sources }, READING)
   const [fault] = [...(file.error?.issues ?? []), ...ruleFaults({ sources })]
   if (fault !== undefined || !file.success) throw new ConfigError(messageOf(fault, urls.length))
   const config = configOf(file.data, 'unused', environment)

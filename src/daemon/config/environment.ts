@@ -1,6 +1,6 @@
 import { isAbsolute, join } from 'node:path'
 
-/** What the daemon takes from the environment of its process. `config.ts` alone reads that. */
+/** What the daemon takes from the environment of its process. `process-environment.ts` alone reads that. */
 export interface Environment {
   readonly home: string
   /** The folder of all of the user's configurations. */

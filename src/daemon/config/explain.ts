@@ -6,8 +6,11 @@ import type { SchemaNode } from './schema-json.ts'
 type Issue = z.core.$ZodIssue
 type RawIssue = z.core.$ZodRawIssue
 
+/** How a configuration is read. Once: what zod makes for the next one takes longer than it saves this one. */
+export const READING = { error: explain, jitless: true } as const
+
 /** What is wrong, in our words, where the schema itself has none for it. No message repeats the value. */
-export function explain(issue: RawIssue): string {
+function explain(issue: RawIssue): string {
   if (issue.code === 'invalid_type') return wrongType(issue.expected, issue.input)
   if (issue.code === 'invalid_value') return `must be ${issue.values.map(String).join(' or ')}`
   if (issue.code === 'too_small') {

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { CronTime } from 'cron'
 import { z } from 'zod'
 import { isSourceId } from '../../sync/model/source-id.ts'
 import { readSkillUri } from '../../sync/model/upstream-uri.ts'
+import { cronTimeOf, isCronExpression } from '../cron-time.ts'
 
 // The kinds of value that keys share. Each checks itself, so that every problem of a file is found in one pass.
 
@@ -124,14 +124,14 @@ export function id() {
 export function cron() {
   const form = 'is no cron expression; write minute, hour, day of month, month, day of week, such as "*/5 * * * *"'
   return line(200)
-    .refine((text) => CronTime.validateCronExpression(text).valid, { error: form, abort: true })
+    .refine((text) => isCronExpression(text), { error: form, abort: true })
     .refine(comesRound, 'names a day that never comes')
 }
 
 /** False for the thirty-first of February. The start is fixed, so that the answer is. */
 function comesRound(expression: string): boolean {
   try {
-    return new CronTime(expression).getNextDateFrom(new Date(Date.UTC(2024, 0, 1))).isValid
+    return cronTimeOf(expression).getNextDateFrom(new Date(Date.UTC(2024, 0, 1))).isValid
   } catch {
     // The library throws nothing but this: it looked through all years to come and found no day.
     return false

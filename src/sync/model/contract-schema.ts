@@ -1,10 +1,10 @@
-import * as semver from 'semver'
 import { z } from 'zod'
 import { isContractId } from './contract.ts'
 import { isSwitch } from './contract-switch.ts'
 import { shown, trimmed } from './contract-value.ts'
 import { isMapping } from './json-value.ts'
 import { isReferencePath, referencePathOf } from './reference-path.ts'
+import { semver } from './semver.ts'
 import { isSkillName } from './skill-name.ts'
 import type { StandardField } from './standard-fields.ts'
 import { xmlTagIn } from './xml-tag.ts'
@@ -94,7 +94,7 @@ function isVersion(text: string): boolean {
 
 /** Whether semver.org would take it too: `1.0.0-..` is let through by the contract. */
 export function isSemantic(version: string): boolean {
-  return semver.valid(version) !== null
+  return semver().valid(version) !== null
 }
 
 /** RFC 6838, 4.2, with the parameters of RFC 9110, 8.3.1. */

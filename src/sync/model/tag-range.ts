@@ -1,14 +1,15 @@
-import * as semver from 'semver'
+import type { Range, SemVer } from 'semver'
 import type { TagRange } from './revision.ts'
+import { semver } from './semver.ts'
 
 /** Whether it is a range of versions at all. */
 export function isVersionRange(text: string): boolean {
-  return semver.validRange(text) !== null
+  return semver().validRange(text) !== null
 }
 
 /** The version that a tag stands for under this range's prefix; undefined where it stands for none. */
-export function versionOf(tag: string, { prefix }: TagRange): semver.SemVer | undefined {
-  return tag.startsWith(prefix) ? (semver.parse(tag.slice(prefix.length)) ?? undefined) : undefined
+export function versionOf(tag: string, { prefix }: TagRange): SemVer | undefined {
+  return tag.startsWith(prefix) ? (semver().parse(tag.slice(prefix.length)) ?? undefined) : undefined
 }
 
 /**
@@ -16,13 +17,13 @@ export function versionOf(tag: string, { prefix }: TagRange): semver.SemVer | un
  * `v1.2.0` and `1.2.0` do without a prefix: which of them is meant is for the caller to say.
  */
 export function highestTags(names: readonly string[], range: TagRange): string[] {
-  const wanted = new semver.Range(range.range, { includePrerelease: range.prereleases })
-  let highest: semver.SemVer | undefined
+  const wanted = new (semver().Range)(range.range, { includePrerelease: range.prereleases })
+  let highest: SemVer | undefined
   let found: string[] = []
   for (const name of names) {
     const version = versionOf(name, range)
     if (version === undefined || !isIn(version, wanted, range)) continue
-    const order = highest === undefined ? 1 : semver.compareBuild(version, highest)
+    const order = highest === undefined ? 1 : semver().compareBuild(version, highest)
     if (order < 0) continue
     if (order > 0) found = []
     highest = version
@@ -32,12 +33,12 @@ export function highestTags(names: readonly string[], range: TagRange): string[]
 }
 
 /** A range that names a pre-release lets others of the same version in; pre-releases are for those who ask for them. */
-function isIn(version: semver.SemVer, wanted: semver.Range, { prereleases }: TagRange): boolean {
+function isIn(version: SemVer, wanted: Range, { prereleases }: TagRange): boolean {
   return (prereleases || version.prerelease.length === 0) && wanted.test(version)
 }
 
 /** Whether `tag` stands for an older version than `other`. */
 export function isOlder(tag: string, other: string, range: TagRange): boolean {
   const [a, b] = [versionOf(tag, range), versionOf(other, range)]
-  return a !== undefined && b !== undefined && semver.compareBuild(a, b) < 0
+  return a !== undefined && b !== undefined && semver().compareBuild(a, b) < 0
 }

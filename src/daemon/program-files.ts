@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { UsageError } from '../usage-error.ts'
+import { UsageError } from './usage-error.ts'
 
 /** What a service manager starts: absolute paths, without links. */
 export interface ProgramFiles {
@@ -13,10 +13,10 @@ export interface ProgramFiles {
 
 /** The program that runs now. Throws where it lies in a place that is not there to stay. */
 export async function programFiles(): Promise<ProgramFiles> {
-  const folder = await realpath(fileURLToPath(new URL('../../../', import.meta.url)))
+  const folder = await realpath(fileURLToPath(new URL('../../', import.meta.url)))
   const files = {
     node: await realpath(process.execPath),
-    main: fileURLToPath(new URL('../main.js', import.meta.url)),
+    main: fileURLToPath(new URL('./main.js', import.meta.url)),
     folder: folder.replace(/\/$/, ''),
   }
   if (/\/_npx\//.test(files.main))
