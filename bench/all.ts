@@ -3,13 +3,14 @@ import { writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
 import { measureChange } from './change.ts'
 import { measureDuringSync } from './during-sync.ts'
+import type { Figure } from './figure.ts'
 import { measureFederation } from './federation.ts'
 import { measureFirstSync } from './first-sync.ts'
 import { measureGit } from './git.ts'
 import { Ground } from './ground.ts'
 import { measureMeter } from './meter.ts'
 import { measureNotify } from './notify.ts'
-import { measurePeers } from './peers.ts'
+import { measurePeers, SIZES } from './peers.ts'
 import { measurePoll } from './poll.ts'
 import { measureRestart } from './restart.ts'
 import { measureSearch } from './search.ts'
@@ -21,25 +22,31 @@ import { extentOf, tableOf } from './table.ts'
 // runs by itself alone.
 
 const extent = extentOf(process.argv)
+const MEASURES: readonly ((ground: Ground) => Promise<readonly Figure[]>)[] = [
+  measurePoll,
+  measureFirstSync,
+  measureChange,
+  measureNotify,
+  measureRestart,
+  measureDuringSync,
+  measureServe,
+  measureMeter,
+  measureSearch,
+  measureFederation,
+  ...(extent.quick ? SIZES.slice(0, 1) : SIZES).map((size) => (ground: Ground) => measurePeers(ground, [size])),
+  measureGit,
+]
+
 await using ground = await Ground.open(extent)
 const before = machine()
-const figures = [
-  ...(await measurePoll(ground)),
-  ...(await measureFirstSync(ground)),
-  ...(await measureChange(ground)),
-  ...(await measureGit(ground)),
-  ...(await measureNotify(ground)),
-  ...(await measureFederation(ground)),
-  ...(await measureRestart(ground)),
-  ...(await measureDuringSync(ground)),
-  ...(await measureServe(ground)),
-  ...(await measureMeter(ground)),
-  ...(await measureSearch(ground)),
-  ...(await measurePeers(ground)),
-]
-const results = { at: new Date().toISOString(), ...extent, before, after: machine(), figures }
-await writeFile(new URL('./results.json', import.meta.url), `${JSON.stringify(results, null, 2)}\n`)
-console.log(`\n${tableOf(figures)}\n\nload ${before.load} before, ${results.after.load} after; ${before.cores} cores`)
+const figures: Figure[] = []
+for (const measure of MEASURES) {
+  figures.push(...(await measure(ground)))
+  // What was measured is there, whatever becomes of the rest: all of it takes hours.
+  const results = { at: new Date().toISOString(), ...extent, before, after: machine(), figures }
+  await writeFile(new URL('./results.json', import.meta.url), `${JSON.stringify(results, null, 2)}\n`)
+}
+console.log(`\n${tableOf(figures)}\n\nload ${before.load} before, ${machine().load} after; ${before.cores} cores`)
 
 /** What the figures depend on besides the program. */
 function machine() {

@@ -9,6 +9,7 @@ import { runAlone } from './table.ts'
 
 /** One skill of many has changed: fetched, stored and published, against `git fetch` and `git checkout` of the same commit. */
 export async function measureChange(ground: Ground): Promise<Figure[]> {
+  if (process.argv.includes('--large')) return measureLarge(ground)
   const [few, many] = ground.quick ? [20, 40] : [1_000, 10_000]
   const small = await sidesOf(ground, few)
   const large = await sidesOf(ground, many)
@@ -21,6 +22,22 @@ export async function measureChange(ground: Ground): Promise<Figure[]> {
     figureOf('change', all, [`one of ${many}`, `git fetch, checkout of ${many}`], 1),
     figureOf('change', all, [`one of ${many}`, `one of ${few}`], 3),
     figureOf('change', all, [`git fetch, checkout of ${many}`, `git fetch, checkout of ${few}`]),
+  ]
+}
+
+/** How it goes on to grow. Only where it is asked for: to make and to clone so many takes longer than all other figures. */
+async function measureLarge(ground: Ground): Promise<Figure[]> {
+  const [many, most] = [10_000, 100_000]
+  const small = await sidesOf(ground, many)
+  const large = await sidesOf(ground, most)
+  const all = await rounds(5, [small.ours, large.ours, small.git, large.git], async () => {
+    await small.commit()
+    await large.commit()
+  })
+  return [
+    figureOf('change', all, [`one of ${most}`, `git fetch, checkout of ${most}`]),
+    figureOf('change', all, [`one of ${most}`, `one of ${many}`]),
+    figureOf('change', all, [`git fetch, checkout of ${most}`, `git fetch, checkout of ${many}`]),
   ]
 }
 

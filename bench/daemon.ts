@@ -42,7 +42,7 @@ export async function startOver(
   logged: string,
 ): Promise<RunningDaemon> {
   const { file, config } = await writeSettings(folder, sources, ROOM)
-  const program = fileURLToPath(new URL('../dist/daemon/main.js', import.meta.url))
+  const program = fileURLToPath(new URL('../dist/program/main.js', import.meta.url))
   const child = spawn(process.execPath, [program, ...startArgs(file, logged)], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [url] = await once(createInterface({ input: child.stdout }), 'line')
   return {

@@ -1,26 +1,26 @@
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runGit } from '../test/support/repository.ts'
-import { temporaryFolder } from '../test/support/temporary.ts'
 import { Contenders, LIMIT_MS } from './contenders.ts'
 import { writeSettings } from './daemon.ts'
 import { rounds, timed } from './figure.ts'
 import type { Figure, Times } from './figure.ts'
+import type { Ground } from './ground.ts'
 import { sync } from './peer-install.ts'
 import { SERVERS, ours, theirs } from './peer-servers.ts'
 import { StdioClient } from './stdio-client.ts'
-import type { ServedSkills } from './upstream.ts'
 
 /**
  * From saving a SKILL.md in a folder until the client of ours was told, against starting a peer again, which is how a client
  * of theirs comes to have it. Whether they have noticed by themselves is asked at the end.
  */
-export async function measureChanges(upstream: ServedSkills, count: number, times: number): Promise<Figure[]> {
-  await using folder = await temporaryFolder()
-  const clone = join(folder.path, 'clone')
+export async function measureChanges(ground: Ground, count: number, times: number): Promise<Figure[]> {
+  const upstream = await ground.skills(count)
+  const folder = await ground.fresh()
+  const clone = join(folder, 'clone')
   await runGit(['clone', '--quiet', '--depth', '1', upstream.url, clone])
   const skills = join(clone, 'skills')
-  const { file } = await writeSettings(folder.path, { bench: [`path: ${skills}`] })
+  const { file } = await writeSettings(folder, { bench: [`path: ${skills}`] })
   await sync(file, `${count} of ${count} skills served`)
   const [changing = ''] = upstream.skills.documents
   const uriOf = (prefix: string): string => `skill://${prefix}${changing.slice('skills/'.length)}`

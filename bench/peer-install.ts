@@ -5,37 +5,37 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { openProject } from '../test/support/installer.ts'
 import type { Project } from '../test/support/installer.ts'
-import { temporaryFolder } from '../test/support/temporary.ts'
 import { Contenders, LIMIT_MS } from './contenders.ts'
 import { startDaemon, writeSettings } from './daemon.ts'
 import { rounds, timed } from './figure.ts'
 import type { Figure } from './figure.ts'
-import type { ServedSkills } from './upstream.ts'
+import type { Ground } from './ground.ts'
 
 const run = promisify(execFile)
-const MAIN = fileURLToPath(new URL('../dist/daemon/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../dist/program/main.js', import.meta.url))
 
 /** Everything that a repository has, brought to where there is nothing; and looked for again when nothing has changed. */
-export async function measureInstall(upstream: ServedSkills, count: number, times: number): Promise<Figure[]> {
+export async function measureInstall(ground: Ground, count: number, times: number): Promise<Figure[]> {
   // All that was written stays until the end: a disk is slow to make files where many were removed.
-  await using folder = await temporaryFolder()
+  const upstream = await ground.skills(count)
+  const folder = await ground.fresh()
   await using kept = new AsyncDisposableStack()
   const synced: string[] = []
   const projects: Project[] = []
   const peers = new Contenders(`${count} skills`)
   const installed = await rounds(times, [
     async () => {
-      const settings = join(folder.path, `${synced.length}`)
+      const settings = join(folder, `${synced.length}`)
       synced.push(settings)
       await mkdir(settings)
       const { file } = await writeSettings(settings, { bench: [`url: ${upstream.url}`] })
-      await run('sync', ['-f', folder.path])
+      await run('sync', ['-f', folder])
       return { [`sync of ${count}`]: await timed(() => sync(file, `${count} of ${count} skills served`)) }
     },
     peers.run('skills', async () => {
       const project = kept.use(await openProject({ limitMs: LIMIT_MS }))
       projects.push(project)
-      await run('sync', ['-f', folder.path])
+      await run('sync', ['-f', folder])
       const add = ['add', upstream.url, '--skill', '*', '--agent', 'claude-code', '--copy', '--yes']
       const ms = await timed(() => runInstaller(project, add, 'Done!'))
       const folders = await readdir(join(project.folder, '.claude', 'skills'))

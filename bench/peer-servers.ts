@@ -1,21 +1,20 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runGit } from '../test/support/repository.ts'
-import { temporaryFolder } from '../test/support/temporary.ts'
 import { Contenders, LIMIT_MS } from './contenders.ts'
 import { writeSettings } from './daemon.ts'
 import { median, rounds, timed } from './figure.ts'
 import type { Figure, Times } from './figure.ts'
+import type { Ground } from './ground.ts'
 import { sync } from './peer-install.ts'
 import { StdioClient } from './stdio-client.ts'
-import type { ServedSkills } from './upstream.ts'
 
 /** The servers that a client would start in place of ours, over a folder of skills. */
 export const SERVERS = ['ext-skills', 'textbook'] as const
 
 /** What Node is started with for each: ours over a configuration, the others over a folder. */
 export const ours = (file: string): string[] => [
-  fileURLToPath(new URL('../dist/daemon/main.js', import.meta.url)),
+  fileURLToPath(new URL('../dist/program/main.js', import.meta.url)),
   'mcp',
   '--config',
   file,
@@ -26,11 +25,12 @@ export const theirs = (server: (typeof SERVERS)[number], folder: string): string
 ]
 
 /** What a client waits for that starts a server over stdio, over the same skills, and what the server has in memory then. */
-export async function measureServers(upstream: ServedSkills, count: number, times: number): Promise<Figure[]> {
-  await using folder = await temporaryFolder()
-  const clone = join(folder.path, 'clone')
+export async function measureServers(ground: Ground, count: number, times: number): Promise<Figure[]> {
+  const upstream = await ground.skills(count)
+  const folder = await ground.fresh()
+  const clone = join(folder, 'clone')
   await runGit(['clone', '--quiet', '--depth', '1', upstream.url, clone])
-  const { file } = await writeSettings(folder.path, { bench: [`url: ${upstream.url}`] })
+  const { file } = await writeSettings(folder, { bench: [`url: ${upstream.url}`] })
   await sync(file, `${count} of ${count} skills served`)
   const peers = new Contenders(`${count} skills`)
   const all = await rounds(times, [

@@ -53,7 +53,7 @@ interface Judged {
 }
 
 const LOOKED_AT = 50
-const MAIN = fileURLToPath(new URL('../dist/daemon/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../dist/program/main.js', import.meta.url))
 
 const { values, positionals } = parseArgs({ options: { state: { type: 'string' } }, allowPositionals: true })
 const places = new Map(
