@@ -45,5 +45,5 @@ answerParent({
   uri: () => catalogs.changing,
   /** Makes the catalog that `publish` publishes. */
   prepare: () => void (coming = catalogs.next()),
-  publish: () => void registry.publish(coming),
+  publish: () => registry.publish(coming),
 })

@@ -20,13 +20,17 @@ export class Registry {
   }
 
   /** Swaps the catalog in whole, then tells the listeners what moved. */
-  publish(next: Catalog): Changes {
+  publish(next: Catalog): void {
     const before = this.#catalog
-    const changes = diff(before, next)
     this.#catalog = next
-    if (!isEmpty(changes)) for (const listener of this.#listeners) listener(changes, next, before)
+    if (this.#listeners.size > 0) this.#tell(before)
     for (const watcher of this.#watchers) watcher(before, next)
-    return changes
+  }
+
+  #tell(before: Catalog): void {
+    const next = this.#catalog
+    const changes = diff(before, next)
+    if (!isEmpty(changes)) for (const listener of this.#listeners) listener(changes, next, before)
   }
 
   /** Calls back on each change until what is returned is disposed. */

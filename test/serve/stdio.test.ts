@@ -257,7 +257,7 @@ async function open(
       send({ id, method: LISTEN, params: { ...filterOf(uris), _meta: META } })
       return heard.next(({ id: answered, params }) => answered === id || params?._meta?.[SUBSCRIPTION_ID] === id)
     },
-    publish: () => void registry.publish(after!),
+    publish: () => registry.publish(after!),
     async [Symbol.asyncDispose]() {
       stop.abort()
       await served
