@@ -1,4 +1,5 @@
-import type { Catalog, CatalogSkill } from '../sync/model/catalog.ts'
+import type { CatalogSkill } from '../sync/model/catalog-entry.ts'
+import type { Catalog } from '../sync/model/catalog.ts'
 
 /** A name that skills of several sources have. None of them hides another. */
 export interface Collision {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { CatalogFile } from '../sync/model/catalog.ts'
+import type { CatalogFile } from '../sync/model/catalog-entry.ts'
 import { utf8 } from '../sync/model/frontmatter.ts'
 import type { Docs } from '../sync/model/docs.ts'
 import type { Skill, SkillFile } from '../sync/model/skill.ts'

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Catalog, CatalogFile, CatalogSkill } from '../sync/model/catalog.ts'
+import type { CatalogFile, CatalogSkill } from '../sync/model/catalog-entry.ts'
+import type { Catalog } from '../sync/model/catalog.ts'
 import { bytesOf } from './content.ts'
 import type { ReadFile } from './content.ts'
 import { installNames } from './install-names.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { CatalogSkill } from '../sync/model/catalog.ts'
+import type { CatalogSkill } from '../sync/model/catalog-entry.ts'
 import { isSkillName } from '../sync/model/skill-name.ts'
 
 /**

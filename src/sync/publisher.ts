@@ -1,10 +1,11 @@
 import { pendingIn } from './model/approvals.ts'
 import type { Approvals } from './model/approvals.ts'
-import { catalogAfter } from './model/catalog-after.ts'
-import { EMPTY_CATALOG, buildCatalog } from './model/catalog.ts'
+import { catalogComing } from './model/catalog-after.ts'
+import { EMPTY_CATALOG, buildingCatalog } from './model/catalog.ts'
 import type { Catalog } from './model/catalog.ts'
 import type { Disabled } from './model/disabled.ts'
 import type { Cause, Generation } from './model/generation.ts'
+import { atOnce, stepByStep, type Steps } from './model/slices.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { SourceId } from './model/source-id.ts'
 import type { DecisionStore } from './store/decisions.ts'
@@ -53,6 +54,7 @@ export class Publisher {
   ): Promise<{ publisher: Publisher; catalog: Catalog; refused: readonly SourceId[] }> {
     const loaded = await load(store, order, admission)
     const publisher = new Publisher(store, order, admission.reviewed, loaded)
+    await publisher.#build()
     return { publisher, catalog: publisher.catalog, refused: loaded?.refused ?? [] }
   }
 
@@ -64,9 +66,28 @@ export class Publisher {
     const { disabled, approvals, areUnknown } = this.#store.decisions
     if (areUnknown) return EMPTY_CATALOG
     if (this.#built?.disabled === disabled && this.#built.approvals === approvals) return this.#built.catalog
-    const held = this.#inOrder(this.#current)
-    const catalog = catalogOf(this.#generation, held, this.#store.decisions, this.#reviewed, this.#before)
-    this.#built = { disabled, approvals, catalog }
+    return this.#keep(atOnce(this.#building()), { disabled, approvals })
+  }
+
+  /** So that it is there when it is asked for, and whoever is served meanwhile is served. What is decided meanwhile makes it anew. */
+  async #build(): Promise<void> {
+    const { disabled, approvals, areUnknown } = this.#store.decisions
+    if (areUnknown) return
+    this.#keep(await stepByStep(this.#building()), { disabled, approvals })
+  }
+
+  #building(): Steps<Catalog> {
+    return catalogOf(
+      this.#generation,
+      this.#inOrder(this.#current),
+      this.#store.decisions,
+      this.#reviewed,
+      this.#before,
+    )
+  }
+
+  #keep(catalog: Catalog, decided: { readonly disabled: Disabled; readonly approvals: Approvals }): Catalog {
+    this.#built = { ...decided, catalog }
     this.#before = catalog
     return catalog
   }
@@ -136,6 +157,7 @@ export class Publisher {
     this.#generation = await this.#store.generations.publish(held, now, cause)
     this.#current = next
     this.#built = undefined
+    await this.#build()
     return this.catalog
   }
 
@@ -155,7 +177,7 @@ export async function currentCatalog(
 ): Promise<Catalog> {
   if (store.decisions.areUnknown) return EMPTY_CATALOG
   const loaded = await load(store, sources, admission)
-  return catalogOf(loaded?.generation, loaded?.held ?? [], store.decisions, admission.reviewed)
+  return stepByStep(catalogOf(loaded?.generation, loaded?.held ?? [], store.decisions, admission.reviewed))
 }
 
 /**
@@ -182,19 +204,19 @@ export async function pastCatalog(
     if (snapshot === undefined) return undefined
     snapshots.push(snapshot)
   }
-  return buildCatalog({ ...generation, sources: held ?? generation.sources }, snapshots, disabled)
+  return stepByStep(buildingCatalog({ ...generation, sources: held ?? generation.sources }, snapshots, disabled))
 }
 
-function catalogOf(
+function* catalogOf(
   generation: Generation | undefined,
   held: readonly Current[],
   decided: Pick<DecisionStore, 'disabled' | 'approvals'>,
   reviewed: ReadonlySet<SourceId>,
   before: Catalog = EMPTY_CATALOG,
-): Catalog {
+): Steps<Catalog> {
   if (generation === undefined) return EMPTY_CATALOG
   const snapshots = held.map(({ snapshot }) => snapshot)
-  return catalogAfter(before, generation, snapshots, hiddenIn(snapshots, decided, reviewed))
+  return yield* catalogComing(before, generation, snapshots, hiddenIn(snapshots, decided, reviewed))
 }
 
 /** What is not served although it is there: disabled, or waiting for a person. */

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { contentOf } from '../../src/serve/content.ts'
 import { mimeTypeOf } from '../../src/serve/mime.ts'
-import type { CatalogFile } from '../../src/sync/model/catalog.ts'
+import { CatalogFile } from '../../src/sync/model/catalog-entry.ts'
 import { sample } from '../sync/store/samples.ts'
 
 /** A file as it is listed, whose bytes are these. */
@@ -11,7 +11,7 @@ function listed(bytes: Uint8Array): CatalogFile {
   const { skill } = sample('pdf', { 'SKILL.md': 'x' })
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   const file = { ...skill.files[0]!, size: bytes.length, sha256 }
-  return { uri: 'skill://team/pdf/SKILL.md', name: 'SKILL.md', skill, file }
+  return new CatalogFile('skill://team/pdf', skill, file)
 }
 
 async function contentFor(bytes: Uint8Array, read = bytes): Promise<unknown> {

@@ -72,9 +72,9 @@ test('a folder is told exactly where something below it came, went or changed, w
 
 /** All that lies below a folder: of served files, those that no folder shows included. */
 function contentsBelow({ files }: Catalog, folder: string): string {
-  const below = [...files].filter(([uri]) => uri.startsWith(`${folder}/`))
+  const below = [...files.values()].filter(({ uri }) => uri.startsWith(`${folder}/`))
   return below
-    .map(([uri, { file }]) => `${uri} ${file.sha256} ${file.executable}`)
+    .map(({ uri, file }) => `${uri} ${file.sha256} ${file.executable}`)
     .toSorted()
     .join()
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { installNames } from '../../src/serve/install-names.ts'
 import { isSkillName } from '../../src/sync/model/skill-name.ts'
 import { uriOf } from '../../src/sync/model/skill-uri.ts'
-import type { CatalogSkill } from '../../src/sync/model/catalog.ts'
+import type { CatalogSkill } from '../../src/sync/model/catalog-entry.ts'
 
 /** As much of a skill as its name depends on. */
 function skillAt(source: string, path: string): CatalogSkill {

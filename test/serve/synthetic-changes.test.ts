@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { manifestText, manifestUriOf } from '../../src/serve/mcp/manifest.ts'
 import { INDEX_URI } from '../../src/serve/mcp/synthetic.ts'
 import { syntheticChanges } from '../../src/serve/mcp/synthetic-changes.ts'
-import type { Catalog, CatalogSkill } from '../../src/sync/model/catalog.ts'
+import type { CatalogSkill } from '../../src/sync/model/catalog-entry.ts'
+import type { Catalog } from '../../src/sync/model/catalog.ts'
 import { diff } from '../../src/sync/model/changes.ts'
 import { formsOf } from '../support/forms.ts'
 import { skillText } from '../support/scripted-upstream.ts'
@@ -34,6 +35,18 @@ test('the manifest of a skill that a rule took out of a skill is told, though no
 
   expect(changes.changed.size + changes.added.size + changes.removed.size).toBe(0)
   expect(syntheticChanges({ before, after, changes }, formsOf())).toEqual([INDEX_URI, 'skill://team/o/i/_manifest'])
+})
+
+test('nothing is told of a folder that is called now as it was served: all that is said of it is the same', async () => {
+  const texts = { 'o/SKILL.md': skillText('o'), 'o/c.md': 'c' }
+  const before = catalogOf(await surveyed({ ...texts, 'o/b/SKILL.md': skillText('z') }))
+  const after = catalogOf(await surveyed({ ...texts, 'o/z/SKILL.md': skillText('z') }))
+
+  const changes = diff(before, after)
+
+  expect(changes).toMatchObject({ added: new Set(), removed: new Set(), changed: new Set(), list: false })
+  expect(syntheticChanges({ before, after, changes }, formsOf())).toEqual([])
+  expect(await textsOf(after)).toEqual(await textsOf(before))
 })
 
 test('an archive is told where the folder of another skill takes its URI by a rule, and where it gives it back', async () => {

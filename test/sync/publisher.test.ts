@@ -7,6 +7,7 @@ import type { Cause, Held } from '../../src/sync/model/generation.ts'
 import type { SourceId } from '../../src/sync/model/source-id.ts'
 import { Publisher, type Admission, currentCatalog, type Changed } from '../../src/sync/publisher.ts'
 import { Store } from '../../src/sync/store/store.ts'
+import { SlowValues } from '../support/slow-values.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { keepSamples, numbered, snapshotOf, sourceId, type Sample } from './store/samples.ts'
 
@@ -69,6 +70,28 @@ test('a skill that is disabled while something is being published is not in what
   await opened.store.decisions.disable(TEAM, skill.path, false)
   expect(urisOf(publisher.catalog)).toHaveLength(2)
   expect(publisher.catalog).toBe(publisher.catalog)
+})
+
+test('others have the thread between the skills of a catalog, and what is decided later holds for it', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const [changed, cause] = await pulled(opened.store, 'team', ...[1, 2, 3].map(numbered))
+  const { held, snapshot } = changed.get(TEAM)!
+  const slow = new SlowValues()
+  const skills = snapshot.skills.map((skill) => slow.of(skill))
+
+  const publishing = publisher.publish(
+    new Map([[TEAM, { held, snapshot: { ...snapshot, skills } }]]),
+    cause,
+    NOW,
+    STEADY,
+  )
+  const turns = await slow.turnsUntil(publishing)
+  await opened.store.decisions.disable(TEAM, numbered(3).skill.path, true)
+
+  expect(turns).toBeGreaterThan(1)
+  expect(urisOf(await publishing)).toHaveLength(3)
+  expect(urisOf(publisher.catalog)).toEqual(['skill://team/skill-1/SKILL.md', 'skill://team/skill-2/SKILL.md'])
 })
 
 test('what is published is on the disk, and is what the next process begins with', async () => {

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { lstat, mkdir, readdir, readlink, rename, rmdir, symlink, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import { digestOf } from '../../sync/model/digest.ts'
 import type { DigestedFile } from '../../sync/model/digest.ts'
 import { removeAll } from '../../sync/store/atomic.ts'

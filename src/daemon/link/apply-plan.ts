@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import type { CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { removeAll } from '../../sync/store/atomic.ts'
 import { isDiskError } from '../../sync/store/disk-error.ts'

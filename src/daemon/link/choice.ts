@@ -1,4 +1,4 @@
-import type { CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { LinkedSkill } from './links.ts'
 

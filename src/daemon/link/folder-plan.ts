@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import { isDiskError } from '../../sync/store/disk-error.ts'
 import { idsOf } from '../config.ts'
 import { whyNotUsed } from '../disk-words.ts'

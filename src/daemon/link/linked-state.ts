@@ -1,5 +1,5 @@
 import { currentCatalog } from '../../sync/publisher.ts'
-import type { CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import { Store } from '../../sync/store/store.ts'
 import { admissionOf } from '../admission.ts'

@@ -1,4 +1,5 @@
-import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { LinkedSkill } from './links.ts'
 

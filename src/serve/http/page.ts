@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { CatalogFile } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { readSkillUri } from '../../sync/model/skill-uri.ts'
 import { catalogView } from '../page/catalog-view.ts'
@@ -173,15 +174,15 @@ export async function drawBelow(below: string, view: View, readables: Readables)
   const source = view.catalog.sources.find(([id]) => uri.canonical.startsWith(`skill://${id}/`))?.[0]
   if (kept !== undefined && source !== undefined) return withheldView(kept, source, view)
   const file = uri.trailingSlash ? undefined : files.get(uri.canonical)
-  const owner = file === undefined ? undefined : ownerOf(file.uri, skills)
+  const owner = file === undefined ? undefined : ownerOf(file, skills)
   return file === undefined || owner === undefined ? NOTHING_HERE : fileView(file, owner, view, readables)
 }
 
 /** The innermost skill that a file lies in. */
-function ownerOf(uri: string, skills: Catalog['skills']): ReturnType<Catalog['skills']['get']> {
+function ownerOf({ uri, folder, name }: CatalogFile, skills: Catalog['skills']): ReturnType<Catalog['skills']['get']> {
   for (let at = uri.lastIndexOf('/'); at > 'skill://'.length; at = uri.lastIndexOf('/', at - 1)) {
     const skill = skills.get(`${uri.slice(0, at)}/SKILL.md`)
-    if (skill?.files.some((file) => file.uri === uri) === true) return skill
+    if (skill?.files.some((file) => file.folder === folder && file.name === name) === true) return skill
   }
   return undefined
 }

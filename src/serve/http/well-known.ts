@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import { readSkillUri } from '../../sync/model/skill-uri.ts'
 import { bytesOf } from '../content.ts'
 import type { ReadFile } from '../content.ts'

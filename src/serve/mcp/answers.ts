@@ -1,5 +1,6 @@
 import { declarationOf } from '../../sync/model/approvals.ts'
-import type { Catalog, CatalogFile } from '../../sync/model/catalog.ts'
+import type { CatalogFile } from '../../sync/model/catalog-entry.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
 import { contentOf } from '../content.ts'
 import type { CacheHint, Caller } from './caller.ts'
 import { SERVER_META } from './listen-result.ts'

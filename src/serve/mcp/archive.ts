@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { declarationOf } from '../../sync/model/approvals.ts'
-import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
 import { comparePaths, digestOf } from '../../sync/model/digest.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
 import { bytesOf } from '../content.ts'

@@ -1,4 +1,5 @@
-import type { Catalog, CatalogFile } from '../../sync/model/catalog.ts'
+import type { CatalogFile } from '../../sync/model/catalog-entry.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Reference } from '../../sync/model/contract.ts'
 import { contractSkills } from '../../sync/model/contract-skills.ts'
 import type { ContractSkill, ContractSkills } from '../../sync/model/contract-skills.ts'

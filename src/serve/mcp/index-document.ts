@@ -1,4 +1,5 @@
-import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
 import type { ReadFile } from '../content.ts'
 import type { Archive, Archives } from './archive.ts'
 import { MadeOnce } from './made-once.ts'

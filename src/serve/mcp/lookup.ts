@@ -1,4 +1,5 @@
-import type { Catalog, CatalogFile, CatalogSkill, FolderChild } from '../../sync/model/catalog.ts'
+import type { CatalogFile, CatalogSkill, FolderChild } from '../../sync/model/catalog-entry.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
 import { readSkillUri } from '../../sync/model/skill-uri.ts'
 import { contractAt } from './contract.ts'
 import type { FoundOfContract } from './contract.ts'

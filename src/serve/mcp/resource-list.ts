@@ -1,4 +1,5 @@
-import type { Catalog, CatalogFile } from '../../sync/model/catalog.ts'
+import type { CatalogFile } from '../../sync/model/catalog-entry.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
 import type { ContractResource } from './contract.ts'
 import { listedOfContract } from './contract-list.ts'
 import type { Forms } from './forms.ts'
@@ -45,6 +46,5 @@ function documentsOf({ listed, files }: Catalog): CatalogFile[] {
 
 /** The files of a skill inside of a skill are files of both. */
 function filesOf({ listed, files }: Catalog): CatalogFile[] {
-  const uris = new Set(listed.flatMap((skill) => skill.files.map(({ uri }) => uri)))
-  return [...uris].flatMap((uri) => files.get(uri) ?? [])
+  return [...new Set(listed.flatMap((skill) => skill.files.flatMap((file) => files.at(file) ?? [])))]
 }

@@ -1,4 +1,5 @@
-import type { Catalog, CatalogFile, FolderChild } from '../../sync/model/catalog.ts'
+import type { CatalogFile, CatalogFolder } from '../../sync/model/catalog-entry.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
 import { uriOf } from '../../sync/model/skill-uri.ts'
 import { contentOf } from '../content.ts'
 import type { Content, ReadFile } from '../content.ts'
@@ -36,7 +37,7 @@ export function describeFile(file: CatalogFile): ResourceDescription {
 }
 
 /** A folder has no trailing slash in its URI, and the media type that SEP-2640 gives it. */
-export function describeFolder(folder: FolderChild): object {
+export function describeFolder(folder: CatalogFolder): object {
   return { uri: folder.uri, name: folder.name, mimeType: 'inode/directory' }
 }
 

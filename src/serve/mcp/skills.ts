@@ -1,4 +1,5 @@
-import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
 import type { JsonObject } from '../../sync/model/frontmatter.ts'
 import { EXECUTABLES } from '../../sync/model/skill.ts'
 import type { Signers } from '../../sync/model/trust.ts'
@@ -67,10 +68,7 @@ export function readDirectory(catalog: Catalog, params: Params, limits: PageLimi
     const why = found.kind === 'file' ? 'it names a file' : found.why
     throw invalidParams(`No directory at ${JSON.stringify(uri)}: ${why}`, { uri })
   }
-  const children = found.children.map((child) => {
-    const file = child.kind === 'file' ? catalog.files.get(child.uri) : undefined
-    return file === undefined ? describeFolder(child) : describeFile(file)
-  })
+  const children = found.children.map((child) => ('kind' in child ? describeFolder(child) : describeFile(child)))
   const listing = { catalog, of: `resources/directory/read ${found.uri}` }
   const { items, nextCursor } = pageOf(
     children,

@@ -1,4 +1,5 @@
-import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Changes } from '../../sync/model/changes.ts'
 import { folderUrisAbove } from '../../sync/model/skill-uri.ts'
 import { ARCHIVE_FORMATS } from './archive.ts'

@@ -1,4 +1,5 @@
-import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
 import { baseName } from '../../sync/model/paths.ts'
 import type { Content, ReadFile } from '../content.ts'
 import { ARCHIVE_FORMATS } from './archive.ts'

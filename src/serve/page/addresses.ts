@@ -1,4 +1,4 @@
-import type { CatalogFile, CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogFile, CatalogSkill } from '../../sync/model/catalog-entry.ts'
 
 /** Addresses of the page, relative to its root: it may lie below any path of a proxy. A URI and its page are called alike. */
 export function skillAddress({ root }: Pick<CatalogSkill, 'root'>): string {

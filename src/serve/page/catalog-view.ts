@@ -1,4 +1,4 @@
-import type { CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import { countOf } from '../count-text.ts'
 import { skillAddress } from './addresses.ts'

@@ -1,4 +1,4 @@
-import type { CatalogFile, CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogFile, CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import { bodyOf, utf8 } from '../../sync/model/frontmatter.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
 import { bytesOf } from '../content.ts'

@@ -1,4 +1,5 @@
-import type { Catalog, CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
 
 /** What somebody looks for, as the address of the page says it. */
 export interface Query {

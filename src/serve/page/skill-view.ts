@@ -1,4 +1,5 @@
-import type { Catalog, CatalogFile, CatalogSkill } from '../../sync/model/catalog.ts'
+import type { CatalogFile, CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
 import type { JsonObject } from '../../sync/model/frontmatter.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'

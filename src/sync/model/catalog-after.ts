@@ -1,11 +1,14 @@
-import { buildCatalog, CatalogBuilder, headOf } from './catalog.ts'
-import type { Catalog, CatalogFile, CatalogSkill, FolderChild } from './catalog.ts'
+import { buildingCatalog, CatalogBuilder, headOf, type Indexed } from './catalog.ts'
+import type { CatalogSkill, FolderChild } from './catalog-entry.ts'
+import { CatalogFiles } from './catalog-files.ts'
+import type { Catalog } from './catalog.ts'
 import { NONE_DISABLED, type Disabled } from './disabled.ts'
 import type { Generation } from './generation.ts'
 import { foldersAbove } from './paths.ts'
 import { renamedFolders } from './placement.ts'
 import { folderUrisAbove, uriOf } from './skill-uri.ts'
 import type { Skill } from './skill.ts'
+import { atOnce, type Steps } from './slices.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
@@ -18,9 +21,19 @@ export function catalogAfter(
   snapshots: readonly Snapshot[],
   disabled: Disabled = NONE_DISABLED,
 ): Catalog {
+  return atOnce(catalogComing(before, generation, snapshots, disabled))
+}
+
+/** `catalogAfter`, for where others wait. */
+export function* catalogComing(
+  before: Catalog,
+  generation: Generation,
+  snapshots: readonly Snapshot[],
+  disabled: Disabled = NONE_DISABLED,
+): Steps<Catalog> {
   const head = headOf(generation, disabled)
   const replaced = isSameChoice(before, head) ? replacedIn(before, snapshots) : undefined
-  if (replaced === undefined) return buildCatalog(generation, snapshots, disabled)
+  if (replaced === undefined) return yield* buildingCatalog(generation, snapshots, disabled)
   return { ...head, snapshots, ...withReplaced(before, replaced) }
 }
 
@@ -92,32 +105,24 @@ function areNested(replaced: readonly Replaced[], skills: readonly Skill[]): boo
   )
 }
 
-type Indexed = Pick<Catalog, 'skills' | 'listed' | 'files' | 'folders' | 'withheld'>
-
 function withReplaced(before: Catalog, replaced: readonly Replaced[]): Indexed {
   const skills = new Map(before.skills)
-  const files = new Map(before.files)
   const folders = new Map(before.folders)
   for (const { snapshot, renamed, was, skill } of replaced) {
-    takeOut(was, files, folders)
+    takeOut(was, folders)
     const builder = new CatalogBuilder()
-    builder.add({ ...snapshot, skills: [skill] }, undefined, renamed)
-    putIn(builder.build(), was.root, { skills, files, folders })
+    atOnce(builder.adding({ ...snapshot, skills: [skill] }, undefined, renamed))
+    putIn(atOnce(builder.building()), was.root, { skills, folders })
   }
   const listed = before.listed.map((skill) => skills.get(skill.uri) ?? skill)
-  return { skills, listed, files, folders, withheld: before.withheld }
+  return { skills, listed, files: new CatalogFiles(folders), folders, withheld: before.withheld }
 }
 
-function takeOut(
-  { root, files: own }: CatalogSkill,
-  files: Map<string, CatalogFile>,
-  folders: Map<string, readonly FolderChild[]>,
-): void {
-  for (const { uri } of own) {
-    files.delete(uri)
-    for (const folder of folderUrisAbove(uri)) {
-      folders.delete(folder)
-      if (folder === root) break
+function takeOut({ root, files }: CatalogSkill, folders: Map<string, readonly FolderChild[]>): void {
+  for (const inside of new Set(files.map(({ folder }) => folder))) {
+    for (const at of [inside, ...folderUrisAbove(inside)]) {
+      // Those above it went with one that was taken out before.
+      if (!folders.delete(at) || at === root) break
     }
   }
 }
@@ -128,12 +133,10 @@ function putIn(
   root: string,
   all: {
     readonly skills: Map<string, CatalogSkill>
-    readonly files: Map<string, CatalogFile>
     readonly folders: Map<string, readonly FolderChild[]>
   },
 ): void {
   for (const [uri, skill] of one.skills) all.skills.set(uri, skill)
-  for (const [uri, file] of one.files) all.files.set(uri, file)
   for (const [uri, children] of one.folders) {
     if (uri === root || uri.startsWith(`${root}/`)) all.folders.set(uri, children)
   }

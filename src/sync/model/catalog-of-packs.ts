@@ -5,6 +5,7 @@ import { packedIn } from './pack.ts'
 import type { Pack } from './pack.ts'
 import { renamedFolders } from './placement.ts'
 import type { Skill } from './skill.ts'
+import { atOnce } from './slices.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
@@ -26,14 +27,14 @@ export function catalogOfPacks(whole: Catalog, packs: readonly Pack[]): Catalog 
     return [{ snapshot: withSkills(snapshot, skills), renamed: renamedFolders(snapshot.skills) }]
   })
   const builder = new CatalogBuilder()
-  for (const { snapshot, renamed } of parts) builder.add(snapshot, undefined, renamed)
+  for (const { snapshot, renamed } of parts) atOnce(builder.adding(snapshot, undefined, renamed))
   const snapshots = parts.map(({ snapshot }) => snapshot)
   return {
     generation: whole.generation,
     digest: digestOf(snapshots),
     sources: snapshots.map(({ source }) => [source]),
     snapshots,
-    ...builder.build(),
+    ...atOnce(builder.building()),
   }
 }
 

@@ -1,15 +1,17 @@
 import { createHash } from 'node:crypto'
+import { CatalogFile } from './catalog-entry.ts'
+import { CatalogFiles } from './catalog-files.ts'
+import type { CatalogFolder, CatalogFolders, CatalogSkill, FolderChild } from './catalog-entry.ts'
 import { comparePaths } from './digest.ts'
 import { NONE_DISABLED, type Disabled } from './disabled.ts'
 import type { Generation } from './generation.ts'
-import type { JsonObject } from './frontmatter.ts'
 import { baseName, folderOf, joinPath } from './paths.ts'
 import { renamedFolders, servedPathOf } from './placement.ts'
 import { folderUrisAbove, uriIn, uriOf } from './skill-uri.ts'
-import type { Skill, SkillFile } from './skill.ts'
+import type { Skill } from './skill.ts'
+import { atOnce, type Steps } from './slices.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { SourceId } from './source-id.ts'
-import type { Signers } from './trust.ts'
 
 /** Everything served at one moment, indexed for lookup. Never changed, only replaced whole. All keys are canonical URIs. */
 export interface Catalog {
@@ -24,44 +26,11 @@ export interface Catalog {
   readonly skills: ReadonlyMap<string, CatalogSkill>
   /** The skills of the lists, ordered by URI. */
   readonly listed: readonly CatalogSkill[]
-  readonly files: ReadonlyMap<string, CatalogFile>
-  /** Folders by URI without a trailing slash, their children in the order of their names. */
-  readonly folders: ReadonlyMap<string, readonly FolderChild[]>
+  readonly files: CatalogFiles
+  readonly folders: CatalogFolders
   /** Skills that have a URI and are withheld: whoever asks is told why. */
   readonly withheld: ReadonlyMap<string, Skill>
 }
-
-export interface CatalogSkill {
-  /** The URI of its SKILL.md. */
-  readonly uri: string
-  /** The URI of its folder. */
-  readonly root: string
-  readonly source: SourceId
-  readonly name: string
-  readonly description: string
-  readonly frontmatter: JsonObject
-  readonly digest: string
-  readonly skill: Skill
-  /** Who signed the commit or tag it comes from, where that is asked for. */
-  readonly signers?: Signers
-  /** SKILL.md first, then by URI; files of nested skills included. */
-  readonly files: readonly CatalogFile[]
-}
-
-export interface CatalogFile {
-  readonly uri: string
-  /** The last segment of its path. */
-  readonly name: string
-  /** A skill whose stored version holds the bytes. */
-  readonly skill: Skill
-  readonly file: SkillFile
-  /** The skill that this file is the SKILL.md of. */
-  readonly documents?: CatalogSkill
-}
-
-export type FolderChild =
-  | { readonly kind: 'folder'; readonly uri: string; readonly name: string }
-  | { readonly kind: 'file'; readonly uri: string; readonly name: string }
 
 /**
  * Builds the catalog of one generation. The snapshots come in the generation's order. A skill that is disabled is not in it;
@@ -72,9 +41,19 @@ export function buildCatalog(
   snapshots: readonly Snapshot[],
   disabled: Disabled = NONE_DISABLED,
 ): Catalog {
+  return atOnce(buildingCatalog(generation, snapshots, disabled))
+}
+
+/** `buildCatalog`, for where others wait: a hundred thousand skills are a second of work. */
+export function* buildingCatalog(
+  generation: Generation,
+  snapshots: readonly Snapshot[],
+  disabled: Disabled = NONE_DISABLED,
+): Steps<Catalog> {
   const builder = new CatalogBuilder()
-  for (const snapshot of snapshots) builder.add(snapshot, disabled.get(snapshot.source))
-  return { ...headOf(generation, disabled), snapshots, ...builder.build() }
+  for (const snapshot of snapshots) yield* builder.adding(snapshot, disabled.get(snapshot.source))
+  const built = yield* builder.building()
+  return { ...headOf(generation, disabled), snapshots, ...built }
 }
 
 /** What a catalog says of itself before anything is looked for in it. */
@@ -88,21 +67,21 @@ export function headOf(generation: Generation, disabled: Disabled): Pick<Catalog
   return { generation: generation.number, digest: digest.digest('hex'), sources }
 }
 
+/** What a catalog is asked by. */
+export type Indexed = Pick<Catalog, 'skills' | 'listed' | 'files' | 'folders' | 'withheld'>
+
 /** Puts the skills of one snapshot after another where they are found. */
 export class CatalogBuilder {
   readonly #skills = new Map<string, CatalogSkill>()
-  readonly #files = new Map<string, CatalogFile>()
-  readonly #folders = new Map<string, FolderChild[]>()
-  /** Folders that the one above them shows. */
-  readonly #shown = new Set<string>()
-  readonly #withheld = new Map<string, Skill>()
+  readonly #folders = new Map<string, OpenFolder>()
+  readonly #withheld = new Map<string, Skill>();
 
   /** `renamed`: the folders that are, by all skills of the revision, where those here are not all. */
-  add(
+  *adding(
     snapshot: Snapshot,
     disabled: ReadonlySet<string> | undefined,
     renamed: ReadonlyMap<string, string> = renamedFolders(snapshot.skills),
-  ): void {
+  ): Steps<void> {
     this.#folder(uriOf(snapshot.source, ''))
     // Those of the lists first: a folder that one of them lies in is shown, whoever else has files there.
     const isUnlisted = ({ standing }: Skill): number => (standing === 'unlisted' ? 1 : 0)
@@ -111,16 +90,22 @@ export class CatalogBuilder {
       if (skill.standing === 'withheld')
         this.#withheld.set(uriOf(snapshot.source, `${skill.servedPath}/SKILL.md`), skill)
       else this.#addSkill(snapshot, skill, skill.servedPath, renamed)
+      yield
     }
   }
 
-  build(): Pick<Catalog, 'skills' | 'listed' | 'files' | 'folders' | 'withheld'> {
+  *building(): Steps<Indexed> {
     const listed = [...this.#skills.values()].filter(({ skill }) => skill.standing === 'served')
+    const folders = new Map<string, readonly FolderChild[]>()
+    for (const [uri, children] of this.#folders) {
+      folders.set(uri, inNameOrder(children))
+      yield
+    }
     return {
       skills: this.#skills,
       listed: listed.toSorted((a, b) => comparePaths(a.uri, b.uri)),
-      files: this.#files,
-      folders: new Map([...this.#folders].map(([uri, children]) => [uri, inNameOrder(children)])),
+      files: new CatalogFiles(folders),
+      folders,
       // One that is withheld for a clash would stand at the URI of the one that is served.
       withheld: new Map([...this.#withheld].filter(([uri]) => !this.#skills.has(uri))),
     }
@@ -131,12 +116,9 @@ export class CatalogBuilder {
     const { name, description, frontmatter, digest } = skill
     if (name === undefined || description === undefined || frontmatter === undefined || digest === undefined) return
     const root = uriOf(source, servedPath)
-    const uri = `${root}/SKILL.md`
-    const served = (path: string): string =>
-      skill.path === '' ? joinPath(servedPath, path) : servedPathOf(joinPath(skill.path, path), renamed)
-    const uris = new UrisByFolder((folder) => uriOf(source, served(folder)))
-    const placed = skill.files.map((file) => ({ ...uris.of(file.path), file }))
-    const files = placed.map(({ uri: at, file }) => fileOf(at, skill, file))
+    const uri = uriIn(root, 'SKILL.md')
+    const folders = new FolderUris(source, skill.path, root, renamed)
+    const files = skill.files.map((file) => new CatalogFile(folders.of(folderOf(file.path)), skill, file))
     const entry: CatalogSkill = {
       uri,
       root,
@@ -147,70 +129,100 @@ export class CatalogBuilder {
       digest,
       skill,
       ...(proof.signers !== undefined && { signers: proof.signers }),
-      files: documentFirst(files, uri),
+      files: documentFirst(files, root),
     }
     this.#skills.set(uri, entry)
-    for (const [index, file] of files.entries())
-      this.#addFile(file.uri === uri ? { ...file, documents: entry } : file, placed[index]?.folder ?? root)
-    const folders = new Set(placed.map(({ folder }) => folder))
-    for (const folder of folders) this.#showFolder(folder, skill.standing === 'served' ? undefined : root)
+    for (const file of files)
+      this.#addFile(isDocument(file, root) ? new CatalogFile(root, skill, file.file, entry) : file)
+    for (const folder of folders.all) this.#showFolder(folder, skill.standing === 'served' ? undefined : root)
   }
 
   /** A file of an enclosing skill is the same file: the one that knows its skill stays. */
-  #addFile(file: CatalogFile, folder: string): void {
-    const known = this.#files.get(file.uri)
-    if (known?.documents === undefined) this.#files.set(file.uri, file)
-    if (known === undefined) this.#folder(folder).push({ kind: 'file', uri: file.uri, name: file.name })
+  #addFile(file: CatalogFile): void {
+    const { files } = this.#folder(file.folder)
+    const { name } = file
+    if (files.get(name)?.documents === undefined) files.set(name, file)
   }
 
   /** In all folders above it. An unlisted skill shows its own folders to whoever knows it, and appears in no folder above. */
   #showFolder(uri: string, hiddenBelow: string | undefined): void {
     let shown = uri
-    for (const folder of folderUrisAbove(uri)) {
-      if (shown === hiddenBelow || this.#shown.has(shown)) return
-      this.#shown.add(shown)
-      this.#folder(folder).push({ kind: 'folder', uri: shown, name: decodeURIComponent(baseName(shown)) })
-      shown = folder
+    for (const above of folderUrisAbove(uri)) {
+      if (shown === hiddenBelow || this.#folders.get(above)?.folders.has(shown) === true) return
+      const { folders } = this.#folder(above)
+      folders.set(shown, { kind: 'folder', uri: shown, name: decodeURIComponent(baseName(shown)) })
+      shown = above
     }
   }
 
-  #folder(uri: string): FolderChild[] {
+  #folder(uri: string): OpenFolder {
     const known = this.#folders.get(uri)
     if (known !== undefined) return known
-    const children: FolderChild[] = []
-    this.#folders.set(uri, children)
-    return children
+    const folder: OpenFolder = { files: new Map(), folders: new Map() }
+    this.#folders.set(uri, folder)
+    return folder
   }
 }
 
-/** The URIs of files, and of their folders, each of which may be long, and is written once for all files in it. */
-class UrisByFolder {
-  readonly #uriOf: (folder: string) => string
-  readonly #known = new Map<string, string>()
+/** A folder that more may come into. */
+interface OpenFolder {
+  /** By their names. */
+  readonly files: Map<string, CatalogFile>
+  /** Those that it shows, by their URIs. */
+  readonly folders: Map<string, CatalogFolder>
+}
 
-  constructor(uriOfFolder: (folder: string) => string) {
-    this.#uriOf = uriOfFolder
+function inNameOrder({ files, folders }: OpenFolder): FolderChild[] {
+  return [...files.values(), ...folders.values()].sort((a, b) => comparePaths(a.name, b.name))
+}
+
+/** The URIs of the folders of one skill, each of which may be long, and is written once for all that lies in it. */
+class FolderUris {
+  readonly #source: SourceId
+  readonly #path: string
+  readonly #renamed: ReadonlyMap<string, string>
+  readonly #known: Map<string, string>
+
+  /** `path` is the true folder of the skill, `root` the URI of it. */
+  constructor(source: SourceId, path: string, root: string, renamed: ReadonlyMap<string, string>) {
+    this.#source = source
+    this.#path = path
+    this.#renamed = renamed
+    this.#known = new Map([['', root]])
   }
 
-  of(path: string): { readonly uri: string; readonly folder: string } {
-    const inside = folderOf(path)
-    const folder = this.#known.get(inside) ?? this.#uriOf(inside)
-    this.#known.set(inside, folder)
-    return { uri: uriIn(folder, baseName(path)), folder }
+  /** Of a folder by its path in the skill. */
+  of(folder: string): string {
+    const known = this.#known.get(folder)
+    if (known !== undefined) return known
+    // What lies in the root is served below the root's own name, whatever it is called elsewhere.
+    const isAsItIs = this.#path === '' || this.#renamed.size === 0
+    const uri = isAsItIs
+      ? uriIn(this.of(folderOf(folder)), baseName(folder))
+      : uriOf(this.#source, servedPathOf(joinPath(this.#path, folder), this.#renamed))
+    this.#known.set(folder, uri)
+    return uri
+  }
+
+  get all(): Iterable<string> {
+    return this.#known.values()
   }
 }
 
-function fileOf(uri: string, skill: Skill, file: SkillFile): CatalogFile {
-  return { uri, name: baseName(file.path), skill, file }
+function documentFirst(files: readonly CatalogFile[], root: string): CatalogFile[] {
+  const sorted = files.toSorted(compareUris)
+  const at = sorted.findIndex((file) => isDocument(file, root))
+  return at < 1 ? sorted : [...sorted.slice(at, at + 1), ...sorted.toSpliced(at, 1)]
 }
 
-function documentFirst(files: readonly CatalogFile[], document: string): CatalogFile[] {
-  const [own, others] = [files.filter(({ uri }) => uri === document), files.filter(({ uri }) => uri !== document)]
-  return [...own, ...others.toSorted((a, b) => comparePaths(a.uri, b.uri))]
+/** Most lie in one folder with the next: nothing has to be written for these. */
+function compareUris(a: CatalogFile, b: CatalogFile): number {
+  if (a.folder !== b.folder) return comparePaths(a.uri, b.uri)
+  return comparePaths(encodeURIComponent(a.name), encodeURIComponent(b.name))
 }
 
-function inNameOrder(children: readonly FolderChild[]): FolderChild[] {
-  return children.toSorted((a, b) => comparePaths(a.name, b.name))
+function isDocument({ folder, name }: CatalogFile, root: string): boolean {
+  return folder === root && name === 'SKILL.md'
 }
 
 /** What is served before the first pull ended. Below the class that builds it, which no function's hoisting brings up. */

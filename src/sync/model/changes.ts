@@ -1,4 +1,5 @@
-import type { Catalog, CatalogFile, CatalogSkill } from './catalog.ts'
+import type { CatalogFile, CatalogSkill } from './catalog-entry.ts'
+import type { Catalog } from './catalog.ts'
 import { offeredIn } from './offered.ts'
 
 /** What moved between two catalogs, in canonical URIs of files. */
@@ -29,12 +30,11 @@ export function diff(before: Catalog, after: Catalog): Changes {
   const added = new Set<string>()
   const removed = new Set<string>()
   const changed = new Set<string>()
-  for (const uri of touched(before, after)) {
-    const old = before.files.get(uri)
-    const current = after.files.get(uri)
-    if (old === undefined) added.add(uri)
-    else if (current === undefined) removed.add(uri)
-    else if (!isSameFile(old, current)) changed.add(uri)
+  for (const file of [...touched(before, after), ...touched(after, before)]) {
+    const [old, current] = [before.files.at(file), after.files.at(file)]
+    if (old === undefined) added.add(file.uri)
+    else if (current === undefined) removed.add(file.uri)
+    else if (!isSameFile(old, current)) changed.add(file.uri)
   }
   const list = !isSameList(before.listed, after.listed)
   const isAsBefore = added.size + removed.size + changed.size === 0 && !list
@@ -47,26 +47,17 @@ export function isEmpty(changes: Changes): boolean {
   return added.size + removed.size + changed.size === 0 && !list && !contract && !offered
 }
 
-/** The files of every skill that is not as it was; those of all others are as they were. */
-function touched(before: Catalog, after: Catalog): ReadonlySet<string> {
-  const uris = new Set<string>()
-  const collect = (from: Catalog, other: Catalog): void => {
-    for (const skill of from.skills.values()) {
-      if (isSameSkill(skill, other.skills.get(skill.uri))) continue
-      for (const { uri } of skill.files) uris.add(uri)
-    }
-  }
-  collect(before, after)
-  collect(after, before)
-  return uris
+/** The files of every skill that is another one there; those of all others are the same. */
+function touched({ skills }: Catalog, other: Catalog): CatalogFile[] {
+  return [...skills.values()].flatMap((skill) => (isSameSkill(skill, other.skills.get(skill.uri)) ? [] : skill.files))
 }
 
 function isSameSkill(a: CatalogSkill, b: CatalogSkill | undefined): boolean {
   // In a catalog that was made from the one before it, most are the same entries.
   if (a === b) return true
   if (b === undefined || a.digest !== b.digest || a.skill.standing !== b.skill.standing) return false
-  // An edit of the rules can rename a folder inside of a skill that has the files it had.
-  return a.files.every(({ uri }, index) => uri === b.files[index]?.uri)
+  // The files are those that they were, by the digest. An edit of the rules can rename a folder inside of the skill.
+  return a.files.every(({ folder }, index) => folder === b.files[index]?.folder)
 }
 
 function isSameFile(a: CatalogFile, b: CatalogFile): boolean {

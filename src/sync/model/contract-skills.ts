@@ -1,4 +1,5 @@
-import type { Catalog, CatalogSkill } from './catalog.ts'
+import type { CatalogSkill } from './catalog-entry.ts'
+import type { Catalog } from './catalog.ts'
 import type { Contract } from './contract.ts'
 import { comparePaths } from './digest.ts'
 

@@ -1,3 +1,4 @@
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { catalogAfter } from '../../../src/sync/model/catalog-after.ts'
 import { buildCatalog, EMPTY_CATALOG, type Catalog } from '../../../src/sync/model/catalog.ts'
@@ -18,20 +19,46 @@ test(
   'whatever happens to a repository, the catalog after another is the one that is built of it',
   { timeout: 2 * MINUTE },
   async () => {
-    let replaced = 0
-
     await holdsForCatalogs(200, (catalogs) => {
-      let before: Catalog = EMPTY_CATALOG
-      for (const { snapshots, ...built } of catalogs) {
-        const after = catalogAfter(before, generationOf(snapshots), snapshots)
-        expect(after).toEqual({ snapshots, ...built })
-        const kept = entriesKept(before, after)
-        if (kept > 0 && kept < after.skills.size) replaced += 1
-        before = after
-      }
+      for (const { after, built } of oneAfterAnother(catalogs)) expect(seenIn(after)).toEqual(seenIn(built))
     })
+  },
+)
 
-    expect(replaced).toBeGreaterThan(0)
+const namesOf = { 'a/SKILL.md': 'a', 'b/SKILL.md': 'b', 'x/c d/SKILL.md': 'c' }
+
+/** What a commit does to skills that stand by themselves, each of which stays one. */
+const commit = fc.array(
+  fc.oneof(
+    fc.tuple(fc.constantFrom('a/SKILL.md', 'b/SKILL.md', 'x/c d/SKILL.md'), fc.nat(2)).map(([path, body]) => {
+      return { path, content: skillText(namesOf[path], '', `${body}`) }
+    }),
+    fc.record({
+      path: fc.constantFrom('a/ref/one.md', 'a/ref/deep/two.md', 'b/ü.md', 'x/c d/%20', 'x/c d/ref/one.md'),
+      content: fc.constantFrom('one', 'two', null),
+    }),
+  ),
+  { maxLength: 4 },
+)
+
+test(
+  'whatever changes in skills that stand by themselves, those alone are entered anew in which something did',
+  { timeout: 2 * MINUTE },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(commit, { minLength: 1, maxLength: 4 }), async (history) => {
+        const commits: Files[] = [{ ...FILES, 'x/c d/SKILL.md': skillText('c') }]
+        for (const edits of history) commits.push(withEdits(commits.at(-1)!, edits))
+
+        const [, ...steps] = oneAfterAnother(await catalogsOf(commits))
+
+        for (const { before, after, built } of steps) {
+          expect(seenIn(after)).toEqual(seenIn(built))
+          expect(entriesKept(before, after)).toBe(digestsKept(before, after))
+        }
+      }),
+      { numRuns: 150 },
+    )
   },
 )
 
@@ -81,9 +108,31 @@ test('where other skills are disabled, all is built', async () => {
   expect([...after.skills.keys()]).toEqual(['skill://team/a/SKILL.md'])
 })
 
+/** Each with the one before it, of which it is made, and as it is built. */
+function oneAfterAnother(catalogs: readonly Catalog[]): { before: Catalog; after: Catalog; built: Catalog }[] {
+  let before: Catalog = EMPTY_CATALOG
+  return catalogs.map((built) => {
+    const step = { before, after: catalogAfter(before, generationOf(built.snapshots), built.snapshots), built }
+    before = step.after
+    return step
+  })
+}
+
+/** `null` removes a file. */
+function withEdits(files: Files, edits: readonly { readonly path: string; readonly content: string | null }[]): Files {
+  const next = new Map(Object.entries(files))
+  for (const { path, content } of edits) {
+    if (content === null) next.delete(path)
+    else next.set(path, content)
+  }
+  return Object.fromEntries(next)
+}
+
 async function changing(change: Readonly<Record<string, string | null>>, edit: Edited = {}) {
-  const next = Object.entries({ ...FILES, ...change }).filter(([, content]) => content !== null)
-  const files: Files = Object.fromEntries(next.map(([path, content]) => [path, content ?? '']))
+  const files = withEdits(
+    FILES,
+    Object.entries(change).map(([path, content]) => ({ path, content })),
+  )
   const [before, built] = await catalogsOf([FILES, files], edit)
   const { snapshots } = built!
   return {
@@ -93,6 +142,16 @@ async function changing(change: Readonly<Record<string, string | null>>, edit: E
   }
 }
 
+/** With what is found in it: where that is looked for is no property that is compared. */
+function seenIn(catalog: Catalog) {
+  const uris = [...catalog.files.values()].map(({ uri }) => uri)
+  return { ...catalog, files: uris.toSorted() }
+}
+
 function entriesKept(before: Catalog, after: Catalog): number {
   return [...after.skills].filter(([uri, skill]) => before.skills.get(uri) === skill).length
+}
+
+function digestsKept(before: Catalog, after: Catalog): number {
+  return [...after.skills].filter(([uri, skill]) => before.skills.get(uri)?.digest === skill.digest).length
 }

@@ -36,7 +36,10 @@ describe('the catalog of any repository', () => {
             contents.set(uri, content)
           }
         }
-        const served = [...files].map(([uri, { file }]) => [uri, `${file.sha256} ${file.size} ${file.executable}`])
+        const served = [...files.values()].map(({ uri, file }) => [
+          uri,
+          `${file.sha256} ${file.size} ${file.executable}`,
+        ])
         expect(Object.fromEntries(served)).toEqual(Object.fromEntries(contents))
       }
     })
@@ -60,7 +63,7 @@ describe('the catalog of any repository', () => {
   test('has no URI that cannot be asked for, and none that names two things', { timeout: MINUTE }, async () => {
     await holdsForCatalogs(100, (catalogs) => {
       for (const { skills, files, folders, withheld } of catalogs) {
-        for (const uri of [...files.keys(), ...folders.keys()]) {
+        for (const uri of [...[...files.values()].map(({ uri }) => uri), ...folders.keys()]) {
           expect(readSkillUri(uri)).toEqual({ ok: true, canonical: uri, trailingSlash: false })
         }
         for (const uri of folders.keys()) expect(files.has(uri)).toBe(false)
@@ -194,5 +197,5 @@ function childrenOf(catalog: Catalog, uri: string): string[] | undefined {
 function walk(catalog: Catalog, folder: string): string[] {
   const children = catalog.folders.get(folder)
   if (children === undefined) throw new Error(`No folder at "${folder}"`)
-  return children.flatMap(({ kind, uri }) => (kind === 'file' ? [uri] : walk(catalog, uri)))
+  return children.flatMap((child) => ('kind' in child ? walk(catalog, child.uri) : [child.uri]))
 }

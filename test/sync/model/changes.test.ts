@@ -117,7 +117,7 @@ function pairsOf(catalogs: readonly Catalog[]): (readonly [Catalog, Catalog])[] 
 
 function contentsOf({ files }: Catalog): Record<string, string> {
   return Object.fromEntries(
-    [...files].map(([uri, { file }]) => [uri, `${file.sha256} ${file.size} ${file.executable}`]),
+    [...files.values()].map(({ uri, file }) => [uri, `${file.sha256} ${file.size} ${file.executable}`]),
   )
 }
 

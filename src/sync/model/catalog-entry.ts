@@ -1,0 +1,61 @@
+import type { JsonObject } from './frontmatter.ts'
+import { baseName } from './paths.ts'
+import { uriIn } from './skill-uri.ts'
+import type { Skill, SkillFile } from './skill.ts'
+import type { SourceId } from './source-id.ts'
+import type { Signers } from './trust.ts'
+
+export interface CatalogSkill {
+  /** The URI of its SKILL.md. */
+  readonly uri: string
+  /** The URI of its folder. */
+  readonly root: string
+  readonly source: SourceId
+  readonly name: string
+  readonly description: string
+  readonly frontmatter: JsonObject
+  readonly digest: string
+  readonly skill: Skill
+  /** Who signed the commit or tag it comes from, where that is asked for. */
+  readonly signers?: Signers
+  /** SKILL.md first, then by URI; files of nested skills included. */
+  readonly files: readonly CatalogFile[]
+}
+
+/** A file where it is found. There are many: what follows from the rest is made when it is asked for, and not kept. */
+export class CatalogFile {
+  /** The URI of the folder that it lies in. */
+  readonly folder: string
+  /** A skill whose stored version holds the bytes. */
+  readonly skill: Skill
+  readonly file: SkillFile
+  /** The skill that this file is the SKILL.md of. */
+  readonly documents: CatalogSkill | undefined
+
+  constructor(folder: string, skill: Skill, file: SkillFile, documents?: CatalogSkill) {
+    this.folder = folder
+    this.skill = skill
+    this.file = file
+    this.documents = documents
+  }
+
+  get uri(): string {
+    return uriIn(this.folder, this.name)
+  }
+
+  /** The last segment of its path. */
+  get name(): string {
+    return baseName(this.file.path)
+  }
+}
+
+export interface CatalogFolder {
+  readonly kind: 'folder'
+  readonly uri: string
+  readonly name: string
+}
+
+export type FolderChild = CatalogFolder | CatalogFile
+
+/** Folders by URI without a trailing slash, their children in the order of their names. */
+export type CatalogFolders = ReadonlyMap<string, readonly FolderChild[]>
