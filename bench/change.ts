@@ -25,9 +25,9 @@ export async function measureChange(ground: Ground): Promise<Figure[]> {
   ]
 }
 
-/** How it goes on to grow. Only where it is asked for: to make and to clone so many takes longer than all other figures. */
+/** How it goes on to grow, up to nearly what one source may name. Only where it is asked for. */
 async function measureLarge(ground: Ground): Promise<Figure[]> {
-  const [many, most] = [10_000, 100_000]
+  const [many, most] = [10_000, 20_000]
   const small = await sidesOf(ground, many)
   const large = await sidesOf(ground, most)
   const all = await rounds(5, [small.ours, large.ours, small.git, large.git], async () => {

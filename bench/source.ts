@@ -1,5 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import { NO_PROGRAMS } from '../test/support/no-programs.ts'
 import type { ObjectId } from '../src/sync/model/revision.ts'
 import type { GitSource } from '../src/sync/model/source.ts'
@@ -42,7 +43,7 @@ export interface Reached {
 export async function openSources(urls: readonly string[], state: string, reached: Reached = {}): Promise<OpenSources> {
   const { sources: configured, limits: set } = configOfSources(urls)
   // A repository of 10,000 skills has a few entries more than are let in where nobody sets anything.
-  const limits = { ...set, fetch: { ...set.fetch, files: 2_000_000 } }
+  const limits = { ...set, fetch: { ...set.fetch, files: 1_000_000 } }
   const sources = configured.flatMap(({ source }) =>
     source.kind === 'git' ? [{ ...source, ...reached.settings }] : [],
   )
@@ -61,7 +62,7 @@ export async function openSources(urls: readonly string[], state: string, reache
       const pullOne = async (source: GitSource): Promise<void> => {
         const outcome = await pull(source, publisher.currentOf(source.id), ORDERS, io, signal)
         if (outcome.kind === 'unchanged') return
-        if (outcome.kind !== 'updated') throw new Error(`The pull of "${source.url}" ended with "${outcome.kind}"`)
+        if (outcome.kind !== 'updated') throw new Error(`The pull of "${source.url}" ended so: ${inspect(outcome)}`)
         const { held, snapshot } = outcome
         const cause = { action: 'update', trigger: 'command', source: source.id } as const
         await publisher.publish(new Map([[source.id, { held, snapshot }]]), cause, new Date(), signal)
