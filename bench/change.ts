@@ -4,8 +4,10 @@ import { figureOf, rounds, timed } from './figure.ts'
 import type { Figure, Times } from './figure.ts'
 import type { Ground } from './ground.ts'
 import { Commits } from './notify.ts'
+import { makeSkills } from './skills.ts'
 import { openSources } from './source.ts'
 import { runAlone } from './table.ts'
+import { serveAll } from './upstream.ts'
 
 /** One skill of many has changed: fetched, stored and published, against `git fetch` and `git checkout` of the same commit. */
 export async function measureChange(ground: Ground): Promise<Figure[]> {
@@ -25,19 +27,23 @@ export async function measureChange(ground: Ground): Promise<Figure[]> {
   ]
 }
 
-/** How it goes on to grow, up to nearly what one source may name. Only where it is asked for. */
+/** How it goes on to grow: the same change beside nine more such sources. Only where it is asked for. */
 async function measureLarge(ground: Ground): Promise<Figure[]> {
-  const [many, most] = [10_000, 20_000]
-  const small = await sidesOf(ground, many)
-  const large = await sidesOf(ground, most)
-  const all = await rounds(5, [small.ours, large.ours, small.git, large.git], async () => {
-    await small.commit()
-    await large.commit()
-  })
+  const [each, more] = [10_000, 9]
+  const contents = makeSkills(each)
+  await using others = await serveAll(Array.from({ length: more }, () => contents))
+  const alone = await sidesOf(ground, each)
+  const total = each * (more + 1)
+  const amid = await storeOf(
+    ground,
+    each,
+    total,
+    others.all.map(({ url }) => url),
+  )
+  const all = await rounds(5, [alone.ours, amid, alone.git], () => alone.commit())
   return [
-    figureOf('change', all, [`one of ${most}`, `git fetch, checkout of ${most}`]),
-    figureOf('change', all, [`one of ${most}`, `one of ${many}`]),
-    figureOf('change', all, [`git fetch, checkout of ${most}`, `git fetch, checkout of ${many}`]),
+    figureOf('change', all, [`one of ${total}`, `git fetch, checkout of ${each}`]),
+    figureOf('change', all, [`one of ${total}`, `one of ${each}`]),
   ]
 }
 
@@ -50,21 +56,32 @@ interface Sides {
 /** A store and a clone, of the same repository. Both are there already when a commit comes. */
 async function sidesOf(ground: Ground, count: number): Promise<Sides> {
   const upstream = await ground.skills(count)
-  const folder = await ground.fresh()
-  const sources = await openSources([upstream.url], join(folder, 'state'))
-  await sources.pull()
-  const clone = join(folder, 'clone')
+  const ours = await storeOf(ground, count, count, [])
+  const clone = join(await ground.fresh(), 'clone')
   await runGit(['clone', '--quiet', '--depth', '1', upstream.url, clone])
   const commits = new Commits(upstream)
-  const pullChange = async (): Promise<void> => {
-    const updated = await sources.pull()
-    if (updated !== 1) throw new Error('The commit was not noticed')
-  }
   return {
     commit: () => commits.next(),
-    ours: async () => ({ [`one of ${count}`]: await timed(pullChange) }),
+    ours,
     git: async () => ({ [`git fetch, checkout of ${count}`]: await timed(() => checkedOut(clone)) }),
   }
+}
+
+/** What pulls the repository of so many skills, into a store that has those of others besides: `total` in all. */
+async function storeOf(
+  ground: Ground,
+  count: number,
+  total: number,
+  others: readonly string[],
+): Promise<Sides['ours']> {
+  const { url } = await ground.skills(count)
+  const sources = await openSources([url, ...others], join(await ground.fresh(), 'state'))
+  await sources.pull()
+  const pullChange = async (): Promise<void> => {
+    const updated = await sources.pull(url)
+    if (updated !== 1) throw new Error('The commit was not noticed')
+  }
+  return async () => ({ [`one of ${total}`]: await timed(pullChange) })
 }
 
 async function checkedOut(clone: string): Promise<void> {
