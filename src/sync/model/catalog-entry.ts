@@ -57,5 +57,8 @@ export interface CatalogFolder {
 
 export type FolderChild = CatalogFolder | CatalogFile
 
-/** Folders by URI without a trailing slash, their children in the order of their names. */
+/**
+ * Folders by URI without a trailing slash, their children in the order of their names. A file comes before a folder of its name,
+ * which only another server can say that there is.
+ */
 export type CatalogFolders = ReadonlyMap<string, readonly FolderChild[]>

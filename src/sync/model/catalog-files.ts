@@ -48,11 +48,8 @@ function fileNamed(children: readonly FolderChild[], name: string): CatalogFile 
     if (child !== undefined && comparePaths(child.name, name) < 0) low = middle + 1
     else high = middle
   }
-  // A folder may have the name too, as another server says it.
-  return children
-    .slice(low, low + 2)
-    .filter(isFile)
-    .find((file) => file.name === name)
+  const child = children[low]
+  return child !== undefined && isFile(child) && child.name === name ? child : undefined
 }
 
 function isFile(child: FolderChild): child is CatalogFile {
