@@ -23,12 +23,11 @@ export class Registry {
   publish(next: Catalog): void {
     const before = this.#catalog
     this.#catalog = next
-    if (this.#listeners.size > 0) this.#tell(before)
+    if (this.#listeners.size > 0) this.#tell(before, next)
     for (const watcher of this.#watchers) watcher(before, next)
   }
 
-  #tell(before: Catalog): void {
-    const next = this.#catalog
+  #tell(before: Catalog, next: Catalog): void {
     const changes = diff(before, next)
     if (!isEmpty(changes)) for (const listener of this.#listeners) listener(changes, next, before)
   }

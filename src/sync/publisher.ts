@@ -1,6 +1,6 @@
 import { pendingIn } from './model/approvals.ts'
 import type { Approvals } from './model/approvals.ts'
-import { catalogComing } from './model/catalog-after.ts'
+import { catalogAfter } from './model/catalog-after.ts'
 import { EMPTY_CATALOG, buildingCatalog } from './model/catalog.ts'
 import type { Catalog } from './model/catalog.ts'
 import type { Disabled } from './model/disabled.ts'
@@ -216,7 +216,7 @@ function* catalogOf(
 ): Steps<Catalog> {
   if (generation === undefined) return EMPTY_CATALOG
   const snapshots = held.map(({ snapshot }) => snapshot)
-  return yield* catalogComing(before, generation, snapshots, hiddenIn(snapshots, decided, reviewed))
+  return yield* catalogAfter(before, generation, snapshots, hiddenIn(snapshots, decided, reviewed))
 }
 
 /** What is not served although it is there: disabled, or waiting for a person. */

@@ -15,17 +15,7 @@ import type { Snapshot } from './snapshot.ts'
  * What `buildCatalog` builds, from the catalog before it: where a few skills have other content and all else is as it was, only
  * these are entered anew. A skill is as it was where it is the same object.
  */
-export function catalogAfter(
-  before: Catalog,
-  generation: Generation,
-  snapshots: readonly Snapshot[],
-  disabled: Disabled = NONE_DISABLED,
-): Catalog {
-  return atOnce(catalogComing(before, generation, snapshots, disabled))
-}
-
-/** `catalogAfter`, for where others wait. */
-export function* catalogComing(
+export function* catalogAfter(
   before: Catalog,
   generation: Generation,
   snapshots: readonly Snapshot[],

@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { catalogAfter } from '../../../src/sync/model/catalog-after.ts'
 import { buildCatalog, EMPTY_CATALOG, type Catalog } from '../../../src/sync/model/catalog.ts'
+import { atOnce } from '../../../src/sync/model/slices.ts'
 import { skillText, type Files } from '../../support/scripted-upstream.ts'
 import { catalogOf, catalogsOf, generationOf, holdsForCatalogs } from '../catalogs.ts'
 import type { Edited } from '../surveyed.ts'
@@ -91,7 +92,7 @@ test('where a skill changed that has another in it, all is built: they have file
   const [outer, ...others] = snapshot!.skills
   const next = [{ ...snapshot!, skills: [{ ...outer!, description: 'other' }, ...others] }]
 
-  const after = catalogAfter(before!, generationOf(next), next)
+  const after = atOnce(catalogAfter(before!, generationOf(next), next))
 
   expect(after).toEqual(catalogOf(...next))
   expect(after.files.get('skill://team/a/in/SKILL.md')?.documents?.name).toBe('in')
@@ -102,7 +103,7 @@ test('where other skills are disabled, all is built', async () => {
   const { snapshots } = before!
   const disabled = new Map([[snapshots[0]!.source, new Set(['b'])]])
 
-  const after = catalogAfter(before!, generationOf(snapshots), snapshots, disabled)
+  const after = atOnce(catalogAfter(before!, generationOf(snapshots), snapshots, disabled))
 
   expect(after).toEqual(buildCatalog(generationOf(snapshots), snapshots, disabled))
   expect([...after.skills.keys()]).toEqual(['skill://team/a/SKILL.md'])
@@ -112,7 +113,7 @@ test('where other skills are disabled, all is built', async () => {
 function oneAfterAnother(catalogs: readonly Catalog[]): { before: Catalog; after: Catalog; built: Catalog }[] {
   let before: Catalog = EMPTY_CATALOG
   return catalogs.map((built) => {
-    const step = { before, after: catalogAfter(before, generationOf(built.snapshots), built.snapshots), built }
+    const step = { before, after: atOnce(catalogAfter(before, generationOf(built.snapshots), built.snapshots)), built }
     before = step.after
     return step
   })
@@ -138,7 +139,7 @@ async function changing(change: Readonly<Record<string, string | null>>, edit: E
   return {
     before: before!,
     built: catalogOf(...snapshots),
-    after: catalogAfter(before!, generationOf(snapshots), snapshots),
+    after: atOnce(catalogAfter(before!, generationOf(snapshots), snapshots)),
   }
 }
 
