@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CatalogFile, CatalogSkill } from '../sync/model/catalog-entry.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
+import { filesOf } from '../sync/model/skill-files.ts'
 import { bytesOf } from './content.ts'
 import type { ReadFile } from './content.ts'
 import { installNames } from './install-names.ts'
@@ -83,7 +84,7 @@ export class Discovery {
 
   async #make(skill: CatalogSkill): Promise<Buffer | undefined> {
     const files: ArchiveEntry[] = []
-    for (const listed of skill.files) {
+    for (const listed of filesOf(skill)) {
       const bytes = await bytesOf(listed, this.#read)
       if (bytes === undefined) return undefined
       files.push({ path: listed.file.path, executable: listed.file.executable, bytes })
@@ -123,7 +124,8 @@ export class Discovery {
    * `resources` has the digest of each file, as `skills/list` has it.
    */
   #entryOf(name: string, skill: CatalogSkill, archive: Announced | undefined): object {
-    const { uri, source, digest: version, files } = skill
+    const { uri, source, digest: version } = skill
+    const files = filesOf(skill)
     const [document] = files
     const artifact = archive ?? document?.file
     return {
@@ -158,12 +160,12 @@ interface Build {
 const AGAIN_MS = 10_000
 
 /** Whether the format can hold it, if nothing of it is damaged. */
-function hasArchive({ files, skill }: CatalogSkill): boolean {
-  return files.length <= MAX_ZIP_ENTRIES && skill.size <= MAX_ZIP_BYTES
+function hasArchive({ skill }: CatalogSkill): boolean {
+  return skill.files.length <= MAX_ZIP_ENTRIES && skill.size <= MAX_ZIP_BYTES
 }
 
-function isSingle({ files }: CatalogSkill): boolean {
-  return files.length === 1
+function isSingle({ skill }: CatalogSkill): boolean {
+  return skill.files.length === 1
 }
 
 /** Installers count what a character takes in UTF-16, and pass over a skill with more. */

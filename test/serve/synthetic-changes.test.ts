@@ -5,6 +5,7 @@ import { syntheticChanges } from '../../src/serve/mcp/synthetic-changes.ts'
 import type { CatalogSkill } from '../../src/sync/model/catalog-entry.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
 import { diff } from '../../src/sync/model/changes.ts'
+import { filesOf } from '../../src/sync/model/skill-files.ts'
 import { formsOf } from '../support/forms.ts'
 import { skillText } from '../support/scripted-upstream.ts'
 import { catalogOf, holdsForCatalogs } from '../sync/catalogs.ts'
@@ -101,6 +102,6 @@ async function textsOf(catalog: Catalog): Promise<ReadonlyMap<string, string>> {
   return new Map([[INDEX_URI, JSON.stringify([document, inDocument])], ...[...manifests, ...archives].filter(isFree)])
 }
 
-function contentOf({ files }: CatalogSkill): string {
-  return JSON.stringify(files.map(({ uri, file }) => [uri, file.sha256, file.executable]))
+function contentOf(skill: CatalogSkill): string {
+  return JSON.stringify(filesOf(skill).map(({ uri, file }) => [uri, file.sha256, file.executable]))
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { CatalogFile } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { filesOf } from '../../sync/model/skill-files.ts'
 import { readSkillUri } from '../../sync/model/skill-uri.ts'
 import { catalogView } from '../page/catalog-view.ts'
 import { changesView } from '../page/changes-view.ts'
@@ -182,7 +183,7 @@ export async function drawBelow(below: string, view: View, readables: Readables)
 function ownerOf({ uri, folder, name }: CatalogFile, skills: Catalog['skills']): ReturnType<Catalog['skills']['get']> {
   for (let at = uri.lastIndexOf('/'); at > 'skill://'.length; at = uri.lastIndexOf('/', at - 1)) {
     const skill = skills.get(`${uri.slice(0, at)}/SKILL.md`)
-    if (skill?.files.some((file) => file.folder === folder && file.name === name) === true) return skill
+    if (skill && filesOf(skill).some((file) => file.folder === folder && file.name === name)) return skill
   }
   return undefined
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import { filesOf } from '../../sync/model/skill-files.ts'
 import { readSkillUri } from '../../sync/model/skill-uri.ts'
 import { bytesOf } from '../content.ts'
 import type { ReadFile } from '../content.ts'
@@ -68,7 +69,7 @@ export class WellKnownEndpoint {
   }
 
   #file(skill: CatalogSkill | undefined, path: string): Answerable | undefined {
-    const listed = skill?.files.find(({ file }) => file.path === path)
+    const listed = skill && filesOf(skill).find(({ file }) => file.path === path)
     if (listed === undefined) return undefined
     const { sha256, size } = listed.file
     return { sha256, size, mimeType: inertTypeOf(listed.name), bytes: () => bytesOf(listed, this.#read) }

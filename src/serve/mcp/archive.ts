@@ -3,6 +3,7 @@ import { declarationOf } from '../../sync/model/approvals.ts'
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { comparePaths, digestOf } from '../../sync/model/digest.ts'
+import { filesOf } from '../../sync/model/skill-files.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
 import { bytesOf } from '../content.ts'
 import type { ReadFile } from '../content.ts'
@@ -99,11 +100,12 @@ export function whyNoArchive(catalog: Catalog, skill: CatalogSkill, format: Arch
 const MAX_BYTES = 2 ** 28
 
 function whyNoTar(skill: CatalogSkill): string | undefined {
-  const path = skill.files.map(({ uri }) => pathBelow(skill.root, uri)).find((name) => ustarNameOf(name) === undefined)
+  const paths = filesOf(skill).map(({ uri }) => pathBelow(skill.root, uri))
+  const path = paths.find((name) => ustarNameOf(name) === undefined)
   return path === undefined ? undefined : `the tar format cannot hold a name as long as "${path}"`
 }
 
-function whyNoZip({ files }: CatalogSkill): string | undefined {
+function whyNoZip({ skill: { files } }: CatalogSkill): string | undefined {
   return files.length > MAX_ZIP_ENTRIES ? `the zip format cannot hold ${files.length} files` : undefined
 }
 
@@ -121,14 +123,16 @@ const MIME_TYPES: Readonly<Record<ArchiveFormat, string>> = {
  * be served under another name than it has.
  */
 function contentKeyOf({ format, skill }: Archive): string {
-  const files = skill.files.map(({ uri, file }) => ({ ...file, path: pathBelow(skill.root, uri) }))
+  const files = filesOf(skill).map(({ uri, file: { executable, size, sha256 } }) => {
+    return { path: pathBelow(skill.root, uri), executable, size, sha256 }
+  })
   const checkedBy = skill.skill.upstream === undefined ? '' : `${skill.root} ${declarationOf(skill.skill)}`
   return `${format} ${digestOf(files)} ${checkedBy}`
 }
 
 async function make({ skill, format }: Archive, read: ReadFile): Promise<Buffer | undefined> {
   const entries: ArchiveEntry[] = []
-  for (const listed of skill.files) {
+  for (const listed of filesOf(skill)) {
     const bytes = await bytesOf(listed, read)
     if (bytes === undefined) return undefined
     entries.push({ path: pathBelow(skill.root, listed.uri), executable: listed.file.executable, bytes })

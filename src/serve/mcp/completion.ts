@@ -1,4 +1,5 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { filesOf } from '../../sync/model/skill-files.ts'
 import { uriOf } from '../../sync/model/skill-uri.ts'
 import type { Registry } from '../registry.ts'
 import { contractTemplates, isSpelledAs } from './contract-templates.ts'
@@ -78,7 +79,7 @@ function* skillValues(
 function* filePaths(catalog: Catalog, root: string): Generator<string> {
   for (const skill of catalog.listed) {
     if (!skill.root.startsWith(`${root}/`)) continue
-    for (const { uri } of skill.files) yield uri.slice(root.length + 1)
+    for (const { uri } of filesOf(skill)) yield uri.slice(root.length + 1)
   }
 }
 

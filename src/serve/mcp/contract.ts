@@ -4,6 +4,7 @@ import type { Reference } from '../../sync/model/contract.ts'
 import { contractSkills } from '../../sync/model/contract-skills.ts'
 import type { ContractSkill, ContractSkills } from '../../sync/model/contract-skills.ts'
 import { contractUri, isContractUri, readContractUri } from '../../sync/model/contract-uri.ts'
+import { filesOf } from '../../sync/model/skill-files.ts'
 import { servedDocs } from './contract-docs.ts'
 import type { DocsOwner, ServedDoc } from './contract-docs.ts'
 import { MadeOnce } from './made-once.ts'
@@ -118,7 +119,7 @@ export function sizeOfContract(resource: ContractResource): number {
 
 function ofSkill(of: ContractSkill): ContractResource[] {
   const { id: skillId, references } = of.contract
-  const files = new Map(of.skill.files.map((file) => [file.file.path, file]))
+  const files = new Map(filesOf(of.skill).map((file) => [file.file.path, file]))
   const document = files.get('SKILL.md')
   return [
     { kind: 'contract-record', uri: contractUri({ kind: 'record', skillId }), of },

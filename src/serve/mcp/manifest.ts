@@ -1,5 +1,6 @@
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { filesOf } from '../../sync/model/skill-files.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
 
 const SUFFIX = '/_manifest'
@@ -15,12 +16,12 @@ export function manifestedSkill(catalog: Catalog, uri: string): CatalogSkill | u
 }
 
 /** The manifest of a skill. It names the skill as whoever asked did; its paths are those of the files, nothing encoded. */
-export function manifestText({ root, files }: CatalogSkill, asked: string): string {
-  const skill = asked.slice('skill://'.length, asked.lastIndexOf('/'))
-  const entries = files.map(({ uri, file }) => ({
-    path: pathBelow(root, uri),
+export function manifestText(skill: CatalogSkill, asked: string): string {
+  const name = asked.slice('skill://'.length, asked.lastIndexOf('/'))
+  const entries = filesOf(skill).map(({ uri, file }) => ({
+    path: pathBelow(skill.root, uri),
     size: file.size,
     hash: `sha256:${file.sha256}`,
   }))
-  return JSON.stringify({ skill, files: entries })
+  return JSON.stringify({ skill: name, files: entries })
 }

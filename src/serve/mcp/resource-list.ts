@@ -1,5 +1,6 @@
 import type { CatalogFile } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { filesOf } from '../../sync/model/skill-files.ts'
 import type { ContractResource } from './contract.ts'
 import { listedOfContract } from './contract-list.ts'
 import type { Forms } from './forms.ts'
@@ -19,7 +20,7 @@ export function listedResources(catalog: Catalog, forms: Forms): Listed[] {
 
 /** Of the listed skills the documents or all files, and what is made by us. */
 export function listedOfSkills(catalog: Catalog, { resources, ...forms }: Forms): OfSkills[] {
-  const files = resources.list === 'skills' ? documentsOf(catalog) : filesOf(catalog)
+  const files = resources.list === 'skills' ? documentsOf(catalog) : filesIn(catalog)
   if (resources.synthetic === 'hide') return files
   const index: Synthetic[] = forms.index === undefined ? [] : [{ kind: 'index', uri: INDEX_URI }]
   return [...files, ...index, ...catalog.listed.flatMap((skill) => syntheticsOf(catalog, forms, skill))]
@@ -45,6 +46,6 @@ function documentsOf({ listed, files }: Catalog): CatalogFile[] {
 }
 
 /** The files of a skill inside of a skill are files of both. */
-function filesOf({ listed, files }: Catalog): CatalogFile[] {
-  return [...new Set(listed.flatMap((skill) => skill.files.flatMap((file) => files.at(file) ?? [])))]
+function filesIn({ listed, files }: Catalog): CatalogFile[] {
+  return [...new Set(listed.flatMap((skill) => filesOf(skill).flatMap((file) => files.at(file) ?? [])))]
 }

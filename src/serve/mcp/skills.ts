@@ -1,6 +1,7 @@
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import type { JsonObject } from '../../sync/model/frontmatter.ts'
+import { filesOf } from '../../sync/model/skill-files.ts'
 import { EXECUTABLES } from '../../sync/model/skill.ts'
 import type { Signers } from '../../sync/model/trust.ts'
 import { lookup, lookupSkill } from './lookup.ts'
@@ -31,7 +32,7 @@ const SIGNERS = 'dev.skillsyncd/signers'
 
 /** What is said of a skill; its resources in the order of the catalog. */
 export function entryOf(skill: CatalogSkill): SkillEntry {
-  const resources = skill.files.map(({ uri, file }) => ({ uri, digest: `sha256:${file.sha256}`, size: file.size }))
+  const resources = filesOf(skill).map(({ uri, file }) => ({ uri, digest: `sha256:${file.sha256}`, size: file.size }))
   const { uri, frontmatter } = skill
   const meta = metaOf(skill)
   return { uri, frontmatter, resources, ...(Object.keys(meta).length > 0 && { _meta: meta }) }
@@ -82,7 +83,7 @@ export function readDirectory(catalog: Catalog, params: Params, limits: PageLimi
 
 /** Near enough for a page limit without writing every entry twice: frontmatter is small, resources are alike. */
 function sizeOfEntry(skill: CatalogSkill): number {
-  const resources = skill.files.reduce((sum, file) => sum + file.uri.length + RESOURCE_BYTES, 0)
+  const resources = filesOf(skill).reduce((sum, file) => sum + file.uri.length + RESOURCE_BYTES, 0)
   return resources + JSON.stringify([skill.uri, skill.frontmatter, metaOf(skill)]).length
 }
 

@@ -1,6 +1,7 @@
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Changes } from '../../sync/model/changes.ts'
+import { filesOf } from '../../sync/model/skill-files.ts'
 import { folderUrisAbove } from '../../sync/model/skill-uri.ts'
 import { ARCHIVE_FORMATS } from './archive.ts'
 import type { Archive } from './archive.ts'
@@ -95,9 +96,10 @@ function isSameIndex({ before, after }: Step, touched: readonly string[], { arch
 
 /** Of equal files, the SKILL.md is equal, and all that is read out of it. */
 function isSameEntry(a: CatalogSkill, b: CatalogSkill): boolean {
-  if (a.files.length !== b.files.length) return false
-  return a.files.every(({ uri, file }, index) => {
-    const other = b.files[index]
+  const [was, is] = [filesOf(a), filesOf(b)]
+  if (was.length !== is.length) return false
+  return was.every(({ uri, file }, index) => {
+    const other = is[index]
     return uri === other?.uri && file.sha256 === other.file.sha256 && file.size === other.file.size
   })
 }

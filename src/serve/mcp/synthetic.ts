@@ -63,7 +63,7 @@ export function bytesOfSynthetic(synthetic: Synthetic, catalog: Catalog, { index
     case 'manifest':
       return Buffer.byteLength(manifestText(synthetic.skill, synthetic.uri))
     case 'archive':
-      return synthetic.archive.skill.files.reduce((bytes, { file }) => bytes + file.size, 0)
+      return synthetic.archive.skill.skill.size
     default:
       return synthetic satisfies never
   }

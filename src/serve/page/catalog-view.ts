@@ -73,7 +73,7 @@ function listOf(skills: readonly CatalogSkill[], { catalog, up }: View): Html {
 }
 
 function itemOf(entry: CatalogSkill, revision: Revision | undefined, up: string): Html {
-  const { name, description, source, files, skill } = entry
+  const { name, description, source, skill } = entry
   const { ref = '', commit = '' } = revision ?? {}
   return html`<li>
     <h2><a href="${up}${skillAddress(entry)}">${said(name)}</a></h2>
@@ -81,7 +81,7 @@ function itemOf(entry: CatalogSkill, revision: Revision | undefined, up: string)
     <div class="facts">
       <span>${source}</span>
       <span>${said(refText(ref))} at ${shortCommit(commit)}</span>
-      <span>${countOf(files.length, 'file')}, ${sizeText(skill.size)}</span>
+      <span>${countOf(skill.files.length, 'file')}, ${sizeText(skill.size)}</span>
       ${skill.findings.length === 0 ? NOTHING : html`<span class="warn">${countOf(skill.findings.length, 'note')}</span>`}
     </div>
   </li>`

@@ -1,5 +1,6 @@
 import type { CatalogFile, CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import { bodyOf, utf8 } from '../../sync/model/frontmatter.ts'
+import { filesOf } from '../../sync/model/skill-files.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
 import { bytesOf } from '../content.ts'
 import type { ReadFile } from '../content.ts'
@@ -76,11 +77,12 @@ const DOCUMENT_BYTES = 2 ** 18
 const SHOWN_CHARACTERS = 2 ** 18
 
 /** The files of the skill as the page of one of them links to them. That of SKILL.md is the page of the skill. */
-function linksFrom({ uri: document, root, files }: CatalogSkill, { uri }: CatalogFile): ReadonlyMap<string, string> {
+function linksFrom(skill: CatalogSkill, { uri }: CatalogFile): ReadonlyMap<string, string> {
+  const { uri: document, root } = skill
   const depth = uri.slice(root.length + 1).split('/').length - 1
   const up = depth === 0 ? './' : '../'.repeat(depth)
   return new Map(
-    files.map((file) => {
+    filesOf(skill).map((file) => {
       const below = file.uri === document ? '' : file.uri.slice(root.length + 1)
       return [pathBelow(root, file.uri), up + below]
     }),

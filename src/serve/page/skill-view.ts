@@ -1,6 +1,7 @@
 import type { CatalogFile, CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import type { JsonObject } from '../../sync/model/frontmatter.ts'
+import { filesOf } from '../../sync/model/skill-files.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { Signers } from '../../sync/model/trust.ts'
@@ -16,8 +17,8 @@ import { commitWords, refText, sizeText } from './words.ts'
 
 /** One skill: what its SKILL.md says, and all that is known of where that is from. */
 export async function skillView(entry: CatalogSkill, view: View, readables: Readables): Promise<Body> {
-  const { name, description, source, files } = entry
-  const [document] = files
+  const { name, description, source } = entry
+  const [document] = filesOf(entry)
   const readable = document === undefined ? undefined : await readables.show(entry, document, false)
   const { up } = view
   return {
@@ -28,7 +29,7 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
       <h1>${said(name)}</h1>
       <p class="lead">${said(description)}</p>
       <div class="facts">
-        <span>${countOf(files.length, 'file')}, ${sizeText(entry.skill.size)}</span>
+        <span>${countOf(entry.skill.files.length, 'file')}, ${sizeText(entry.skill.size)}</span>
         ${entry.skill.findings.length === 0 ? NOTHING : html`<span class="warn">${countOf(entry.skill.findings.length, 'note')}</span>`}
         <a href="#about">Commit, digests and files</a>
       </div>
@@ -93,7 +94,7 @@ function shown(readable: Readable, file: CatalogFile | undefined): Html {
 }
 
 function about(entry: CatalogSkill, view: View): Html {
-  const { skill, files, uri, digest, signers } = entry
+  const { skill, uri, digest, signers } = entry
   const snapshot = snapshotOf(view.catalog, entry)
   return html`${notesOf(entry, view)}
     <h2>Where it is from</h2>
@@ -120,9 +121,11 @@ function about(entry: CatalogSkill, view: View): Html {
       <dd class="digest">${digest}</dd>
       ${fieldsOf(entry.frontmatter)}
     </dl>
-    <h2 id="files">${countOf(files.length, 'file')}, ${sizeText(skill.size)}</h2>
+    <h2 id="files">${countOf(skill.files.length, 'file')}, ${sizeText(skill.size)}</h2>
     <ul class="files">
-      ${files.slice(0, MOST_FILES).map((file) => fileItem(file, entry, view.up))}
+      ${filesOf(entry)
+        .slice(0, MOST_FILES)
+        .map((file) => fileItem(file, entry, view.up))}
     </ul>`
 }
 

@@ -5,6 +5,7 @@ import type { Skill, SkillFile } from './skill.ts'
 import type { SourceId } from './source-id.ts'
 import type { Signers } from './trust.ts'
 
+/** A skill that is answered for. Its files are not listed here: there are many, and `filesOf` makes them of what is known of the skill. */
 export interface CatalogSkill {
   /** The URI of its SKILL.md. */
   readonly uri: string
@@ -18,8 +19,10 @@ export interface CatalogSkill {
   readonly skill: Skill
   /** Who signed the commit or tag it comes from, where that is asked for. */
   readonly signers?: Signers
-  /** SKILL.md first, then by URI; files of nested skills included. */
-  readonly files: readonly CatalogFile[]
+  /** Its source's folders that are renamed: true path to served path. */
+  readonly renamed: ReadonlyMap<string, string>
+  /** No skill lies in it or around it, and no folder in it is renamed: its files are below its root at their own paths, and nobody else's. */
+  readonly isAlone: boolean
 }
 
 /** A file where it is found. There are many: what follows from the rest is made when it is asked for, and not kept. */
@@ -55,10 +58,7 @@ export interface CatalogFolder {
   readonly name: string
 }
 
-export type FolderChild = CatalogFolder | CatalogFile
+/** In the order of their names. A file comes before a folder of its name, which only another server can say that there is. */
+export type FolderChildren = readonly FolderChild[]
 
-/**
- * Folders by URI without a trailing slash, their children in the order of their names. A file comes before a folder of its name,
- * which only another server can say that there is.
- */
-export type CatalogFolders = ReadonlyMap<string, readonly FolderChild[]>
+export type FolderChild = CatalogFolder | CatalogFile

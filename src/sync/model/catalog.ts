@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
-import { CatalogFile } from './catalog-entry.ts'
+import type { CatalogFile, CatalogFolder, CatalogSkill, FolderChildren } from './catalog-entry.ts'
 import { CatalogFiles } from './catalog-files.ts'
-import type { CatalogFolder, CatalogFolders, CatalogSkill, FolderChild } from './catalog-entry.ts'
+import { CatalogFolders } from './catalog-folders.ts'
 import { comparePaths } from './digest.ts'
 import { NONE_DISABLED, type Disabled } from './disabled.ts'
 import type { Generation } from './generation.ts'
-import { baseName, folderOf, joinPath } from './paths.ts'
-import { renamedFolders, servedPathOf } from './placement.ts'
+import { baseName, foldersAbove } from './paths.ts'
+import { renamedFolders } from './placement.ts'
+import { filesOf, folderUrisOf } from './skill-files.ts'
 import { folderUrisAbove, uriIn, uriOf } from './skill-uri.ts'
 import type { Skill } from './skill.ts'
 import { atOnce, type Steps } from './slices.ts'
@@ -83,58 +84,44 @@ export class CatalogBuilder {
     renamed: ReadonlyMap<string, string> = renamedFolders(snapshot.skills),
   ): Steps<void> {
     this.#folder(uriOf(snapshot.source, ''))
+    const isAlone = aloneAmong(snapshot.skills, renamed)
     // Those of the lists first: a folder that one of them lies in is shown, whoever else has files there.
     const isUnlisted = ({ standing }: Skill): number => (standing === 'unlisted' ? 1 : 0)
     for (const skill of snapshot.skills.toSorted((a, b) => isUnlisted(a) - isUnlisted(b))) {
       if (skill.servedPath === undefined || disabled?.has(skill.path) === true) continue
       if (skill.standing === 'withheld')
         this.#withheld.set(uriOf(snapshot.source, `${skill.servedPath}/SKILL.md`), skill)
-      else this.#addSkill(snapshot, skill, skill.servedPath, renamed)
+      else this.#addSkill(entryOf(skill, { snapshot, renamed, isAlone: isAlone(skill) }))
       yield
     }
   }
 
   *building(): Steps<Indexed> {
     const listed = [...this.#skills.values()].filter(({ skill }) => skill.standing === 'served')
-    const folders = new Map<string, readonly FolderChild[]>()
+    const shared = new Map<string, FolderChildren>()
     for (const [uri, children] of this.#folders) {
-      folders.set(uri, inNameOrder(children))
+      shared.set(uri, inNameOrder(children))
       yield
     }
+    const folders = new CatalogFolders(shared, this.#skills)
     return {
       skills: this.#skills,
       listed: listed.toSorted((a, b) => comparePaths(a.uri, b.uri)),
-      files: new CatalogFiles(folders),
+      files: new CatalogFiles(folders, this.#skills),
       folders,
       // One that is withheld for a clash would stand at the URI of the one that is served.
       withheld: new Map([...this.#withheld].filter(([uri]) => !this.#skills.has(uri))),
     }
   }
 
-  #addSkill(snapshot: Snapshot, skill: Skill, servedPath: string, renamed: ReadonlyMap<string, string>): void {
-    const { source, proof } = snapshot
-    const { name, description, frontmatter, digest } = skill
-    if (name === undefined || description === undefined || frontmatter === undefined || digest === undefined) return
-    const root = uriOf(source, servedPath)
-    const uri = uriIn(root, 'SKILL.md')
-    const folders = new FolderUris(source, skill.path, root, renamed)
-    const files = skill.files.map((file) => new CatalogFile(folders.of(folderOf(file.path)), skill, file))
-    const entry: CatalogSkill = {
-      uri,
-      root,
-      source,
-      name,
-      description,
-      frontmatter,
-      digest,
-      skill,
-      ...(proof.signers !== undefined && { signers: proof.signers }),
-      files: documentFirst(files, root),
-    }
-    this.#skills.set(uri, entry)
-    for (const file of files)
-      this.#addFile(isDocument(file, root) ? new CatalogFile(root, skill, file.file, entry) : file)
-    for (const folder of folders.all) this.#showFolder(folder, skill.standing === 'served' ? undefined : root)
+  #addSkill(entry: CatalogSkill | undefined): void {
+    if (entry === undefined) return
+    this.#skills.set(entry.uri, entry)
+    const hiddenBelow = entry.skill.standing === 'served' ? undefined : entry.root
+    // Its own files and folders are found by it.
+    if (entry.isAlone) return this.#showFolder(entry.root, hiddenBelow)
+    for (const file of filesOf(entry)) this.#addFile(file)
+    for (const folder of folderUrisOf(entry)) this.#showFolder(folder, hiddenBelow)
   }
 
   /** A file of an enclosing skill is the same file: the one that knows its skill stays. */
@@ -172,57 +159,45 @@ interface OpenFolder {
   readonly folders: Map<string, CatalogFolder>
 }
 
-function inNameOrder({ files, folders }: OpenFolder): FolderChild[] {
+function inNameOrder({ files, folders }: OpenFolder): FolderChildren {
   return [...files.values(), ...folders.values()].sort((a, b) => comparePaths(a.name, b.name))
 }
 
-/** The URIs of the folders of one skill, each of which may be long, and is written once for all that lies in it. */
-class FolderUris {
-  readonly #source: SourceId
-  readonly #path: string
-  readonly #renamed: ReadonlyMap<string, string>
-  readonly #known: Map<string, string>
-
-  /** `path` is the true folder of the skill, `root` the URI of it. */
-  constructor(source: SourceId, path: string, root: string, renamed: ReadonlyMap<string, string>) {
-    this.#source = source
-    this.#path = path
-    this.#renamed = renamed
-    this.#known = new Map([['', root]])
-  }
-
-  /** Of a folder by its path in the skill. */
-  of(folder: string): string {
-    const known = this.#known.get(folder)
-    if (known !== undefined) return known
-    // What lies in the root is served below the root's own name, whatever it is called elsewhere.
-    const isAsItIs = this.#path === '' || this.#renamed.size === 0
-    const uri = isAsItIs
-      ? uriIn(this.of(folderOf(folder)), baseName(folder))
-      : uriOf(this.#source, servedPathOf(joinPath(this.#path, folder), this.#renamed))
-    this.#known.set(folder, uri)
-    return uri
-  }
-
-  get all(): Iterable<string> {
-    return this.#known.values()
-  }
+/** What an entry is made with, besides the skill. */
+interface Around {
+  readonly snapshot: Pick<Snapshot, 'source' | 'proof'>
+  readonly renamed: ReadonlyMap<string, string>
+  readonly isAlone: boolean
 }
 
-function documentFirst(files: readonly CatalogFile[], root: string): CatalogFile[] {
-  const sorted = files.toSorted(compareUris)
-  const at = sorted.findIndex((file) => isDocument(file, root))
-  return at < 1 ? sorted : [...sorted.slice(at, at + 1), ...sorted.toSpliced(at, 1)]
+/** Undefined for a skill that lacks what is served of each: by its standing it has all of it. */
+export function entryOf(skill: Skill, { snapshot, renamed, isAlone }: Around): CatalogSkill | undefined {
+  const { source, proof } = snapshot
+  const { name, description, frontmatter, digest, servedPath } = skill
+  if (name === undefined || description === undefined || frontmatter === undefined) return undefined
+  if (digest === undefined || servedPath === undefined) return undefined
+  const root = uriOf(source, servedPath)
+  const signers = proof.signers !== undefined && { signers: proof.signers }
+  const uri = uriIn(root, 'SKILL.md')
+  return { uri, root, source, name, description, frontmatter, digest, skill, ...signers, renamed, isAlone }
 }
 
-/** Most lie in one folder with the next: nothing has to be written for these. */
-function compareUris(a: CatalogFile, b: CatalogFile): number {
-  if (a.folder !== b.folder) return comparePaths(a.uri, b.uri)
-  return comparePaths(encodeURIComponent(a.name), encodeURIComponent(b.name))
+/** Which of the skills have neither another one nor a renamed folder in them, and lie in none: as they are, and as they are served. */
+function aloneAmong(skills: readonly Skill[], renamed: ReadonlyMap<string, string>): (skill: Skill) => boolean {
+  const inOthers = meetingAmong(new Set([...skills.map(({ path }) => path), ...renamed.keys()]))
+  const servedInOthers = meetingAmong(new Set(skills.flatMap(({ servedPath }) => servedPath ?? [])))
+  return ({ path, servedPath }) => !inOthers.has(path) && !servedInOthers.has(servedPath ?? '')
 }
 
-function isDocument({ folder, name }: CatalogFile, root: string): boolean {
-  return folder === root && name === 'SKILL.md'
+/** Those of the paths that lie below another one of them, or above. */
+function meetingAmong(paths: ReadonlySet<string>): ReadonlySet<string> {
+  const meeting = new Set<string>()
+  for (const path of paths) {
+    for (const above of foldersAbove(path)) {
+      if (paths.has(above)) meeting.add(path).add(above)
+    }
+  }
+  return meeting
 }
 
 /** What is served before the first pull ended. Below the class that builds it, which no function's hoisting brings up. */

@@ -1,6 +1,7 @@
 import type { CatalogFile, CatalogSkill } from './catalog-entry.ts'
 import type { Catalog } from './catalog.ts'
 import { offeredIn } from './offered.ts'
+import { filesOf } from './skill-files.ts'
 
 /** What moved between two catalogs, in canonical URIs of files. */
 export interface Changes {
@@ -49,7 +50,9 @@ export function isEmpty(changes: Changes): boolean {
 
 /** The files of every skill that is another one there; those of all others are the same. */
 function touched({ skills }: Catalog, other: Catalog): CatalogFile[] {
-  return [...skills.values()].flatMap((skill) => (isSameSkill(skill, other.skills.get(skill.uri)) ? [] : skill.files))
+  return [...skills.values()].flatMap((skill) =>
+    isSameSkill(skill, other.skills.get(skill.uri)) ? [] : filesOf(skill),
+  )
 }
 
 function isSameSkill(a: CatalogSkill, b: CatalogSkill | undefined): boolean {
@@ -57,7 +60,9 @@ function isSameSkill(a: CatalogSkill, b: CatalogSkill | undefined): boolean {
   if (a === b) return true
   if (b === undefined || a.digest !== b.digest || a.skill.standing !== b.skill.standing) return false
   // The files are those that they were, by the digest. An edit of the rules can rename a folder inside of the skill.
-  return a.files.every(({ folder }, index) => folder === b.files[index]?.folder)
+  if (a.isAlone && b.isAlone) return true
+  const files = filesOf(b)
+  return filesOf(a).every(({ folder }, index) => folder === files[index]?.folder)
 }
 
 function isSameFile(a: CatalogFile, b: CatalogFile): boolean {
@@ -114,9 +119,10 @@ function isSameList(before: readonly CatalogSkill[], after: readonly CatalogSkil
 function isListedAlike(a: CatalogSkill, b: CatalogSkill): boolean {
   if (a === b) return true
   return (
-    a.uri === b.uri &&
-    a.name === b.name &&
-    a.description === b.description &&
-    a.files[0]?.file.size === b.files[0]?.file.size
+    a.uri === b.uri && a.name === b.name && a.description === b.description && documentSizeOf(a) === documentSizeOf(b)
   )
+}
+
+function documentSizeOf({ skill }: CatalogSkill): number | undefined {
+  return skill.files.find(({ path }) => path === 'SKILL.md')?.size
 }

@@ -40,6 +40,18 @@ export function comparePaths(a: string, b: string): number {
   return Math.sign(a.length - b.length)
 }
 
+/** The index of the first item whose path is this one, or comes after it. The items are in the order of their paths. */
+export function firstFrom<Item>(items: readonly Item[], path: string, pathOf: (item: Item) => string): number {
+  let [low, high] = [0, items.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    const item = items[middle]
+    if (item !== undefined && comparePaths(pathOf(item), path) < 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
 /** UTF-16 has what is above U+FFFF in surrogates, and those before U+E000. */
 function inUtf8(unit: number): number {
   if (unit < 0xd800) return unit

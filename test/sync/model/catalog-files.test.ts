@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { comparePaths } from '../../../src/sync/model/digest.ts'
 import { skillText } from '../../support/scripted-upstream.ts'
 import { catalogOf, catalogsOf, holdsForCatalogs } from '../catalogs.ts'
 import { surveyed } from '../surveyed.ts'
@@ -10,10 +11,27 @@ describe('the files of a catalog', () => {
     await holdsForCatalogs(100, (catalogs) => {
       for (const { files } of catalogs) {
         const all = [...files.values()]
-        for (const file of all) expect(files.get(file.uri)).toBe(file)
+        for (const file of all) expect(files.get(file.uri)).toEqual(file)
         expect(files.size).toBe(all.length)
-        for (const file of all) expect(files.at(file)).toBe(file)
+        for (const file of all) expect(files.at(file)).toEqual(file)
         expect(new Set(all.map(({ uri }) => uri)).size).toBe(all.length)
+      }
+    })
+  })
+
+  test('are what their folders show, each folder in the order of its names', { timeout: MINUTE }, async () => {
+    await holdsForCatalogs(100, (catalogs) => {
+      for (const { files, folders } of catalogs) {
+        const byFolder = Map.groupBy(files.values(), ({ folder }) => folder)
+        for (const uri of folders.keys()) {
+          const children = folders.get(uri)!
+          const shown = children.filter((child) => !('kind' in child))
+          expect(shown).toEqual(expect.arrayContaining(byFolder.get(uri) ?? []))
+          expect(shown.length).toBe(byFolder.get(uri)?.length ?? 0)
+          expect(children.map(({ name }) => name)).toEqual(children.map(({ name }) => name).toSorted(comparePaths))
+          expect(children.filter((child) => 'kind' in child && !folders.has(child.uri))).toEqual([])
+        }
+        for (const uri of byFolder.keys()) expect(folders.has(uri)).toBe(true)
       }
     })
   })
@@ -24,6 +42,8 @@ describe('the files of a catalog', () => {
     ['a letter that is to be encoded', 'skill://team/a/ü.md'],
     ['a slash behind it', 'skill://team/a/ab.md/'],
     ['an encoded slash', 'skill://team/a%2Fab.md'],
+    ['an encoded letter of its folder', 'skill://team/a/%72ef/one.md'],
+    ['a file as its folder', 'skill://team/a/ab.md/ab.md'],
     ['half an escape', 'skill://team/a/%'],
     ['bytes that are no text', 'skill://team/a/%FF'],
     ['a dot segment', 'skill://team/a/./ab.md'],
@@ -42,6 +62,23 @@ describe('the files of a catalog', () => {
 
     expect(found).toBeUndefined()
     expect(catalog!.files.get('skill://team/a/%C3%BC.md')?.name).toBe('ü.md')
+  })
+
+  test('are found beside a folder of their URI also where no other skill is near', async () => {
+    const snapshot = await surveyed({ 'o/SKILL.md': skillText('o'), 'o/x': 'a file' })
+    const [skill] = snapshot.skills
+    const beside = { ...skill!.files.at(-1)!, path: 'x/y' }
+
+    const { files, folders } = catalogOf({ ...snapshot, skills: [{ ...skill!, files: [...skill!.files, beside] }] })
+
+    expect(files.get('skill://team/o/x')?.file.path).toBe('x')
+    expect(files.get('skill://team/o/x/y')?.file.path).toBe('x/y')
+    expect(files.size).toBe(3)
+    expect(folders.get('skill://team/o')?.map((child) => ('kind' in child ? 'folder' : child.file.path))).toEqual([
+      'SKILL.md',
+      'x',
+      'folder',
+    ])
   })
 
   test('are found where a folder has the URI too, as another server may say it, and the folder is shown', async () => {

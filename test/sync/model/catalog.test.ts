@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { EMPTY_CATALOG, buildCatalog, type Catalog } from '../../../src/sync/model/catalog.ts'
+import { filesOf } from '../../../src/sync/model/skill-files.ts'
 import { readSkillUri } from '../../../src/sync/model/skill-uri.ts'
 import { tallyOf } from '../../../src/sync/model/snapshot.ts'
 import { skillText } from '../../support/scripted-upstream.ts'
@@ -28,9 +29,9 @@ describe('the catalog of any repository', () => {
       for (const { skills, files } of catalogs) {
         const contents = new Map<string, string>()
         for (const skill of skills.values()) {
-          expect(skill.files[0]?.uri).toBe(skill.uri)
+          expect(filesOf(skill)[0]?.uri).toBe(skill.uri)
           expect(files.get(skill.uri)?.documents?.uri).toBe(skill.uri)
-          for (const { uri, file } of skill.files) {
+          for (const { uri, file } of filesOf(skill)) {
             const content = `${file.sha256} ${file.size} ${file.executable}`
             expect(contents.get(uri) ?? content).toBe(content)
             contents.set(uri, content)
@@ -76,7 +77,7 @@ describe('the catalog of any repository', () => {
     await holdsForCatalogs(150, (catalogs) => {
       for (const catalog of catalogs) {
         const met = walk(catalog, 'skill://team')
-        for (const { files } of catalog.listed) for (const { uri } of files) expect(met).toContain(uri)
+        for (const skill of catalog.listed) for (const { uri } of filesOf(skill)) expect(met).toContain(uri)
         for (const uri of met) expect(catalog.files.has(uri)).toBe(true)
         expect(new Set(met).size).toBe(met.length)
       }
@@ -152,7 +153,7 @@ test('files of a nested skill are the outer one’s too, and its SKILL.md knows 
   ])
 
   const outer = catalog!.skills.get('skill://team/o/SKILL.md')
-  expect(outer?.files.map(({ uri }) => uri.slice('skill://team/o/'.length))).toEqual([
+  expect(filesOf(outer!).map(({ uri }) => uri.slice('skill://team/o/'.length))).toEqual([
     'SKILL.md',
     'i/SKILL.md',
     'i/bad/SKILL.md',
@@ -186,7 +187,7 @@ test('a source without a skill is a folder without a child', async () => {
   const catalog = catalogOf(await surveyed({ 'README.md': 'x' }))
 
   expect(childrenOf(catalog, 'skill://team')).toEqual([])
-  expect(EMPTY_CATALOG.folders.size).toBe(0)
+  expect([...EMPTY_CATALOG.folders.keys()]).toEqual([])
 })
 
 function childrenOf(catalog: Catalog, uri: string): string[] | undefined {
