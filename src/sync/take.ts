@@ -5,6 +5,7 @@ import type { Docs } from './model/docs.ts'
 import type { Followed } from './model/followed.ts'
 import type { Held } from './model/generation.ts'
 import type { LockEntry } from './model/lock.ts'
+import { othersThan } from './model/moved.ts'
 import type { Waiting } from './model/outcome.ts'
 import { foldersAbove } from './model/paths.ts'
 import type { ObjectId, Revision } from './model/revision.ts'
@@ -225,9 +226,13 @@ function freshKeeper(
   { earlier, served }: Pick<Taking, 'earlier' | 'served'>,
   keeping: Keeping,
 ): (found: Pick<Survey, 'skills' | 'docs' | 'taken'>, signal: AbortSignal) => Promise<readonly StoredSkill[]> {
-  const kept = new Set(earlier === undefined ? [] : storedIn(earlier).map(placeOf))
+  const before = earlier?.skills ?? []
   return async (found, signal) => {
-    const fresh = storedIn(found).filter((stored) => !kept.has(placeOf(stored)))
+    const others = storedIn({ ...found, skills: othersThan(before, found.skills) })
+    const digests = new Set(others.map(({ digest }) => digest))
+    const alike = earlier?.skills.filter(({ digest }) => digest !== undefined && digests.has(digest)) ?? []
+    const kept = new Set(storedIn({ ...earlier, skills: alike }).map(placeOf))
+    const fresh = others.filter((stored) => !kept.has(placeOf(stored)))
     const blobs = fresh.flatMap(({ files }) => files.map(({ blob }) => blob))
     // Of what is served nothing is wanted but what stands in, which was looked at.
     const stored = storedBlobs(

@@ -185,6 +185,8 @@ export function entryOf(skill: Skill, { snapshot, renamed, isAlone }: Around): C
 /** Which of the skills have neither another one nor a renamed folder in them, and lie in none: as they are, and as they are served. */
 function aloneAmong(skills: readonly Skill[], renamed: ReadonlyMap<string, string>): (skill: Skill) => boolean {
   const inOthers = meetingAmong(new Set([...skills.map(({ path }) => path), ...renamed.keys()]))
+  const areAsTheyAre = skills.every(({ path, servedPath = path }) => path === servedPath)
+  if (areAsTheyAre) return ({ path }) => !inOthers.has(path)
   const servedInOthers = meetingAmong(new Set(skills.flatMap(({ servedPath }) => servedPath ?? [])))
   return ({ path, servedPath }) => !inOthers.has(path) && !servedInOthers.has(servedPath ?? '')
 }

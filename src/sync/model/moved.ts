@@ -1,3 +1,4 @@
+import { comparePaths } from './digest.ts'
 import type { Skill } from './skill.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -11,7 +12,8 @@ export interface Moved {
 export const UNMOVED: Moved = { added: 0, removed: 0, changed: 0 }
 
 export function movedBetween(before: Snapshot | undefined, after: Snapshot): Moved {
-  const [was, is] = [digestsIn(before?.skills ?? []), digestsIn(after.skills)]
+  const skills = before?.skills ?? []
+  const [was, is] = [digestsIn(othersThan(after.skills, skills)), digestsIn(othersThan(skills, after.skills))]
   const added = [...is.keys()].filter((path) => !was.has(path)).length
   const removed = [...was.keys()].filter((path) => !is.has(path)).length
   const changed = [...is].filter(([path, digest]) => was.has(path) && was.get(path) !== digest).length
@@ -21,4 +23,17 @@ export function movedBetween(before: Snapshot | undefined, after: Snapshot): Mov
 function digestsIn(skills: readonly Skill[]): ReadonlyMap<string, string | undefined> {
   const there = skills.filter(({ standing }) => standing !== 'withheld')
   return new Map(there.map(({ path, digest }) => [path, digest]))
+}
+
+/** Those that are not the very same in both lists, which are in the order of their paths. Of thousands most are, and are passed over. */
+export function othersThan(before: readonly Skill[], skills: readonly Skill[]): Skill[] {
+  let at = 0
+  return skills.filter((skill) => {
+    while (before[at] !== skill && isBefore(before[at], skill)) at += 1
+    return before[at] !== skill
+  })
+}
+
+function isBefore(one: Skill | undefined, { path }: Skill): boolean {
+  return one !== undefined && comparePaths(one.path, path) < 0
 }

@@ -37,6 +37,10 @@ export function* foldersAbove(path: string): Generator<string> {
 
 /** What a file system that folds case and Unicode forms would make of the path: equal means they cannot both be there. */
 export function foldedPath(path: string): string {
+  if (ASCII.test(path)) return path.toLowerCase()
   // Upper case alone leaves the capital sharp s what it is; its lower case has the upper case SS.
   return path.normalize('NFC').toLowerCase().toUpperCase().toLowerCase().normalize('NFC')
 }
+
+// oxlint-disable-next-line no-control-regex -- all that is ASCII has one form, and one letter for each in the other case
+const ASCII = /^[\0-\x7f]*$/
