@@ -58,7 +58,8 @@ export async function collect(
   // Taking out is one rename each. Only that has publishes wait, not the removing of what was taken.
   const taken = await stores.generations.exclusively(() => take(stores, now, retention, keep, signal))
   let bytes = taken.bytes
-  for (const path of [...taken.generations, ...taken.snapshots, ...taken.skills, ...taken.docs]) {
+  const { parts } = taken
+  for (const path of [...taken.generations, ...taken.snapshots, ...parts, ...taken.skills, ...taken.docs]) {
     bytes += await sizeOf(path).catch(cannot(`measure "${path}"`))
     await removeAll(path)
   }
@@ -71,6 +72,8 @@ export async function collect(
 interface Taken {
   readonly generations: readonly string[]
   readonly snapshots: readonly string[]
+  /** Of snapshots. */
+  readonly parts: readonly string[]
   readonly skills: readonly string[]
   readonly docs: readonly string[]
   /** What is removed already: the files of other MCP servers. */
@@ -78,6 +81,8 @@ interface Taken {
   /** Bytes of what stays. */
   readonly left: number
 }
+
+const NOTHING_TAKEN: Taken = { generations: [], snapshots: [], parts: [], skills: [], docs: [], bytes: 0, left: 0 }
 
 /** In this order, so that a kill in between leaves something unnamed and never a name without its thing. */
 async function take(
@@ -89,17 +94,19 @@ async function take(
 ): Promise<Taken> {
   const contents = new Contents(stores.snapshots)
   const sorted = await sortGenerations(stores.generations, contents, now, retention)
-  if (sorted === undefined) return { generations: [], snapshots: [], skills: [], docs: [], bytes: 0, left: 0 }
+  if (sorted === undefined) return NOTHING_TAKEN
   const generations = await takeEach(sorted.old, (number) => stores.generations.setAside(number), signal)
   const named = new Set([...keep, ...namedBy(sorted.kept)])
   const unnamed = (await stores.snapshots.digests()).filter((digest) => !named.has(digest))
-  const snapshots = await takeEach(unnamed, (digest) => stores.snapshots.setAside(digest), signal)
+  const heads = await takeEach(unnamed, (digest) => stores.snapshots.setAside(digest), signal)
   const unused = await unusedIn(stores, contents, signal)
+  const parts = await takeEach(unused.parts, (digest) => stores.snapshots.setPartAside(digest), signal)
   const skills = await takeEach(unused.skills, (digest) => stores.skills.setAside(digest), signal)
   const docs = await takeEach(unused.docs, (digest) => stores.skills.setAside(digest, 'docs'), signal)
   return {
     generations,
-    snapshots,
+    snapshots: heads,
+    parts,
     skills,
     docs,
     // While nothing can be published, all that is served has its snapshot here: none of its files is taken for unused.
@@ -108,10 +115,11 @@ async function take(
   }
 }
 
-/** What snapshots hold. Each is read once, however many generations name it. */
+/** What snapshots hold. Each of them, and each part, is read once, however many generations name it. */
 class Contents {
   readonly #snapshots: SnapshotStore
-  readonly #read = new Map<string, Content | undefined>()
+  readonly #read = new Map<string, Promise<Content | undefined>>()
+  readonly #parts = new Map<string, Promise<Piece>>()
 
   constructor(snapshots: SnapshotStore) {
     this.#snapshots = snapshots
@@ -119,9 +127,9 @@ class Contents {
 
   /** Undefined where it is damaged. */
   async of(digest: string): Promise<Content | undefined> {
-    if (this.#read.has(digest)) return this.#read.get(digest)
-    const snapshot = await this.#snapshots.read(digest).catch(undefinedIfDamaged)
-    const content = snapshot && contentIn(snapshot)
+    const known = this.#read.get(digest)
+    if (known !== undefined) return known
+    const content = this.#contentOf(digest).catch(undefinedIfDamaged)
     this.#read.set(digest, content)
     return content
   }
@@ -132,31 +140,69 @@ class Contents {
     for (const digest of digests) {
       if (!counted.has(digest)) bytes += await this.#snapshots.bytes(digest)
       counted.add(digest)
-      for (const [place, size] of (await this.of(digest))?.places ?? []) {
-        if (!counted.has(place)) bytes += size
-        counted.add(place)
-      }
+      for (const piece of (await this.of(digest))?.pieces ?? []) bytes += countPlaces(piece, counted)
     }
     return bytes
+  }
+
+  async #contentOf(digest: string): Promise<Content> {
+    const { snapshot, parts } = await this.#snapshots.outline(digest)
+    const { source, skills, docs } = snapshot
+    const pieces: Piece[] = [pieceOf(skills, docs)]
+    for (const part of parts) pieces.push(await this.#partOf(part))
+    return { source, pieces }
+  }
+
+  async #partOf(digest: string): Promise<Piece> {
+    const known = this.#parts.get(digest)
+    if (known !== undefined) return known
+    const piece = this.#pieceOfPart(digest)
+    this.#parts.set(digest, piece)
+    return piece
+  }
+
+  async #pieceOfPart(digest: string): Promise<Piece> {
+    const skills = await this.#snapshots.part(digest)
+    const { places, upstreamFiles } = pieceOf(skills, undefined)
+    places.set(partPlace(digest), await this.#snapshots.partBytes(digest))
+    return { places, upstreamFiles }
   }
 }
 
 /** What a snapshot holds. */
 interface Content {
   readonly source: SourceId
-  /** The places of its skills and docs, with their bytes. */
-  readonly places: ReadonlyMap<string, number>
+  readonly pieces: readonly Piece[]
+}
+
+/** What a part of a snapshot holds, or what is in none. */
+interface Piece {
+  /** The places of skills, docs and the part itself, with their bytes. */
+  readonly places: Map<string, number>
   /** SHA-256 of the files that are of another MCP server. */
   readonly upstreamFiles: ReadonlySet<string>
 }
 
-function contentIn({ source, skills, docs }: Snapshot): Content {
+function pieceOf(skills: Snapshot['skills'], docs: Snapshot['docs']): Piece {
   const places = new Map<string, number>()
   for (const { digest, size, upstream } of skills)
     if (digest !== undefined && upstream === undefined) places.set(placeOf('skills', digest), size)
   if (docs !== undefined) places.set(placeOf('docs', docs.digest), docs.size)
   const ofUpstream = skills.filter(isOfUpstream).flatMap(({ files }) => files.map(({ sha256 }) => sha256))
-  return { source, places, upstreamFiles: new Set(ofUpstream) }
+  return { places, upstreamFiles: new Set(ofUpstream) }
+}
+
+function countPlaces({ places }: Piece, counted: Set<string>): number {
+  let bytes = 0
+  for (const [place, size] of places) {
+    if (!counted.has(place)) bytes += size
+    counted.add(place)
+  }
+  return bytes
+}
+
+function partPlace(digest: string): string {
+  return `parts/${digest}`
 }
 
 function placeOf(place: Place, digest: string): string {
@@ -201,6 +247,7 @@ function isYoung(generation: Generation | undefined, now: Date, retention: Reten
 }
 
 interface Unused {
+  readonly parts: readonly string[]
   readonly skills: readonly string[]
   readonly docs: readonly string[]
   /** The files of other MCP servers that are in use, by source. */
@@ -211,19 +258,24 @@ interface Unused {
 async function unusedIn({ snapshots, skills }: Stores, contents: Contents, signal: AbortSignal): Promise<Unused> {
   const used = new Set<string>()
   const wanted = new Map<SourceId, Set<string>>()
+  const seen = new Set<Piece>()
   for (const digest of await snapshots.digests()) {
     signal.throwIfAborted()
     const content = await contents.of(digest)
-    if (content === undefined) return { skills: [], docs: [], wanted: undefined }
-    const { source, places, upstreamFiles } = content
-    for (const place of places.keys()) used.add(place)
-    const ofSource = wanted.get(source) ?? new Set()
-    for (const sha256 of upstreamFiles) ofSource.add(sha256)
-    wanted.set(source, ofSource)
+    if (content === undefined) return { parts: [], skills: [], docs: [], wanted: undefined }
+    const ofSource = wanted.get(content.source) ?? new Set()
+    wanted.set(content.source, ofSource)
+    for (const piece of content.pieces) {
+      for (const sha256 of piece.upstreamFiles) ofSource.add(sha256)
+      if (seen.has(piece)) continue
+      seen.add(piece)
+      for (const place of piece.places.keys()) used.add(place)
+    }
   }
   const unusedAt = async (place: Place): Promise<string[]> =>
     (await skills.digests(place)).filter((digest) => !used.has(placeOf(place, digest)))
-  return { skills: await unusedAt('skills'), docs: await unusedAt('docs'), wanted }
+  const parts = (await snapshots.partDigests()).filter((digest) => !used.has(partPlace(digest)))
+  return { parts, skills: await unusedAt('skills'), docs: await unusedAt('docs'), wanted }
 }
 
 function undefinedIfDamaged(error: unknown): undefined {

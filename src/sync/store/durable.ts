@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process'
-import { syncPath } from './atomic.ts'
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { syncFolder, syncPath, temporaryIn } from './atomic.ts'
 import { cannot } from './disk-error.ts'
 import { WIDTH, inParallel } from './parallel.ts'
 
@@ -16,6 +18,42 @@ export interface Written {
 export async function makeDurable(written: Written, signal: AbortSignal): Promise<void> {
   if (written.paths.length >= MANY && (await syncFileSystem(written.folder, signal))) return
   await inParallel(written.paths, WIDTH, (path) => syncPath(path).catch(cannot(`sync "${path}"`)), signal)
+}
+
+/** A file that is to be there. */
+interface ToWrite {
+  readonly path: string
+  readonly bytes: Uint8Array
+}
+
+/** `writeWhole` for files of one folder: what many are written for waits for the disk once, and not once for each. */
+export async function writeTogether(files: readonly ToWrite[], signal: AbortSignal): Promise<void> {
+  const [first] = files
+  if (first === undefined) return
+  const folder = dirname(first.path)
+  const drafts = files.map(({ path, bytes }) => ({ path, bytes, temporary: temporaryIn(folder) }))
+  try {
+    await inParallel(drafts, WIDTH, writeDraft, signal)
+    await makeDurable({ folder, paths: drafts.map(({ temporary }) => temporary) }, signal)
+    await inParallel(drafts, WIDTH, nameDraft, signal)
+  } catch (error) {
+    // A full disk gets its litter back at once, not at the next start. Why the write failed outranks why this did.
+    await Promise.all(drafts.map(({ temporary }) => rm(temporary, { force: true }).catch(() => {})))
+    throw error
+  }
+  await syncFolder(folder)
+}
+
+interface Draft extends ToWrite {
+  readonly temporary: string
+}
+
+async function writeDraft({ path, bytes, temporary }: Draft): Promise<void> {
+  await writeFile(temporary, bytes, { flag: 'wx', mode: 0o600 }).catch(cannot(`write "${path}"`))
+}
+
+async function nameDraft({ path, temporary }: Draft): Promise<void> {
+  await rename(temporary, path).catch(cannot(`write "${path}"`))
 }
 
 const MANY = 64

@@ -6,34 +6,6 @@ export function canonicalJson(value: unknown): string {
   return `${jsonOf(value)}\n`
 }
 
-/** The same text in pieces, for a value with long lists right in it: their items are left to whoever wants them, to be written. */
-export function* canonicalPieces(value: object): Generator<string | Item> {
-  const members: Readonly<Record<string, unknown>> = { ...value }
-  let before = '{'
-  for (const key of keysOf(members)) {
-    const member = members[key]
-    yield `${before}${JSON.stringify(key)}:`
-    if (Array.isArray(member)) yield* piecesOfList(member)
-    else yield jsonOf(member)
-    before = ','
-  }
-  yield before === '{' ? '{}\n' : '}\n'
-}
-
-/** One of a list, not written yet. */
-export interface Item {
-  readonly item: unknown
-}
-
-function* piecesOfList(items: readonly unknown[]): Generator<string | Item> {
-  yield '['
-  for (const [index, item] of items.entries()) {
-    if (index > 0) yield ','
-    yield { item }
-  }
-  yield ']'
-}
-
 /** A value in its one form, without the line break at its end. */
 export function jsonOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(jsonOf).join(',')}]`

@@ -1,125 +1,141 @@
-import { createHash } from 'node:crypto'
-import { lstat, readFile } from 'node:fs/promises'
 import type { Snapshot } from '../model/snapshot.ts'
 import { Damaged } from '../model/sync-error.ts'
-import { writeWhole } from './atomic.ts'
 import type { Claims } from './claims.ts'
-import { cannot, isDiskError, unlessAbsent } from './disk-error.ts'
-import { SnapshotText } from './snapshot-text.ts'
-import { namesIn, type StateFolder } from './state-folder.ts'
-import { isDigest } from './stored-path.ts'
+import { DigestFiles, sha256Of } from './digest-files.ts'
+import { canonicalJson } from './json.ts'
+import { cut, SnapshotParts } from './snapshot-parts.ts'
+import type { StateFolder } from './state-folder.ts'
 
-/** Snapshots, each in a file whose name is the SHA-256 of its bytes: `snapshots/<digest>.json`. */
+/**
+ * Snapshots, each in a file whose name is the SHA-256 of its bytes: `snapshots/<digest>.json`. Where it has many skills, that file
+ * names parts by their digests, and they have the skills: so a commit that changes one of thousands writes what it changed.
+ */
 export class SnapshotStore {
-  readonly #state: StateFolder
-  readonly #claims: Claims
-  /** What the files of some were like when they were written, or read and found whole. */
-  readonly #whole = new Map<string, string>()
-  readonly #text = new SnapshotText()
+  readonly #heads: DigestFiles
+  readonly #partFiles: DigestFiles
+  readonly #parts: SnapshotParts
+  /** The parts of those that were written or read. */
+  readonly #partsOf = new Map<string, readonly string[]>()
+  /** Where the next look at parts begins. */
+  #turn = 0
 
   constructor(state: StateFolder, claims: Claims) {
-    this.#state = state
-    this.#claims = claims
+    const folder = 'snapshots'
+    this.#heads = new DigestFiles(state, claims, { folder, extension: '.json', what: 'the snapshot' })
+    this.#partFiles = new DigestFiles(state, claims, { folder, extension: '.part', what: 'the part of a snapshot' })
+    this.#parts = new SnapshotParts(this.#partFiles)
   }
 
   /** Writes it and gives its digest. It stays for long enough to be published. */
   async keep(snapshot: Snapshot, signal: AbortSignal = NEVER): Promise<string> {
-    const { digest, bytes } = await this.#text.write(snapshot, (earlier) => this.#bytesIfAny(earlier), signal)
-    await this.#claims.claim(digest)
-    await writeWhole(this.#fileOf(digest), bytes)
-    await this.#noteWhole(digest)
+    const { skills, ...rest } = snapshot
+    const cuts = cut(skills)
+    const parts = cuts.length === 1 ? [] : await this.#parts.keep(cuts, signal)
+    const head: Head = parts.length === 0 ? snapshot : { ...rest, parts }
+    const bytes = Buffer.from(canonicalJson(head))
+    const digest = sha256Of(bytes)
+    await this.#heads.keep([{ digest, bytes }], signal)
+    this.#partsOf.set(digest, parts)
     return digest
   }
 
   /** Throws `Damaged` for one that is, or that is gone. */
   async read(digest: string): Promise<Snapshot> {
-    if (!isDigest(digest)) throw failed(digest, 'that is not a SHA-256')
-    const bytes = await unlessAbsent(readFile(this.#fileOf(digest))).catch(cannot(`read the snapshot "${digest}"`))
-    if (bytes === undefined) throw failed(digest, 'it is not in the store')
-    if (sha256(bytes) !== digest) throw failed(digest, 'it is damaged')
-    const snapshot: Snapshot = JSON.parse(bytes.toString('utf8'))
-    return snapshot
+    const head = await this.#head(digest)
+    if (head.parts === undefined) return head
+    const { parts, ...rest } = head
+    return { ...rest, skills: await this.#parts.read(parts) }
   }
 
   /** Undefined for one that is damaged or gone. */
   async readWhole(digest: string): Promise<Snapshot | undefined> {
-    return this.read(digest).catch((error: unknown) => {
-      if (error instanceof Damaged) return undefined
-      throw error
-    })
+    return this.read(digest).catch(undefinedIfDamaged)
   }
 
-  /** Whether it is here, undamaged. One that nobody has touched since it was found so is not read again. */
+  /** What it has but for the skills that are in parts, and which parts those are. Throws `Damaged` as `read` does. */
+  async outline(digest: string): Promise<{ readonly snapshot: Snapshot; readonly parts: readonly string[] }> {
+    const head = await this.#head(digest)
+    if (head.parts === undefined) return { snapshot: head, parts: [] }
+    const { parts, ...rest } = head
+    return { snapshot: { ...rest, skills: [] }, parts }
+  }
+
+  /** The skills of one part. Throws `Damaged` for one that is, or that is gone. */
+  async part(digest: string): Promise<Snapshot['skills']> {
+    return this.#parts.one(digest)
+  }
+
+  /**
+   * Whether it is here, undamaged. What nobody has touched since it was found so is not read again, and of many parts some are
+   * looked at each time: a look costs the same however many there are.
+   */
   async isWhole(digest: string): Promise<boolean> {
-    const mark = await this.#markOf(digest)
-    if (mark === undefined) return false
-    if (mark === this.#whole.get(digest)) return true
-    const bytes = await unlessAbsent(readFile(this.#fileOf(digest))).catch(cannot(`read the snapshot "${digest}"`))
-    if (bytes === undefined || sha256(bytes) !== digest) return false
-    this.#whole.set(digest, mark)
+    if (!(await this.#heads.isWhole(digest))) return false
+    const parts = this.#partsOf.get(digest) ?? (await this.outline(digest)).parts
+    const begin = this.#turn
+    const count = Math.min(parts.length, PARTS_A_LOOK)
+    this.#turn += count
+    for (let at = begin; at < begin + count; at += 1) {
+      const part = parts[at % parts.length]
+      if (part === undefined || this.#partFiles.isUntouched(part)) continue
+      if (!(await this.#partFiles.isWhole(part))) return false
+    }
     return true
   }
 
-  /** What lies in the file now; undefined where that cannot be had, whatever the reason. */
-  async #bytesIfAny(digest: string): Promise<Buffer | undefined> {
-    return readFile(this.#fileOf(digest)).catch((error: unknown) => {
-      if (isDiskError(error)) return undefined
-      throw error
-    })
+  /** How large its own file is, without those of its parts; 0 where there is none. */
+  async bytes(digest: string): Promise<number> {
+    return this.#heads.bytes(digest)
   }
 
-  /** How large the file is; 0 where there is none. */
-  async bytes(digest: string): Promise<number> {
-    const found = await unlessAbsent(lstat(this.#fileOf(digest))).catch(cannot(`look for the snapshot "${digest}"`))
-    return found?.size ?? 0
+  /** How large the file of a part is; 0 where there is none. */
+  async partBytes(digest: string): Promise<number> {
+    return this.#partFiles.bytes(digest)
   }
 
   /** Whether there is a file of that name; only `read` tells whether it is whole. */
   async has(digest: string): Promise<boolean> {
-    if (!isDigest(digest)) return false
-    const found = await unlessAbsent(lstat(this.#fileOf(digest))).catch(cannot(`look for the snapshot "${digest}"`))
-    return found?.isFile() ?? false
+    return this.#heads.has(digest)
   }
 
   /** Of all that are here. */
   async digests(): Promise<string[]> {
-    const names = await namesIn(this.#state.at('snapshots'))
-    return names
-      .filter((name) => name.endsWith('.json'))
-      .map((name) => name.slice(0, -'.json'.length))
-      .filter(isDigest)
+    return this.#heads.digests()
   }
 
-  /** Takes one out and says where it lies now, for the caller to remove. Undefined where a pull may want it. */
+  /** Of all parts that are here, whoever names them. */
+  async partDigests(): Promise<string[]> {
+    return this.#partFiles.digests()
+  }
+
+  /** Takes one out and says where it lies now, for the caller to remove; its parts stay. Undefined where a pull may want it. */
   async setAside(digest: string): Promise<string | undefined> {
-    this.#whole.delete(digest)
-    return this.#claims.remove(digest, () => this.#state.setAside(this.#fileOf(digest)))
+    this.#partsOf.delete(digest)
+    return this.#heads.setAside(digest)
   }
 
-  /** It takes long to hash a large one, and it has just been. */
-  async #noteWhole(digest: string): Promise<void> {
-    const mark = await this.#markOf(digest)
-    if (mark !== undefined) this.#whole.set(digest, mark)
+  /** The same for a part. */
+  async setPartAside(digest: string): Promise<string | undefined> {
+    return this.#partFiles.setAside(digest)
   }
 
-  /** Another whenever the file is written to or replaced. Undefined where there is none. */
-  async #markOf(digest: string): Promise<string | undefined> {
-    const looked = unlessAbsent(lstat(this.#fileOf(digest), { bigint: true }))
-    const found = await looked.catch(cannot(`look for the snapshot "${digest}"`))
-    return found && `${found.ino} ${found.ctimeNs} ${found.size}`
-  }
-
-  #fileOf(digest: string): string {
-    return this.#state.at('snapshots', `${digest}.json`)
+  async #head(digest: string): Promise<Head> {
+    const head: Head = JSON.parse((await this.#heads.read(digest)).toString('utf8'))
+    this.#partsOf.set(digest, head.parts ?? [])
+    return head
   }
 }
+
+/** What is in the file of a snapshot: all of it, or all but its skills and the digests of the parts that have those. */
+type Head =
+  | (Snapshot & { readonly parts?: undefined })
+  | (Omit<Snapshot, 'skills'> & { readonly parts: readonly string[] })
+
+const PARTS_A_LOOK = 64
 
 const NEVER = new AbortController().signal
 
-function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex')
-}
-
-function failed(digest: string, why: string): Damaged {
-  return new Damaged(`Cannot read the snapshot ${JSON.stringify(digest.slice(0, 64))}: ${why}`)
+function undefinedIfDamaged(error: unknown): undefined {
+  if (error instanceof Damaged) return undefined
+  throw error
 }

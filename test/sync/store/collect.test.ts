@@ -213,6 +213,69 @@ test('no skill is removed while a snapshot cannot be read: it may name any of th
   expect(await store.skills.digests()).toHaveLength(7)
 })
 
+/** Publishes so many generations of many skills, an hour apart: each has one skill that no other has. */
+async function publishMany(store: Store, clock: Clock, count: number): Promise<string[]> {
+  const shared = Array.from({ length: 400 }, (_, at) => numbered(1_000 + at))
+  await keepSamples(store, ...shared)
+  const snapshots: string[] = []
+  for (let number = 0; number < count; number += 1) {
+    clock.pass(HOUR_MS)
+    const samples = [...shared, numbered(2_000 + number)]
+    await keepSamples(store, ...samples.slice(-1))
+    const snapshot = await store.snapshots.keep(snapshotOf(...samples))
+    await store.generations.publish([{ source: sourceId('team'), snapshot }], clock.now)
+    snapshots.push(snapshot)
+  }
+  return snapshots
+}
+
+test('parts of snapshots go with the last snapshot that names them, and skills that only parts name stay', async () => {
+  await using folder = await temporaryFolder()
+  const clock = new Clock()
+  const store = await Store.open(folder.path, clock)
+  await publishMany(store, clock, 5)
+  const before = await store.snapshots.partDigests()
+  clock.pass(1000 * HOUR_MS)
+
+  const removed = await collect(store, clock)
+
+  expect(removed).toMatchObject({ generations: 2, snapshots: 2, skills: 2 })
+  const after = await store.snapshots.partDigests()
+  expect(before).toEqual(expect.arrayContaining(after))
+  expect(before.length - after.length).toBe(2)
+  expect(await verifyCurrent(store)).toBe(5)
+  expect(await store.skills.digests()).toHaveLength(403)
+})
+
+test('no part and no skill is removed while a part cannot be read', async () => {
+  await using folder = await temporaryFolder()
+  const clock = new Clock()
+  const store = await Store.open(folder.path, clock)
+  await publishMany(store, clock, 5)
+  const before = await store.snapshots.partDigests()
+  await writeFile(store.folder.at('snapshots', `${before[0]}.part`), '[]')
+  clock.pass(1000 * HOUR_MS)
+
+  const removed = await collect(await Store.open(folder.path, clock), clock)
+
+  expect(removed).toMatchObject({ skills: 0 })
+  expect((await store.snapshots.partDigests()).toSorted()).toEqual(before.toSorted())
+})
+
+test('a part that is about to be published stays, whichever snapshot named it', async () => {
+  await using folder = await temporaryFolder()
+  const clock = new Clock()
+  const store = await Store.open(folder.path, clock)
+  const [first] = await publishMany(store, clock, 5)
+  const old = await store.snapshots.read(first!)
+  clock.pass(1000 * HOUR_MS)
+
+  const again = await store.snapshots.keep(old)
+  await collect(store, clock)
+
+  expect(await store.snapshots.read(again)).toEqual(old)
+})
+
 test('nothing is removed where no generation is whole', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
-import { canonicalJson, canonicalPieces, jsonOf } from '../../../src/sync/store/json.ts'
+import { comparePaths } from '../../../src/sync/model/digest.ts'
+import type { Skill } from '../../../src/sync/model/skill.ts'
+import { canonicalJson } from '../../../src/sync/store/json.ts'
+import { cut } from '../../../src/sync/store/snapshot-parts.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { SlowValues } from '../../support/slow-values.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -23,52 +26,130 @@ test('a snapshot reads back equal, from a file that is named by its own bytes', 
   expect(await store.snapshots.has(digest)).toBe(true)
 })
 
-test('a snapshot is written in pieces, and others have the thread between skills that take long', async () => {
-  await using folder = await temporaryFolder()
-  const store = await Store.open(folder.path)
-  const snapshot = snapshotOf(...[1, 2, 3].map(numbered))
-  const slow = new SlowValues()
-  const skills = snapshot.skills.map((skill) => slow.of(skill))
+describe('a snapshot of many skills', () => {
+  const many = (from: number, count: number) => Array.from({ length: count }, (_, index) => numberedOf(from + index))
 
-  const kept = store.snapshots.keep({ ...snapshot, skills })
-  const turns = await slow.turnsUntil(kept)
+  test('reads back equal, from parts that are named by their own bytes', async () => {
+    await using folder = await temporaryFolder()
+    const store = await Store.open(folder.path)
+    const snapshot = snapshotWith(many(0, 1_000))
 
-  expect(turns).toBeGreaterThan(1)
-  expect(await kept).toBe(digestOf(snapshot))
+    const digest = await store.snapshots.keep(snapshot)
+
+    const names = await readdir(join(folder.path, 'snapshots'))
+    expect(names.filter((name) => name.endsWith('.part')).length).toBeGreaterThan(2)
+    for (const name of names) {
+      const bytes = await readFile(join(folder.path, 'snapshots', name))
+      expect(name.split('.')[0]).toBe(createHash('sha256').update(bytes).digest('hex'))
+    }
+    const other = await Store.open(folder.path)
+    expect(await other.snapshots.read(digest)).toEqual(snapshot)
+    expect(await other.snapshots.digests()).toEqual([digest])
+  })
+
+  test('has one part that is another where one skill changed, in whichever process it was read', async () => {
+    await using folder = await temporaryFolder()
+    const skills = many(0, 1_000)
+    const first = await (await Store.open(folder.path)).snapshots.keep(snapshotWith(skills))
+    const before = await readdir(join(folder.path, 'snapshots'))
+    const store = await Store.open(folder.path)
+    const read = await store.snapshots.read(first)
+    const changed = { ...read, skills: read.skills.with(500, { ...read.skills[500]!, description: 'other' }) }
+
+    const second = await store.snapshots.keep(changed)
+
+    const came = (await readdir(join(folder.path, 'snapshots'))).filter((name) => !before.includes(name))
+    expect(new Set(came.map((name) => name.split('.')[1]))).toEqual(new Set(['json', 'part']))
+    expect(came.length).toBe(2)
+    expect(await store.snapshots.read(first)).toEqual(snapshotWith(skills))
+    expect(await store.snapshots.read(second)).toEqual(changed)
+    // For whoever has both, what they share is the same.
+    expect((await store.snapshots.read(second)).skills[0]).toBe(read.skills[0])
+  })
+
+  test('is written in slices, and others have the thread between skills that take long', async () => {
+    await using folder = await temporaryFolder()
+    const store = await Store.open(folder.path)
+    const skills = many(0, 1_000)
+    const slow = new SlowValues()
+
+    const kept = store.snapshots.keep(
+      snapshotWith(skills.map((skill, at) => (at % 500 === 0 ? slow.of(skill) : skill))),
+    )
+    const turns = await slow.turnsUntil(kept)
+
+    expect(turns).toBeGreaterThan(1)
+    expect(await store.snapshots.read(await kept)).toEqual(snapshotWith(skills))
+  })
+
+  test.each<readonly [string, (file: string) => Promise<unknown>]>([
+    ['was written to', (file) => writeFile(file, 'x'.repeat(10_000))],
+    ['has one other byte', async (file) => writeFile(file, (await readFile(file, 'utf8')).replace('skill', 'skull'))],
+    ['is gone', (file) => rm(file)],
+  ])('of which a part %s is damaged, told by a look, and whole again once it is kept', async (_, happens) => {
+    await using folder = await temporaryFolder()
+    const store = await Store.open(folder.path)
+    const snapshot = snapshotWith(many(0, 1_000))
+    const digest = await store.snapshots.keep(snapshot)
+    const part = (await readdir(join(folder.path, 'snapshots'))).find((name) => name.endsWith('.part'))
+    expect(await store.snapshots.isWhole(digest)).toBe(true)
+
+    await happens(join(folder.path, 'snapshots', part!))
+
+    expect(await store.snapshots.isWhole(digest)).toBe(false)
+    expect(await store.snapshots.readWhole(digest)).toBeUndefined()
+    expect(await (await Store.open(folder.path)).snapshots.readWhole(digest)).toBeUndefined()
+    expect(await store.snapshots.keep(snapshot)).toBe(digest)
+    expect(await store.snapshots.isWhole(digest)).toBe(true)
+    expect(await (await Store.open(folder.path)).snapshots.read(digest)).toEqual(snapshot)
+  })
+
+  test('of which one of very many parts is gone is told so by one of the next looks', async () => {
+    await using folder = await temporaryFolder()
+    const store = await Store.open(folder.path)
+    const digest = await store.snapshots.keep(snapshotWith(many(0, 20_000)))
+    const parts = (await readdir(join(folder.path, 'snapshots'))).filter((name) => name.endsWith('.part'))
+    await rm(join(folder.path, 'snapshots', parts[0]!))
+
+    let looks = 1
+    while (await store.snapshots.isWhole(digest)) looks += 1
+
+    expect(parts.length).toBeGreaterThan(64)
+    expect(looks).toBeLessThanOrEqual(Math.ceil(parts.length / 64))
+  })
 })
 
-test.each<readonly [string, (file: string) => Promise<unknown>]>([
-  ['is as it was', async () => {}],
-  ['was written to', (file) => writeFile(file, 'x'.repeat(10_000))],
-  ['has one other byte', async (file) => writeFile(file, (await readFile(file, 'utf8')).replace('skill-1', 'skill-9'))],
-  ['cannot be read', (file) => rm(file).then(() => mkdir(file))],
-  ['is gone', (file) => rm(file)],
-])('a snapshot that shares skills with one whose file %s is written as if it shared none', async (_, happens) => {
-  await using folder = await temporaryFolder()
-  const store = await Store.open(folder.path)
-  const earlier = snapshotOf(numbered(1), numbered(2), numbered(3))
-  const [first, , third] = earlier.skills
-  const next = { ...earlier, skills: [numbered(0).skill, first!, third!, numbered(4).skill] }
-  const kept = await store.snapshots.keep(earlier)
-  await happens(join(folder.path, 'snapshots', `${kept}.json`))
+describe('where skills are cut into parts', () => {
+  const named = (names: Iterable<number>) => [...names].toSorted((a, b) => a - b).map((at) => numberedOf(at))
 
-  const digest = await store.snapshots.keep(next)
-  const last = await store.snapshots.keep({ ...next, skills: [first!, next.skills[0]!] })
+  test('all are in one part, in their order, and no part is small or large', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 2_000 }), (count) => {
+        const skills = named(Array.from({ length: count }, (_, at) => at * 7))
+        const parts = cut(skills)
 
-  expect(digest).toBe(digestOf(next))
-  expect(last).toBe(digestOf({ ...next, skills: [first!, next.skills[0]!] }))
-  expect(await store.snapshots.read(digest)).toEqual(next)
-})
+        expect(parts.flat()).toEqual(skills)
+        expect(parts.every(({ length }) => length <= 512)).toBe(true)
+        expect(parts.slice(0, -1).every(({ length }) => length >= 64)).toBe(true)
+        expect(count > 256 || parts.length === 1).toBe(true)
+      }),
+      { numRuns: 30 },
+    )
+  })
 
-test('the pieces of a value are its one form', () => {
-  fc.assert(
-    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
-      const pieces = [...canonicalPieces(value)].map((piece) =>
-        typeof piece === 'string' ? piece : jsonOf(piece.item),
-      )
-      expect(pieces.join('')).toBe(canonicalJson(value))
-    }),
-  )
+  test('one that comes or goes leaves nearly all parts as they are', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 1_999 }), (at) => {
+        const skills = named(Array.from({ length: 2_000 }, (_, index) => index))
+        const before = new Set(cut(skills).map((part) => JSON.stringify(part.map(({ path }) => path))))
+
+        const after = cut(skills.toSpliced(at, 1)).map((part) => JSON.stringify(part.map(({ path }) => path)))
+
+        expect(after.filter((part) => !before.has(part)).length).toBeLessThanOrEqual(6)
+      }),
+      { numRuns: 50 },
+    )
+  })
 })
 
 test('equal snapshots are one file, in whatever order their keys were put in', async () => {
@@ -130,6 +211,13 @@ test('canonical JSON sorts every key, keeps a prototype name, and leaves out wha
   expect(canonicalJson(value)).toBe('{"-":2,"10":1,"__proto__":3,"a":null,"b":[{"z":1}]}\n')
 })
 
-function digestOf(snapshot: Snapshot): string {
-  return createHash('sha256').update(canonicalJson(snapshot)).digest('hex')
+function numberedOf(number: number): Skill {
+  const path = `skill-${String(number).padStart(6, '0')}`
+  return { ...SAMPLE, path, servedPath: path }
+}
+
+const SAMPLE = numbered(1).skill
+
+function snapshotWith(skills: readonly Skill[]): Snapshot {
+  return { ...snapshotOf(), skills: skills.toSorted((a, b) => comparePaths(a.path, b.path)) }
 }

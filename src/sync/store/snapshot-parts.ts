@@ -1,0 +1,114 @@
+import { inSlices } from '../model/slices.ts'
+import type { Skill } from '../model/skill.ts'
+import { sha256Of, type DigestedBytes, type DigestFiles } from './digest-files.ts'
+import { canonicalJson } from './json.ts'
+import { WIDTH, inParallel } from './parallel.ts'
+
+/**
+ * Cuts the skills of a snapshot, which are in the order of their paths. Where it is cut depends on the names around the cut alone:
+ * a skill that comes, goes or changes leaves all parts as they are but its own and, rarely, the next. One part where there are few.
+ */
+export function cut(skills: readonly Skill[]): readonly (readonly Skill[])[] {
+  if (skills.length <= FEW_SKILLS) return [skills]
+  const parts: Skill[][] = []
+  let part: Skill[] = []
+  for (const skill of skills) {
+    part.push(skill)
+    if (part.length < MOST_SKILLS && (part.length < LEAST_SKILLS || !isCutAfter(skill))) continue
+    parts.push(part)
+    part = []
+  }
+  return part.length === 0 ? parts : [...parts, part]
+}
+
+const FEW_SKILLS = 256
+
+/** A megabyte of such skills as there are. Whoever chooses the names can bring about parts of any size between these. */
+const MOST_SKILLS = 512
+const LEAST_SKILLS = 64
+
+/** After one skill in 128, by its path: the FNV-1a hash of it, stirred so that a last digit has a say in all bits. */
+function isCutAfter({ path }: Skill): boolean {
+  let hash = 0x811c9dc5
+  for (let at = 0; at < path.length; at += 1) hash = Math.imul(hash ^ path.charCodeAt(at), 0x01000193)
+  return Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 25 === 0
+}
+
+/** Parts of snapshots, `snapshots/<digest>.part`: what two snapshots have in common is one file, and for whoever reads both the same objects. */
+export class SnapshotParts {
+  readonly #files: DigestFiles
+  /** What was written or read, by its first skill: for as long as somebody has that. */
+  readonly #known = new WeakMap<Skill, Part>()
+  readonly #byDigest = new Map<string, WeakRef<Part>>()
+  /** How many of those there were when it was last looked which of them nobody has any more. */
+  #leastKnown = LEAST_KNOWN
+
+  constructor(files: DigestFiles) {
+    this.#files = files
+  }
+
+  /** Writes those that are not there, and gives the digests of all. */
+  async keep(parts: readonly (readonly Skill[])[], signal: AbortSignal): Promise<readonly string[]> {
+    const digests: string[] = []
+    const fresh: DigestedBytes[] = []
+    const keepOne = async (skills: readonly Skill[]): Promise<void> => {
+      const known = this.#digestOf(skills)
+      // Claimed before it is looked for: what is there then stays.
+      if (known !== undefined) await this.#files.claim([known])
+      if (known !== undefined && this.#files.isUntouched(known)) return void digests.push(known)
+      const bytes = Buffer.from(canonicalJson(skills))
+      const digest = sha256Of(bytes)
+      this.#remember({ digest, skills })
+      digests.push(digest)
+      fresh.push({ digest, bytes })
+    }
+    await inSlices(parts, keepOne, signal)
+    await this.#files.keep(fresh, signal)
+    return digests
+  }
+
+  /** The skills of all of them, in this order. Throws `Damaged` where one is, or is gone. */
+  async read(digests: readonly string[]): Promise<readonly Skill[]> {
+    const read = new Map<string, readonly Skill[]>()
+    const readOne = async (digest: string): Promise<void> => void read.set(digest, await this.one(digest))
+    await inParallel(new Set(digests), WIDTH, readOne, NEVER)
+    return digests.flatMap((digest) => read.get(digest) ?? [])
+  }
+
+  /** Those of one. Throws `Damaged` where it is, or is gone. */
+  async one(digest: string): Promise<readonly Skill[]> {
+    const bytes = await this.#files.read(digest)
+    const known = this.#byDigest.get(digest)?.deref()
+    if (known !== undefined) return known.skills
+    const skills: readonly Skill[] = JSON.parse(bytes.toString('utf8'))
+    this.#remember({ digest, skills })
+    return skills
+  }
+
+  #digestOf(skills: readonly Skill[]): string | undefined {
+    const [first] = skills
+    const known = first && this.#known.get(first)
+    const isSame =
+      known?.skills.length === skills.length && skills.every((skill, index) => skill === known.skills[index])
+    return isSame ? known.digest : undefined
+  }
+
+  #remember(part: Part): void {
+    const [first] = part.skills
+    if (first === undefined) return
+    this.#known.set(first, part)
+    this.#byDigest.set(part.digest, new WeakRef(part))
+    if (this.#byDigest.size < 2 * this.#leastKnown) return
+    for (const [digest, known] of this.#byDigest) if (known.deref() === undefined) this.#byDigest.delete(digest)
+    this.#leastKnown = Math.max(LEAST_KNOWN, this.#byDigest.size)
+  }
+}
+
+const LEAST_KNOWN = 256
+
+interface Part {
+  readonly digest: string
+  readonly skills: readonly Skill[]
+}
+
+const NEVER = new AbortController().signal
