@@ -1,4 +1,4 @@
-import { foldersAbove, joinPath } from './model/paths.ts'
+import { folderOf, foldersAbove, joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Skill } from './model/skill.ts'
 import type { Finding } from './model/finding.ts'
@@ -112,20 +112,21 @@ class Walk implements Found {
 
 /** What an earlier snapshot has in each folder. Looked up and not searched: most commits leave thousands of folders alone. */
 class HeldFolders {
-  readonly #ids: Snapshot['folders']
+  readonly #ids: ReadonlyMap<string, ObjectId>
   readonly skills: Inside<Skill>
   readonly findings: Inside<Finding>
   readonly folders: Inside<readonly [string, ObjectId]>
 
   constructor({ skills, findings, folders }: Snapshot) {
-    this.#ids = folders
+    const ids = Object.entries(folders)
+    this.#ids = new Map(ids)
     this.skills = byFolder(skills, ({ path }) => path)
     this.findings = byFolder(findings, ({ path }) => path)
-    this.folders = byFolder(Object.entries(folders), ([path]) => path)
+    this.folders = byFolder(ids, ([path]) => path)
   }
 
   idOf(path: string): ObjectId | undefined {
-    return Object.hasOwn(this.#ids, path) ? this.#ids[path] : undefined
+    return this.#ids.get(path)
   }
 }
 
@@ -135,11 +136,11 @@ type Inside<Item> = ReadonlyMap<string, readonly Item[]>
 function byFolder<Item>(items: readonly Item[], pathOf: (item: Item) => string): Inside<Item> {
   const inside = new Map<string, Item[]>()
   for (const item of items) {
-    const path = pathOf(item)
-    for (const folder of [path, ...foldersAbove(path)]) {
+    for (let folder = pathOf(item); ; folder = folderOf(folder)) {
       const met = inside.get(folder)
       if (met === undefined) inside.set(folder, [item])
       else met.push(item)
+      if (folder === '') break
     }
   }
   return inside

@@ -245,11 +245,15 @@ function freshKeeper(
 }
 
 /** All that the store has of a snapshot as folders: not what is of another MCP server. */
-export function storedIn({ skills, docs }: Pick<Snapshot, 'skills' | 'docs'>): StoredSkill[] {
+export function storedIn(snapshot: Pick<Snapshot, 'skills' | 'docs'>): StoredSkill[] {
+  return keptIn(snapshot).map(storedOf)
+}
+
+function keptIn({ skills, docs }: Pick<Snapshot, 'skills' | 'docs'>): (Skill | Docs)[] {
   const stored = skills.filter(
     ({ digest, standing, upstream }) => digest !== undefined && standing !== 'withheld' && upstream === undefined,
   )
-  return [...stored, ...(docs === undefined ? [] : [docs])].map(storedOf)
+  return [...stored, ...(docs === undefined ? [] : [docs])]
 }
 
 /** Other rules can read another name out of the same files, and the folder is called by it. */
@@ -272,9 +276,12 @@ function storedBlobs(
 ): ReadonlyMap<ObjectId, Origin> {
   const origins = new Map<ObjectId, Origin>()
   if (wanted.size === 0) return origins
-  for (const from of snapshots.flatMap((snapshot) => (snapshot === undefined ? [] : storedIn(snapshot)))) {
-    for (const { blob, path } of from.files)
-      if (wanted.has(blob)) origins.set(blob, { kind: 'stored', skill: from, path })
+  // What is relied on is mostly what is served.
+  for (const snapshot of new Set(snapshots)) {
+    for (const from of snapshot === undefined ? [] : keptIn(snapshot)) {
+      for (const { blob, path } of from.files)
+        if (wanted.has(blob)) origins.set(blob, { kind: 'stored', skill: storedOf(from), path })
+    }
   }
   return origins
 }

@@ -50,9 +50,10 @@ const PLACEMENT_RULES: ReadonlySet<string> = new Set(['name-unlike-folder', 'nam
 
 /** The skill as it was before anything was said about its place. Only a skill that could be served is ever judged here. */
 function unplaced(skill: Skill): Skill {
+  const isJudged = skill.findings.some(({ rule }) => PLACEMENT_RULES.has(rule))
+  if (!isJudged) return skill
   const findings = skill.findings.filter(({ rule }) => !PLACEMENT_RULES.has(rule))
-  const judged = findings.length !== skill.findings.length
-  return { ...skill, standing: judged ? 'served' : skill.standing, findings, servedPath: undefined }
+  return { ...skill, standing: 'served', findings, servedPath: undefined }
 }
 
 function isServable(skill: Skill): boolean {
@@ -78,18 +79,18 @@ class Placement {
   }
 
   place(skill: Skill): Skill {
-    if (skill.name === undefined || !isSkillName(skill.name) || skill.standing === 'tools') return skill
+    const { name, standing } = skill
+    if (name === undefined || !isSkillName(name) || standing === 'tools') return placedAt(skill, undefined, standing)
     const servedPath = this.#servedPathOf(skill)
     // Withheld for a reason of its own: it keeps a path, so that whoever asks for it is told that reason.
-    if (!isServable(skill)) return { ...skill, servedPath }
+    if (!isServable(skill)) return placedAt(skill, servedPath, standing)
     const outer = this.#outerOf(skill)
     if (outer !== undefined)
       return { ...skill, standing: 'withheld', servedPath, findings: [...skill.findings, nestedIn(skill, outer)] }
     if (this.#owners.get(foldedPath(servedPath))?.path !== skill.path) return this.#withheld(skill, servedPath)
     const renamed =
       folderMatches(skill) || skill.path === '' ? [] : [unlikeFolder(skill, `is served as "${servedPath}"`)]
-    const standing = this.#rules.isUnlisted(skill.path) ? 'unlisted' : 'served'
-    return { ...skill, standing, servedPath, findings: [...skill.findings, ...renamed] }
+    return placedAt(skill, servedPath, this.#rules.isUnlisted(skill.path) ? 'unlisted' : 'served', renamed)
   }
 
   /** The folder of the outermost skill that this one lies in; undefined where it is a skill of its own. */
@@ -123,6 +124,17 @@ class Placement {
     const finding = exact ? unlikeFolder(skill, 'is withheld') : clash(skill, servedPath, owner?.path)
     return { ...skill, standing: 'withheld', servedPath, findings: [...skill.findings, finding] }
   }
+}
+
+/** Most skills are where they were, and nothing is said of them: no other is made of such a one. */
+function placedAt(
+  skill: Skill,
+  servedPath: string | undefined,
+  standing: Skill['standing'],
+  findings: readonly Finding[] = [],
+): Skill {
+  if (skill.servedPath === servedPath && skill.standing === standing && findings.length === 0) return skill
+  return { ...skill, standing, servedPath, findings: [...skill.findings, ...findings] }
 }
 
 /** Where a true path is served, given the folders that are renamed. */

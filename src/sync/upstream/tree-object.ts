@@ -20,10 +20,11 @@ export function parseTree(
   const entries: TreeEntry[] = []
   const names = new Set<string>()
   for (let at = 0; at < bytes.length;) {
-    const space = bytes.indexOf(' ', at)
+    const space = spaceAfter(bytes, at)
     const end = bytes.indexOf(0, space)
     if (space < at || end < space || end + idBytes >= bytes.length) throw refused(path, 'its tree object is malformed')
-    const { name, raw, isUsable } = nameOf(bytes.subarray(space + 1, end), segmentBytes, path)
+    const { name, raw, isUsable } =
+      plainName(bytes, space + 1, end, segmentBytes) ?? nameOf(bytes.subarray(space + 1, end), segmentBytes, path)
     if (names.has(raw)) throw refused(pathTo(path, name), 'the name is there twice')
     names.add(raw)
     const kind = kindOf(bytes.toString('latin1', at, space))
@@ -34,6 +35,14 @@ export function parseTree(
   }
   return entries
 }
+
+/** Where a mode ends: after five digits or six, but for what git never writes. */
+function spaceAfter(bytes: Buffer, at: number): number {
+  if (bytes[at + 5] === SPACE) return at + 5
+  return bytes[at + 6] === SPACE ? at + 6 : bytes.indexOf(SPACE, at)
+}
+
+const SPACE = 0x20
 
 /** A path made longer by a name. */
 export function pathTo(folder: string, name: string): string {
@@ -54,6 +63,25 @@ interface Name {
   readonly raw: string
   readonly isUsable: boolean
 }
+
+/**
+ * The name at this place, where it is one as nearly all are: in a tree of thousands, judging the rest takes several times as long.
+ * Undefined where it has to be judged.
+ */
+function plainName(bytes: Buffer, start: number, end: number, segmentBytes: number): Name | undefined {
+  if (end === start || end - start > segmentBytes) return undefined
+  // Whatever could lead elsewhere begins with one of these, or has a slash, or characters that some file system ignores.
+  const first = bytes[start]
+  if (first === DOT || first === UPPER_G || first === LOWER_G) return undefined
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at]
+    if (byte === undefined || byte === SLASH || byte >= FIRST_BEYOND_ASCII) return undefined
+  }
+  const name = bytes.toString('latin1', start, end)
+  return { name, raw: name, isUsable: true }
+}
+
+const [DOT, SLASH, UPPER_G, LOWER_G, FIRST_BEYOND_ASCII] = [0x2e, 0x2f, 0x47, 0x67, 0x80]
 
 function nameOf(bytes: Buffer, segmentBytes: number, path: string): Name {
   const name = bytes.toString('utf8')
@@ -84,6 +112,17 @@ export function isDotGit(name: string): boolean {
 const IGNORED_BY_HFS = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
 
 function kindOf(mode: string): TreeEntry['kind'] | undefined {
+  return USUAL_KINDS.get(mode) ?? kindOfBits(mode)
+}
+
+/** As git writes them. */
+const USUAL_KINDS: ReadonlyMap<string, TreeEntry['kind']> = new Map([
+  ['40000', 'folder'],
+  ['100644', 'file'],
+  ['100755', 'executable'],
+])
+
+function kindOfBits(mode: string): TreeEntry['kind'] | undefined {
   if (!/^[0-7]{5,6}$/.test(mode)) return undefined
   const bits = Number.parseInt(mode, 8)
   switch (bits & 0o170000) {

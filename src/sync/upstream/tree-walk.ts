@@ -60,20 +60,17 @@ class Walk {
 
   async #measure(id: ObjectId, path: string, depth: number): Promise<Extent> {
     this.#check('depth', depth, path)
-    let extent = NOTHING
+    let [entries, deepest, pathBytes] = [0, 0, 0]
     for (const entry of await this.#take(id, path)) {
       const place = pathTo(path, entry.name)
-      const nameBytes = Buffer.byteLength(entry.name)
       // Most are known in an update of many, and nothing is waited for then.
       const isLookedInto = entry.kind === 'folder' && !this.#isKnown(entry.id, place)
       const below = isLookedInto ? await this.visit(entry.id, place, depth + 1) : NOTHING
-      extent = {
-        entries: extent.entries + below.entries + 1,
-        depth: Math.max(extent.depth, below.depth + 1),
-        pathBytes: Math.max(extent.pathBytes, nameBytes + 1 + below.pathBytes),
-      }
+      entries += below.entries + 1
+      deepest = Math.max(deepest, below.depth + 1)
+      pathBytes = Math.max(pathBytes, Buffer.byteLength(entry.name) + 1 + below.pathBytes)
     }
-    return extent
+    return { entries, depth: deepest, pathBytes }
   }
 
   #isKnown(id: ObjectId, path: string): boolean {
