@@ -1,6 +1,7 @@
+import { join } from 'node:path'
+import { runGit } from '../test/support/repository.ts'
 import { makeBulk } from './bulk.ts'
 import { startOver } from './daemon.ts'
-import type { RunningDaemon } from './daemon.ts'
 import { figureOf, rounds, timed } from './figure.ts'
 import type { Figure, Times } from './figure.ts'
 import type { Ground } from './ground.ts'
@@ -12,7 +13,10 @@ import { runAlone } from './table.ts'
 import { serveSkills, slicesOf } from './upstream.ts'
 import { openWires } from './wire.ts'
 
-/** What readers of one source notice while a large one is synced, against reads with nothing besides. */
+/**
+ * What readers of one source notice while a large one is synced, against reads with nothing besides, and against reads while git
+ * clones the same on the same machine, of which the daemon knows nothing.
+ */
 export async function measureDuringSync(ground: Ground): Promise<Figure[]> {
   const { quick } = ground
   const small = await ground.skills(quick ? 20 : 200)
@@ -24,12 +28,21 @@ export async function measureDuringSync(ground: Ground): Promise<Figure[]> {
   const client = await Client.open('modern', daemon.url)
   const uri = `skill://bench/${small.skills.documents[0]}`
   const reads = { url: daemon.url, request: client.request('resources/read', { uri }) }
-  const [during, besides] = [`p99 while ${large.mebibytes} MiB come`, 'p99 of reads']
-  const all = await rounds(quick ? 1 : 5, [() => p99While(daemon, reads, [during, besides])], async () => {
+  const [during, cloning] = [`p99 while ${large.mebibytes} MiB come`, `p99 while git clones them`]
+  const clone = async (): Promise<void> => cloned(served.url, join(await ground.fresh(), 'clone'))
+  const runs = [
+    () => p99While(() => daemon.sync(['large']), reads, [during, 'p99 of reads']),
+    () => p99While(clone, reads, [cloning, 'p99 of reads beside it']),
+  ]
+  const all = await rounds(quick ? 1 : 5, runs, async () => {
     for (const files of slicesOf(large.next().files)) await served.repository.commit(files)
     await ground.fresh()
   })
-  return [figureOf('during-sync', all, [during, besides], 3)]
+  return [
+    figureOf('during-sync', all, [during, 'p99 of reads'], 3),
+    figureOf('during-sync', all, [cloning, 'p99 of reads beside it']),
+    figureOf('during-sync', all, [during, cloning]),
+  ]
 }
 
 /** A sync brings what belongs to skills alone, so that is where the bytes are: each skill has a file of nearly all that it may. */
@@ -54,17 +67,23 @@ class Large {
   }
 }
 
+/** Without its files: what a sync does not do, put them into another folder, is not done here either. */
+async function cloned(url: string, folder: string): Promise<void> {
+  await runGit(['clone', '--quiet', '--depth', '1', '--no-checkout', url, folder])
+}
+
+/** Of reads while something is done, and of as many after it. */
 async function p99While(
-  daemon: RunningDaemon,
+  work: () => Promise<void>,
   { url, request }: { readonly url: string; readonly request: Buffer },
   [during, besides]: readonly [string, string],
 ): Promise<Times> {
   // Connections of the round before would have been idle for long, and closed.
   const wires = await openWires(url, 4)
-  let isSynced = false
-  const syncing = timed(() => daemon.sync(['large'])).finally(() => (isSynced = true))
-  const meanwhile = await latencies(wires, request, () => !isSynced)
-  console.log(`during-sync: ${meanwhile.length} reads in the ${((await syncing) / 1_000).toFixed(1)} s of a sync`)
+  let isDone = false
+  const working = timed(work).finally(() => (isDone = true))
+  const meanwhile = await latencies(wires, request, () => !isDone)
+  console.log(`during-sync: ${meanwhile.length} reads in ${((await working) / 1_000).toFixed(1)} s, ${during}`)
   let left = Math.min(meanwhile.length, MOST_READS)
   const others = await latencies(wires, request, () => (left -= 1) >= 0)
   for (const wire of wires) wire[Symbol.dispose]()
