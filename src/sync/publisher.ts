@@ -242,18 +242,37 @@ interface Loaded {
 }
 
 /** What the store has of the sources, in their order: what it holds of others is left out. */
-async function load(store: Store, order: readonly SourceId[], { admits }: Admission): Promise<Loaded | undefined> {
-  const generation = await store.generations.current()
-  if (generation === undefined) return undefined
+async function load(store: Store, order: readonly SourceId[], admission: Admission): Promise<Loaded | undefined> {
+  for (let left = MOST_LOADS; ; left -= 1) {
+    const generation = await store.generations.current()
+    if (generation === undefined) return undefined
+    const loaded = await loadOf(generation, store, order, admission)
+    if (loaded.isWhole || left === 0) return loaded
+    // Where another is served by now, what was lacking may have been collected while it was read, and no damage is to be told of.
+    if (await store.generations.isServed(generation)) return loaded
+  }
+}
+
+/** Who publishes and collects as fast as this is read keeps nothing for long enough. */
+const MOST_LOADS = 8
+
+async function loadOf(
+  generation: Generation,
+  store: Store,
+  order: readonly SourceId[],
+  { admits }: Admission,
+): Promise<Loaded & { readonly isWhole: boolean }> {
   const sources = order.filter((id) => generation.sources.some(({ source }) => source === id))
   const held: Current[] = []
   const refused: SourceId[] = []
+  let isWhole = true
   for (const found of await Promise.all(sources.map((source) => newestOf(store, source, generation)))) {
+    isWhole &&= found !== undefined && generation.sources.includes(found.held)
     if (found === undefined) continue
     if (await admits(found.snapshot)) held.push(found)
     else refused.push(found.held.source)
   }
-  return { generation: { ...generation, sources: held.map((entry) => entry.held) }, held, refused }
+  return { generation: { ...generation, sources: held.map((entry) => entry.held) }, held, refused, isWhole }
 }
 
 /** What the generation has of a source. Where that is damaged, what the newest one before it has: old, and told by its age. */

@@ -178,6 +178,49 @@ test('what the disk lost of one source holds up no other, and is there again', a
   expect(await opened.store.snapshots.readWhole(snapshot)).toBeDefined()
 })
 
+test.each(['first', 'last'] as const)(
+  'the %s part of a large snapshot that the disk lost is there again',
+  async (which) => {
+    await using opened = await openStore()
+    const { publisher } = await Publisher.open(opened.store, BOTH, all)
+    const changed = await pulled(opened.store, 'team', ...Array.from({ length: 400 }, (_, at) => numbered(at)))
+    await publisher.publish(...changed, NOW, STEADY)
+    const parts = await opened.store.snapshots.partDigests()
+    const lost = which === 'first' ? parts[0]! : parts.at(-1)!
+    await rm(opened.store.folder.at('snapshots', `${lost}.part`))
+
+    const isMended = await publisher.mend(TEAM, causeOf(TEAM), NOW, STEADY)
+    const isMendedAgain = await publisher.mend(TEAM, causeOf(TEAM), NOW, STEADY)
+
+    expect([isMended, isMendedAgain]).toEqual([true, false])
+    const restarted = await Store.open(opened.store.folder.path)
+    expect((await currentCatalog(restarted, BOTH, all)).skills.size).toBe(400)
+  },
+)
+
+test('whoever follows serves what is served by now where what was served before went while it was read', async () => {
+  await using opened = await openStore()
+  const { store } = opened
+  const { publisher } = await Publisher.open(store, BOTH, all)
+  const old = await pulled(store, 'team', numbered(1))
+  await publisher.publish(...old, NOW, STEADY)
+  const next = await pulled(store, 'team', numbered(2))
+  const follower = await Store.open(store.folder.path)
+  const read = follower.snapshots.readWhole.bind(follower.snapshots)
+  follower.snapshots.readWhole = async (digest) => {
+    if (digest === heldIn(old)?.snapshot) {
+      await publisher.publish(...next, NOW, STEADY)
+      await rm(store.folder.at('snapshots', `${digest}.json`), { force: true })
+      await rm(store.folder.at('generations', '1.json'), { force: true })
+    }
+    return read(digest)
+  }
+
+  const catalog = await currentCatalog(follower, BOTH, all)
+
+  expect(urisOf(catalog)).toEqual(['skill://team/skill-2/SKILL.md'])
+})
+
 test('a source that left the configuration is gone from the first catalog, and from the next generation', async () => {
   await using opened = await openStore()
   const before = await Publisher.open(opened.store, BOTH, all)

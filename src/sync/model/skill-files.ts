@@ -8,7 +8,8 @@ import type { SkillFile } from './skill.ts'
 /** The files of a skill: SKILL.md first, then by URI; files of nested skills included. They are made anew for each who asks. */
 export function filesOf(skill: CatalogSkill): readonly CatalogFile[] {
   const folders = new FolderUris(skill)
-  return documentFirst(skill.skill.files.map((file) => fileOf(skill, folders.of(folderOf(file.path)), file)))
+  const files = skill.skill.files.map((file) => fileOf(skill, folders.of(folderOf(file.path)), file))
+  return documentFirst(isInUriOrder(skill) ? files : files.sort(compareUris))
 }
 
 /** The URIs of the folders in which the files of a skill lie, its root among them. */
@@ -110,8 +111,15 @@ class FolderUris {
   }
 }
 
-function documentFirst(files: readonly CatalogFile[]): readonly CatalogFile[] {
-  const sorted = files.toSorted(compareUris)
+/** Whether its files, which are in the order of their paths, are so by URI: in most skills the one is written like the other. */
+function isInUriOrder({ isAlone, skill }: CatalogSkill): boolean {
+  return isAlone && skill.files.every(({ path }) => NOTHING_ENCODED.test(path))
+}
+
+/** What `encodeURIComponent` leaves as it is, and the slash. */
+const NOTHING_ENCODED = /^[\w\-.!~*'()/]*$/
+
+function documentFirst(sorted: readonly CatalogFile[]): readonly CatalogFile[] {
   const at = sorted.findIndex(({ documents }) => documents !== undefined)
   return at < 1 ? sorted : [...sorted.slice(at, at + 1), ...sorted.toSpliced(at, 1)]
 }

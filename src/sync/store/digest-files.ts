@@ -5,6 +5,7 @@ import { Damaged } from '../model/sync-error.ts'
 import type { Claims } from './claims.ts'
 import { attempted, cannot, unlessAbsent } from './disk-error.ts'
 import { writeTogether } from './durable.ts'
+import { Lately } from './lately.ts'
 import { namesIn, type StateFolder } from './state-folder.ts'
 import { isDigest } from './stored-path.ts'
 
@@ -26,8 +27,8 @@ export class DigestFiles {
   readonly #state: StateFolder
   readonly #claims: Claims
   readonly #kind: DigestFileKind
-  /** What some were like when they were written, or read and found whole. */
-  readonly #whole = new Map<string, string>()
+  /** What those that were written, or read and found whole, were like then. */
+  readonly #whole = new Lately<string>(MOST_MARKS)
 
   constructor(state: StateFolder, claims: Claims, kind: DigestFileKind) {
     this.#state = state
@@ -57,7 +58,10 @@ export class DigestFiles {
     const mark = await this.#markOf(digest)
     const bytes = await this.#bytesOf(digest)
     if (bytes === undefined) throw this.#failed(digest, 'it is not in the store')
-    if (sha256Of(bytes) !== digest) throw this.#failed(digest, 'it is damaged')
+    if (sha256Of(bytes) !== digest) {
+      this.#whole.delete(digest)
+      throw this.#failed(digest, 'it is damaged')
+    }
     if (mark !== undefined) this.#whole.set(digest, mark)
     return bytes
   }
@@ -140,6 +144,9 @@ export class DigestFiles {
     return new Damaged(`Cannot read ${this.#nameOf(digest.slice(0, 64))}: ${why}`)
   }
 }
+
+/** Half a dozen megabytes, in a process that only follows and never hears of what is removed. */
+const MOST_MARKS = 16_384
 
 /** Another whenever the file is written to or replaced. */
 function markOf({ ino, ctimeNs, size }: BigIntStats): string {

@@ -6,7 +6,10 @@ import { isTemporary, removeAll, syncFolder, temporaryIn, writeWhole } from './a
 import { attempted, cannot, unlessAbsent } from './disk-error.ts'
 
 /** The version of the layout. A change that an older version would misread gets the next number. */
-const FORMAT = '1'
+const FORMAT = '2'
+
+/** Earlier ones of which everything means the same here: in the first, no snapshot has parts. */
+const READABLE: ReadonlySet<string> = new Set(['1', FORMAT])
 
 const FOLDERS = ['skills', 'docs', 'snapshots', 'generations', 'sources', 'upstreams', 'links', 'tmp'] as const
 
@@ -14,7 +17,7 @@ const FOLDERS = ['skills', 'docs', 'snapshots', 'generations', 'sources', 'upstr
 export async function openState(path: string): Promise<StateFolder> {
   const root = resolve(path)
   makeFolder(root, 0o700)
-  if (!(await hasFormat(root))) await writeWhole(join(root, 'format'), `${FORMAT}\n`)
+  if ((await formatOf(root)) !== FORMAT) await writeWhole(join(root, 'format'), `${FORMAT}\n`)
   for (const folder of FOLDERS) ownFolder(join(root, folder))
   await syncFolder(root)
   return new StateFolder(root)
@@ -23,7 +26,7 @@ export async function openState(path: string): Promise<StateFolder> {
 /** Opens the state folder that somebody else writes, and makes nothing: undefined where nobody has written one yet. */
 export async function openExistingState(path: string): Promise<StateFolder | undefined> {
   const root = resolve(path)
-  return (await hasFormat(root)) ? new StateFolder(root) : undefined
+  return (await formatOf(root)) === undefined ? undefined : new StateFolder(root)
 }
 
 /** The folder that survives a restart. Every server reads it; one process writes it. */
@@ -93,16 +96,16 @@ export async function namesIn(folder: string): Promise<string[]> {
   return (await unlessAbsent(readdir(folder)).catch(cannot(`list "${folder}"`))) ?? []
 }
 
-/** Whether it is a state folder; false where it could become one. */
-async function hasFormat(root: string): Promise<boolean> {
+/** The version of the layout of a state folder; undefined where it could become one. */
+async function formatOf(root: string): Promise<string | undefined> {
   const file = join(root, 'format')
   const text = await unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
   if (text === undefined) {
     await checkUnused(root)
-    return false
+    return undefined
   }
   const found = text.trimEnd()
-  if (found === FORMAT) return true
+  if (READABLE.has(found)) return found
   throw new SyncError(
     'store-failed',
     `Cannot open the state folder "${root}": its format is "${found.slice(0, 20)}" and this version knows "${FORMAT}"; ` +

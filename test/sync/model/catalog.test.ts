@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { EMPTY_CATALOG, buildCatalog, type Catalog } from '../../../src/sync/model/catalog.ts'
+import { comparePaths } from '../../../src/sync/model/digest.ts'
 import { filesOf } from '../../../src/sync/model/skill-files.ts'
 import { readSkillUri } from '../../../src/sync/model/skill-uri.ts'
 import { tallyOf } from '../../../src/sync/model/snapshot.ts'
@@ -31,6 +32,10 @@ describe('the catalog of any repository', () => {
         for (const skill of skills.values()) {
           expect(filesOf(skill)[0]?.uri).toBe(skill.uri)
           expect(files.get(skill.uri)?.documents?.uri).toBe(skill.uri)
+          const others = filesOf(skill)
+            .slice(1)
+            .map(({ uri }) => uri)
+          expect(others).toEqual(others.toSorted(comparePaths))
           for (const { uri, file } of filesOf(skill)) {
             const content = `${file.sha256} ${file.size} ${file.executable}`
             expect(contents.get(uri) ?? content).toBe(content)

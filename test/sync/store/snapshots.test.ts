@@ -104,18 +104,20 @@ describe('a snapshot of many skills', () => {
     expect(await (await Store.open(folder.path)).snapshots.read(digest)).toEqual(snapshot)
   })
 
-  test('of which one of very many parts is gone is told so by one of the next looks', async () => {
+  test('of which any one of very many parts is gone is told so by the next look', async () => {
     await using folder = await temporaryFolder()
     const store = await Store.open(folder.path)
-    const digest = await store.snapshots.keep(snapshotWith(many(0, 20_000)))
+    const snapshot = snapshotWith(many(0, 20_000))
+    const digest = await store.snapshots.keep(snapshot)
     const parts = (await readdir(join(folder.path, 'snapshots'))).filter((name) => name.endsWith('.part'))
-    await rm(join(folder.path, 'snapshots', parts[0]!))
-
-    let looks = 1
-    while (await store.snapshots.isWhole(digest)) looks += 1
-
     expect(parts.length).toBeGreaterThan(64)
-    expect(looks).toBeLessThanOrEqual(Math.ceil(parts.length / 64))
+
+    for (const part of [parts[0]!, parts.at(-1)!]) {
+      expect(await store.snapshots.isWhole(digest)).toBe(true)
+      await rm(join(folder.path, 'snapshots', part))
+      expect(await store.snapshots.isWhole(digest)).toBe(false)
+      await store.snapshots.keep(snapshot)
+    }
   })
 })
 

@@ -2,7 +2,7 @@ import { chmod, mkdir, readFile, readdir, rm, stat, symlink, writeFile } from 'n
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { removeAll, temporaryIn } from '../../../src/sync/store/atomic.ts'
-import { openState } from '../../../src/sync/store/state-folder.ts'
+import { openExistingState, openState } from '../../../src/sync/store/state-folder.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 test('opening makes the layout, open to its owner alone whatever the umask is', async () => {
@@ -14,7 +14,7 @@ test('opening makes the layout, open to its owner alone whatever the umask is', 
 
   const names = ['docs', 'format', 'generations', 'links', 'skills', 'snapshots', 'sources', 'tmp', 'upstreams']
   expect((await readdir(path)).sort()).toEqual(names)
-  expect(await readFile(join(path, 'format'), 'utf8')).toBe('1\n')
+  expect(await readFile(join(path, 'format'), 'utf8')).toBe('2\n')
   for (const name of names.filter((each) => each !== 'format')) {
     expect((await stat(join(path, name))).mode & 0o777).toBe(0o700)
   }
@@ -55,16 +55,28 @@ test('opening again changes nothing', async () => {
   expect((await stat(join(folder.path, 'format'))).ino).toBe(before.ino)
 })
 
+test('an earlier format is read as it is, and is this one once it is opened for writing', async () => {
+  await using folder = await temporaryFolder()
+  const format = join(folder.path, 'format')
+  await writeFile(format, '1\n')
+
+  const read = await openExistingState(folder.path)
+  const before = await readFile(format, 'utf8')
+  await openState(folder.path)
+
+  expect([read?.path, before, await readFile(format, 'utf8')]).toEqual([folder.path, '1\n', '2\n'])
+})
+
 test('a format of another version is refused, naming both and the way back', async () => {
   await using folder = await temporaryFolder()
-  await writeFile(join(folder.path, 'format'), '2\n')
+  await writeFile(join(folder.path, 'format'), '3\n')
 
   const opening = openState(folder.path)
 
   await expect(opening).rejects.toMatchObject({
     code: 'store-failed',
     message: expect.stringMatching(
-      /its format is "2" and this version knows "1"; run the version that wrote it, or move/,
+      /its format is "3" and this version knows "2"; run the version that wrote it, or move/,
     ),
   })
   expect(await readdir(folder.path)).toEqual(['format'])
