@@ -1,6 +1,6 @@
 import type { CatalogSkill, FolderChildren } from './catalog-entry.ts'
 import { childrenBelow, folderUrisOf } from './skill-files.ts'
-import { folderUrisAbove, uriIn } from './skill-uri.ts'
+import { folderUrisAbove } from './skill-uri.ts'
 
 /** The skills of a catalog by the URI of their SKILL.md. */
 export type SkillsByUri = ReadonlyMap<string, CatalogSkill>
@@ -42,8 +42,10 @@ export class CatalogFolders {
 
   /** The skill that has what is at a URI, and that for itself: in its folder or at it. */
   aloneAround(uri: string): CatalogSkill | undefined {
-    for (const folder of [uri, ...folderUrisAbove(uri)]) {
-      const skill = this.#skills.get(uriIn(folder, 'SKILL.md'))
+    const at = this.#skills.get(`${uri}/SKILL.md`)
+    if (at !== undefined) return at.isAlone ? at : undefined
+    for (const folder of folderUrisAbove(uri)) {
+      const skill = this.#skills.get(`${folder}/SKILL.md`)
       if (skill !== undefined) return skill.isAlone ? skill : undefined
     }
     return undefined

@@ -60,8 +60,11 @@ interface PlaceInside {
 
 function placeOf({ root }: CatalogSkill, uri: string): PlaceInside | undefined {
   if (uri === root) return { path: '', uri: root }
+  const below = uri.slice(root.length + 1)
+  // Each read comes here, and most are written as they are.
+  if (below !== '' && NOTHING_ENCODED.test(below)) return { path: below, uri }
   const names: string[] = []
-  for (const segment of uri.slice(root.length + 1).split('/')) {
+  for (const segment of below.split('/')) {
     const name = decodedSegment(segment)
     if (name === undefined) return undefined
     names.push(name)

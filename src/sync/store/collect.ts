@@ -1,11 +1,9 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Generation } from '../model/generation.ts'
-import { isOfUpstream } from '../model/skill.ts'
-import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
-import { Damaged } from '../model/sync-error.ts'
 import { removeAll } from './atomic.ts'
+import { Contents, partPlace, placeOf, type Piece } from './contents.ts'
 import { cannot } from './disk-error.ts'
 import type { GenerationStore } from './generations.ts'
 import type { SkillStore } from './skills.ts'
@@ -115,100 +113,6 @@ async function take(
   }
 }
 
-/** What snapshots hold. Each of them, and each part, is read once, however many generations name it. */
-class Contents {
-  readonly #snapshots: SnapshotStore
-  readonly #read = new Map<string, Promise<Content | undefined>>()
-  readonly #parts = new Map<string, Promise<Piece>>()
-
-  constructor(snapshots: SnapshotStore) {
-    this.#snapshots = snapshots
-  }
-
-  /** Undefined where it is damaged. */
-  async of(digest: string): Promise<Content | undefined> {
-    const known = this.#read.get(digest)
-    if (known !== undefined) return known
-    const content = this.#contentOf(digest).catch(undefinedIfDamaged)
-    this.#read.set(digest, content)
-    return content
-  }
-
-  /** Bytes of those of the snapshots, and of all that they name, that are not counted yet; they are from then on. */
-  async countNew(digests: Iterable<string>, counted: Set<string>): Promise<number> {
-    let bytes = 0
-    for (const digest of digests) {
-      if (!counted.has(digest)) bytes += await this.#snapshots.bytes(digest)
-      counted.add(digest)
-      for (const piece of (await this.of(digest))?.pieces ?? []) bytes += countPlaces(piece, counted)
-    }
-    return bytes
-  }
-
-  async #contentOf(digest: string): Promise<Content> {
-    const { snapshot, parts } = await this.#snapshots.outline(digest)
-    const { source, skills, docs } = snapshot
-    const pieces: Piece[] = [pieceOf(skills, docs)]
-    for (const part of parts) pieces.push(await this.#partOf(part))
-    return { source, pieces }
-  }
-
-  async #partOf(digest: string): Promise<Piece> {
-    const known = this.#parts.get(digest)
-    if (known !== undefined) return known
-    const piece = this.#pieceOfPart(digest)
-    this.#parts.set(digest, piece)
-    return piece
-  }
-
-  async #pieceOfPart(digest: string): Promise<Piece> {
-    const skills = await this.#snapshots.part(digest)
-    const { places, upstreamFiles } = pieceOf(skills, undefined)
-    places.set(partPlace(digest), await this.#snapshots.partBytes(digest))
-    return { places, upstreamFiles }
-  }
-}
-
-/** What a snapshot holds. */
-interface Content {
-  readonly source: SourceId
-  readonly pieces: readonly Piece[]
-}
-
-/** What a part of a snapshot holds, or what is in none. */
-interface Piece {
-  /** The places of skills, docs and the part itself, with their bytes. */
-  readonly places: Map<string, number>
-  /** SHA-256 of the files that are of another MCP server. */
-  readonly upstreamFiles: ReadonlySet<string>
-}
-
-function pieceOf(skills: Snapshot['skills'], docs: Snapshot['docs']): Piece {
-  const places = new Map<string, number>()
-  for (const { digest, size, upstream } of skills)
-    if (digest !== undefined && upstream === undefined) places.set(placeOf('skills', digest), size)
-  if (docs !== undefined) places.set(placeOf('docs', docs.digest), docs.size)
-  const ofUpstream = skills.filter(isOfUpstream).flatMap(({ files }) => files.map(({ sha256 }) => sha256))
-  return { places, upstreamFiles: new Set(ofUpstream) }
-}
-
-function countPlaces({ places }: Piece, counted: Set<string>): number {
-  let bytes = 0
-  for (const [place, size] of places) {
-    if (!counted.has(place)) bytes += size
-    counted.add(place)
-  }
-  return bytes
-}
-
-function partPlace(digest: string): string {
-  return `parts/${digest}`
-}
-
-function placeOf(place: Place, digest: string): string {
-  return `${place}/${digest}`
-}
-
 /** Undefined where there are some and none is whole: what they named is not known, and a person may yet bring one back. */
 async function sortGenerations(
   generations: GenerationStore,
@@ -276,11 +180,6 @@ async function unusedIn({ snapshots, skills }: Stores, contents: Contents, signa
     (await skills.digests(place)).filter((digest) => !used.has(placeOf(place, digest)))
   const parts = (await snapshots.partDigests()).filter((digest) => !used.has(partPlace(digest)))
   return { parts, skills: await unusedAt('skills'), docs: await unusedAt('docs'), wanted }
-}
-
-function undefinedIfDamaged(error: unknown): undefined {
-  if (error instanceof Damaged) return undefined
-  throw error
 }
 
 /** Gives the places where those lie that could be taken out. */

@@ -64,6 +64,19 @@ describe('the files of a catalog', () => {
     expect(catalog!.files.get('skill://team/a/%C3%BC.md')?.name).toBe('ü.md')
   })
 
+  test.each([
+    'skill://team/a/',
+    'skill://team/a//',
+    'skill://team/a/ref/',
+    'skill://team/a/./ref',
+    'skill://team/a/%72ef',
+  ])('lie in no folder %s: it is written otherwise', async (uri) => {
+    const [catalog] = await catalogsOf([{ 'a/SKILL.md': skillText('a'), 'a/ref/one.md': 'one' }])
+
+    expect(catalog!.folders.get(uri)).toBeUndefined()
+    expect(catalog!.folders.get('skill://team/a/ref')?.map(({ name }) => name)).toEqual(['one.md'])
+  })
+
   test('are found beside a folder of their URI also where no other skill is near', async () => {
     const snapshot = await surveyed({ 'o/SKILL.md': skillText('o'), 'o/x': 'a file' })
     const [skill] = snapshot.skills
