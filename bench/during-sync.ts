@@ -67,7 +67,7 @@ class Large {
   }
 }
 
-/** Without its files: what a sync does not do, put them into another folder, is not done here either. */
+/** Without a checkout, which would write all of the bytes a second time. */
 async function cloned(url: string, folder: string): Promise<void> {
   await runGit(['clone', '--quiet', '--depth', '1', '--no-checkout', url, folder])
 }

@@ -243,13 +243,13 @@ interface Loaded {
 
 /** What the store has of the sources, in their order: what it holds of others is left out. */
 async function load(store: Store, order: readonly SourceId[], admission: Admission): Promise<Loaded | undefined> {
-  for (let left = MOST_LOADS; ; left -= 1) {
+  for (let loads = 1; ; loads += 1) {
     const generation = await store.generations.current()
     if (generation === undefined) return undefined
-    const loaded = await loadOf(generation, store, order, admission)
-    if (loaded.isWhole || left === 0) return loaded
-    // Where another is served by now, what was lacking may have been collected while it was read, and no damage is to be told of.
-    if (await store.generations.isServed(generation)) return loaded
+    const { isWhole, ...loaded } = await loadOf({ store, generation }, order, admission)
+    if (isWhole || loads === MOST_LOADS) return loaded
+    // Only where another is served by now can what was lacking have been collected meanwhile; else it is damage.
+    if ((await store.generations.current())?.number === generation.number) return loaded
   }
 }
 
@@ -257,8 +257,7 @@ async function load(store: Store, order: readonly SourceId[], admission: Admissi
 const MOST_LOADS = 8
 
 async function loadOf(
-  generation: Generation,
-  store: Store,
+  { store, generation }: { readonly store: Store; readonly generation: Generation },
   order: readonly SourceId[],
   { admits }: Admission,
 ): Promise<Loaded & { readonly isWhole: boolean }> {

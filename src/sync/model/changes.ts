@@ -59,8 +59,9 @@ function isSameSkill(a: CatalogSkill, b: CatalogSkill | undefined): boolean {
   // In a catalog that was made from the one before it, most are the same entries.
   if (a === b) return true
   if (b === undefined || a.digest !== b.digest || a.skill.standing !== b.skill.standing) return false
-  // The files are those that they were, by the digest. An edit of the rules can rename a folder inside of the skill.
+  // The files are those that they were, by the digest, and where a skill stands alone they are at their own paths.
   if (a.isAlone && b.isAlone) return true
+  // An edit of the rules can rename a folder inside of the skill.
   const files = filesOf(b)
   return filesOf(a).every(({ folder }, index) => folder === files[index]?.folder)
 }

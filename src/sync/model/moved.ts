@@ -25,7 +25,7 @@ function digestsIn(skills: readonly Skill[]): ReadonlyMap<string, string | undef
   return new Map(there.map(({ path, digest }) => [path, digest]))
 }
 
-/** Those that are not the very same in both lists, which are in the order of their paths. Of thousands most are, and are passed over. */
+/** Those of `skills` that are not, as the same object, in `before`: of thousands hardly any. Both are in the order of their paths. */
 export function othersThan(before: readonly Skill[], skills: readonly Skill[]): Skill[] {
   let at = 0
   return skills.filter((skill) => {

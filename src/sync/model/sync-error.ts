@@ -49,6 +49,12 @@ export class Damaged extends SyncError {
   }
 }
 
+/** For `.catch`, where what is damaged is as good as not there. */
+export function undefinedIfDamaged(error: unknown): undefined {
+  if (error instanceof Damaged) return undefined
+  throw error
+}
+
 /** The host itself refused the credential that it was sent: whoever gave it out is not to give out the same again. */
 export class CredentialRefused extends SyncError {
   constructor(message: string) {

@@ -96,14 +96,14 @@ async function take(
   const generations = await takeEach(sorted.old, (number) => stores.generations.setAside(number), signal)
   const named = new Set([...keep, ...namedBy(sorted.kept)])
   const unnamed = (await stores.snapshots.digests()).filter((digest) => !named.has(digest))
-  const heads = await takeEach(unnamed, (digest) => stores.snapshots.setAside(digest), signal)
+  const snapshots = await takeEach(unnamed, (digest) => stores.snapshots.setAside(digest), signal)
   const unused = await unusedIn(stores, contents, signal)
   const parts = await takeEach(unused.parts, (digest) => stores.snapshots.setPartAside(digest), signal)
   const skills = await takeEach(unused.skills, (digest) => stores.skills.setAside(digest), signal)
   const docs = await takeEach(unused.docs, (digest) => stores.skills.setAside(digest, 'docs'), signal)
   return {
     generations,
-    snapshots: heads,
+    snapshots,
     parts,
     skills,
     docs,

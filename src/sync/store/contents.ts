@@ -1,7 +1,7 @@
 import { isOfUpstream } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
-import { Damaged } from '../model/sync-error.ts'
+import { undefinedIfDamaged } from '../model/sync-error.ts'
 import type { SnapshotStore } from './snapshots.ts'
 import type { Place } from './stored-path.ts'
 
@@ -99,9 +99,4 @@ export function partPlace(digest: string): string {
 /** Of a skill or docs, likewise. */
 export function placeOf(place: Place, digest: string): string {
   return `${place}/${digest}`
-}
-
-function undefinedIfDamaged(error: unknown): undefined {
-  if (error instanceof Damaged) return undefined
-  throw error
 }

@@ -137,11 +137,11 @@ export class DigestFiles {
   }
 
   #nameOf(digest: string): string {
-    return `${this.#kind.what} "${digest}"`
+    return `${this.#kind.what} ${JSON.stringify(digest.slice(0, 64))}`
   }
 
   #failed(digest: string, why: string): Damaged {
-    return new Damaged(`Cannot read ${this.#nameOf(digest.slice(0, 64))}: ${why}`)
+    return new Damaged(`Cannot read ${this.#nameOf(digest)}: ${why}`)
   }
 }
 

@@ -26,7 +26,7 @@ interface ToWrite {
   readonly bytes: Uint8Array
 }
 
-/** `writeWhole` for files of one folder: what many are written for waits for the disk once, and not once for each. */
+/** Replaces files of one folder, each as `writeWhole` does, and waits for the disk once for all. Where it throws, some may be there. */
 export async function writeTogether(files: readonly ToWrite[], signal: AbortSignal): Promise<void> {
   const [first] = files
   if (first === undefined) return

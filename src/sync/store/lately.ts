@@ -15,11 +15,8 @@ export class Lately<Value> {
   set(key: string, value: Value): void {
     this.#values.delete(key)
     this.#values.set(key, value)
-    if (this.#values.size <= this.#most) return
-    for (const oldest of this.#values.keys()) {
-      this.#values.delete(oldest)
-      return
-    }
+    const [oldest] = this.#values.keys()
+    if (this.#values.size > this.#most && oldest !== undefined) this.#values.delete(oldest)
   }
 
   delete(key: string): void {

@@ -5,8 +5,8 @@ import { canonicalJson } from './json.ts'
 import { WIDTH, inParallel } from './parallel.ts'
 
 /**
- * Cuts the skills of a snapshot, which are in the order of their paths. Where it is cut depends on the names around the cut alone:
- * a skill that comes, goes or changes leaves all parts as they are but its own and, rarely, the next. One part where there are few.
+ * Cuts the skills of a snapshot, which are in the order of their paths. Where a part ends is decided by a skill's own path, within a
+ * least and a most: one that changes leaves all parts but its own, and one that comes or goes all but a few. Few skills are one part.
  */
 export function cut(skills: readonly Skill[]): readonly (readonly Skill[])[] {
   if (skills.length <= FEW_SKILLS) return [skills]
@@ -47,7 +47,7 @@ export class SnapshotParts {
     this.#files = files
   }
 
-  /** Writes those that are not there, and gives the digests of all. */
+  /** Writes those that are not known to be there, whole, and gives the digests of all. */
   async keep(parts: readonly (readonly Skill[])[], signal: AbortSignal): Promise<readonly string[]> {
     const digests: string[] = []
     const fresh: DigestedBytes[] = []

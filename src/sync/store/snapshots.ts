@@ -1,5 +1,5 @@
 import type { Snapshot } from '../model/snapshot.ts'
-import { Damaged } from '../model/sync-error.ts'
+import { undefinedIfDamaged } from '../model/sync-error.ts'
 import type { Claims } from './claims.ts'
 import { DigestFiles, sha256Of } from './digest-files.ts'
 import { canonicalJson } from './json.ts'
@@ -67,7 +67,8 @@ export class SnapshotStore {
   /** Whether it is here, undamaged. What nobody has touched since it was found so is not read again. */
   async isWhole(digest: string): Promise<boolean> {
     if (!(await this.#heads.isWhole(digest))) return false
-    const parts = this.#partsOf.get(digest) ?? (await this.outline(digest)).parts
+    const parts = this.#partsOf.get(digest) ?? (await this.outline(digest).catch(undefinedIfDamaged))?.parts
+    if (parts === undefined) return false
     for (const part of parts) {
       // Each look at a source comes here: of 10,000 skills it takes a fifth of a millisecond.
       if (!this.#partFiles.isUntouched(part) && !(await this.#partFiles.isWhole(part))) return false
@@ -85,7 +86,7 @@ export class SnapshotStore {
     return this.#partFiles.bytes(digest)
   }
 
-  /** Whether there is a file of that name; only `read` tells whether it is whole. */
+  /** Whether there is a file of that name; only `read` tells whether it is whole. Of its parts nothing is asked. */
   async has(digest: string): Promise<boolean> {
     return this.#heads.has(digest)
   }
@@ -123,12 +124,7 @@ type Head =
   | (Snapshot & { readonly parts?: undefined })
   | (Omit<Snapshot, 'skills'> & { readonly parts: readonly string[] })
 
-/** What is looked at again and again are the newest of each source. */
-const MOST_KNOWN = 256
+/** Those that are looked at again and again are the newest of each source: as many as there may be sources, and more. */
+const MOST_KNOWN = 4_096
 
 const NEVER = new AbortController().signal
-
-function undefinedIfDamaged(error: unknown): undefined {
-  if (error instanceof Damaged) return undefined
-  throw error
-}

@@ -8,6 +8,9 @@ import { attempted, cannot, unlessAbsent } from './disk-error.ts'
 /** The version of the layout. A change that an older version would misread gets the next number. */
 const FORMAT = '2'
 
+/** Those that this version can open, as a message names them. */
+const KNOWN = '"1" and "2"'
+
 /** Earlier ones of which everything means the same here: in the first, no snapshot has parts. */
 const READABLE: ReadonlySet<string> = new Set(['1', FORMAT])
 
@@ -108,7 +111,7 @@ async function formatOf(root: string): Promise<string | undefined> {
   if (READABLE.has(found)) return found
   throw new SyncError(
     'store-failed',
-    `Cannot open the state folder "${root}": its format is "${found.slice(0, 20)}" and this version knows "${FORMAT}"; ` +
+    `Cannot open the state folder "${root}": its format is "${found.slice(0, 20)}" and this version knows ${KNOWN}; ` +
       'run the version that wrote it, or move the folder away to begin with an empty one',
   )
 }

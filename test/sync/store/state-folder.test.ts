@@ -76,7 +76,7 @@ test('a format of another version is refused, naming both and the way back', asy
   await expect(opening).rejects.toMatchObject({
     code: 'store-failed',
     message: expect.stringMatching(
-      /its format is "3" and this version knows "2"; run the version that wrote it, or move/,
+      /its format is "3" and this version knows "1" and "2"; run the version that wrote it, or move/,
     ),
   })
   expect(await readdir(folder.path)).toEqual(['format'])

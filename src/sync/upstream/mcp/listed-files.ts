@@ -1,3 +1,4 @@
+import { firstFrom, inPathOrder } from '../../model/digest.ts'
 import { isBelow } from '../../model/paths.ts'
 import { pathOf, readUpstreamUri } from '../../model/upstream-uri.ts'
 
@@ -34,7 +35,7 @@ export class ListedFiles implements Iterable<ListedFile> {
   /** In the order of their paths. */
   below(folder: string): readonly ListedFile[] {
     this.#byPath ??= inOrder(this.#files)
-    const first = firstFrom(this.#byPath, `${folder}/`)
+    const first = firstFrom(this.#byPath, `${folder}/`, ({ path }) => path)
     // What begins alike stands together.
     let end = first
     while (isBelow(this.#byPath[end]?.path ?? '', folder)) end += 1
@@ -52,18 +53,7 @@ function inOrder(files: readonly ListedFile[]): readonly Placed[] {
     const path = pathOfUri(file.uri)
     return path === undefined ? [] : [{ path, file }]
   })
-  return placed.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
-}
-
-/** Where the first of those stands that do not come before `path`. */
-function firstFrom(placed: readonly Placed[], path: string): number {
-  let [from, to] = [0, placed.length]
-  while (from < to) {
-    const middle = Math.floor((from + to) / 2)
-    if ((placed[middle]?.path ?? '') < path) from = middle + 1
-    else to = middle
-  }
-  return from
+  return inPathOrder(placed)
 }
 
 /** As paths have it; undefined for the URI of nothing that a skill consists of. */
