@@ -21,19 +21,18 @@ export function folderUrisOf(skill: CatalogSkill): Iterable<string> {
 
 /** What a skill that stands alone has at a URI below its root. */
 export function fileBelow(skill: CatalogSkill, uri: string): CatalogFile | undefined {
-  const place = placeOf(skill, uri)
-  if (place === undefined || place.path === '') return undefined
+  const path = pathAt(skill, uri)
+  if (path === undefined) return undefined
   const { files } = skill.skill
-  const file = files[firstFrom(files, place.path, pathOf)]
-  // In a folder of the place's own writing: where the URI was written otherwise, it is not that file's.
-  return file?.path === place.path && place.uri === uri ? fileOf(skill, folderUriOf(uri), file) : undefined
+  const file = files[firstFrom(files, path, pathOf)]
+  return file?.path === path ? fileOf(skill, folderUriOf(uri), file) : undefined
 }
 
 /** What lies right in a folder of a skill that stands alone, by the folder's URI; undefined where it has no such folder. */
 export function childrenBelow(skill: CatalogSkill, uri: string): readonly FolderChild[] | undefined {
-  const place = placeOf(skill, uri)
-  if (place?.uri !== uri) return undefined
-  const inside = place.path === '' ? '' : `${place.path}/`
+  const path = pathAt(skill, uri)
+  if (path === undefined) return undefined
+  const inside = path === '' ? '' : `${path}/`
   const all = skill.skill.files
   const files: CatalogFile[] = []
   const folders = new Map<string, CatalogFolder>()
@@ -52,24 +51,19 @@ export function childrenBelow(skill: CatalogSkill, uri: string): readonly Folder
   return children.length === 0 ? undefined : children.sort((a, b) => comparePaths(a.name, b.name))
 }
 
-/** Where a URI leads in a skill, by the path in it, and how it is written if it is written as all are. */
-interface PlaceInside {
-  readonly path: string
-  readonly uri: string
-}
-
-function placeOf({ root }: CatalogSkill, uri: string): PlaceInside | undefined {
-  if (uri === root) return { path: '', uri: root }
+/** The path in a skill that a URI at its root or below stands for. Undefined where that is written otherwise. */
+function pathAt({ root }: CatalogSkill, uri: string): string | undefined {
+  if (uri === root) return ''
   const below = uri.slice(root.length + 1)
   // Each read comes here, and most are written as they are.
-  if (below !== '' && NOTHING_ENCODED.test(below)) return { path: below, uri }
+  if (below !== '' && NOTHING_ENCODED.test(below)) return below
   const names: string[] = []
   for (const segment of below.split('/')) {
     const name = decodedSegment(segment)
     if (name === undefined) return undefined
     names.push(name)
   }
-  return { path: names.join('/'), uri: `${root}/${names.map(encodeURIComponent).join('/')}` }
+  return names.map(encodeURIComponent).join('/') === below ? names.join('/') : undefined
 }
 
 function fileOf(skill: CatalogSkill, folder: string, file: SkillFile): CatalogFile {

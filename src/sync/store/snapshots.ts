@@ -3,8 +3,8 @@ import { undefinedIfDamaged } from '../model/sync-error.ts'
 import type { Claims } from './claims.ts'
 import { DigestFiles, sha256Of } from './digest-files.ts'
 import { canonicalJson } from './json.ts'
-import { cut, SnapshotParts } from './snapshot-parts.ts'
 import { Lately } from './lately.ts'
+import { cut, SnapshotParts } from './snapshot-parts.ts'
 import type { StateFolder } from './state-folder.ts'
 
 /**
@@ -40,10 +40,8 @@ export class SnapshotStore {
 
   /** Throws `Damaged` for one that is, or that is gone. */
   async read(digest: string): Promise<Snapshot> {
-    const head = await this.#head(digest)
-    if (head.parts === undefined) return head
-    const { parts, ...rest } = head
-    return { ...rest, skills: await this.#parts.read(parts) }
+    const { snapshot, parts } = await this.outline(digest)
+    return parts.length === 0 ? snapshot : { ...snapshot, skills: await this.#parts.read(parts) }
   }
 
   /** Undefined for one that is damaged or gone. */
@@ -53,10 +51,10 @@ export class SnapshotStore {
 
   /** What it has but for the skills that are in parts, and which parts those are. Throws `Damaged` as `read` does. */
   async outline(digest: string): Promise<{ readonly snapshot: Snapshot; readonly parts: readonly string[] }> {
-    const head = await this.#head(digest)
-    if (head.parts === undefined) return { snapshot: head, parts: [] }
-    const { parts, ...rest } = head
-    return { snapshot: { ...rest, skills: [] }, parts }
+    const bytes = await this.#heads.read(digest)
+    const { parts = [], skills = [], ...rest }: Head = JSON.parse(bytes.toString('utf8'))
+    this.#partsOf.set(digest, parts)
+    return { snapshot: { ...rest, skills }, parts }
   }
 
   /** The skills of one part. Throws `Damaged` for one that is, or that is gone. */
@@ -111,18 +109,10 @@ export class SnapshotStore {
   async setPartAside(digest: string): Promise<string | undefined> {
     return this.#partFiles.setAside(digest)
   }
-
-  async #head(digest: string): Promise<Head> {
-    const head: Head = JSON.parse((await this.#heads.read(digest)).toString('utf8'))
-    this.#partsOf.set(digest, head.parts ?? [])
-    return head
-  }
 }
 
 /** What is in the file of a snapshot: all of it, or all but its skills and the digests of the parts that have those. */
-type Head =
-  | (Snapshot & { readonly parts?: undefined })
-  | (Omit<Snapshot, 'skills'> & { readonly parts: readonly string[] })
+type Head = Omit<Snapshot, 'skills'> & Partial<Pick<Snapshot, 'skills'>> & { readonly parts?: readonly string[] }
 
 /** Those that are looked at again and again are the newest of each source: as many as there may be sources, and more. */
 const MOST_KNOWN = 4_096
