@@ -169,6 +169,14 @@ test('files of a nested skill are the outer one’s too, and its SKILL.md knows 
   expect([...catalog!.skills.keys()]).toEqual(['skill://team/o/SKILL.md', 'skill://team/o/i/SKILL.md'])
 })
 
+test('files are in the order of their URIs, also where that of their paths is another', async () => {
+  const [catalog] = await catalogsOf([{ 'a/SKILL.md': skillText('a'), 'a/a b.md': '1', 'a/a!b.md': '2' }])
+
+  const uris = filesOf(catalog!.skills.get('skill://team/a/SKILL.md')!).map(({ uri }) => uri)
+
+  expect(uris).toEqual(['SKILL.md', 'a!b.md', 'a%20b.md'].map((name) => `skill://team/a/${name}`))
+})
+
 test('names are encoded segment by segment, and children keep theirs', async () => {
   const [catalog] = await catalogsOf([
     { 'a/SKILL.md': skillText('a'), 'a/x y/q?x#y.md': '1', 'a/x%20y/ü': '2', 'a/x y.md': '3' },

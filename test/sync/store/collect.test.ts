@@ -262,6 +262,20 @@ test('no part and no skill is removed while a part cannot be read', async () => 
   expect((await store.snapshots.partDigests()).toSorted()).toEqual(before.toSorted())
 })
 
+test('a part that is kept again without being written stays for as long as one that is', async () => {
+  await using folder = await temporaryFolder()
+  const clock = new Clock()
+  const store = await Store.open(folder.path, clock)
+  const [first] = await publishMany(store, clock, 1)
+  const snapshot = await store.snapshots.read(first!)
+  const parts = await store.snapshots.partDigests()
+  clock.pass(2 * CLAIM_MS)
+
+  await store.snapshots.keep(snapshot)
+
+  for (const part of parts) expect(await store.snapshots.setPartAside(part)).toBeUndefined()
+})
+
 test('a part that is about to be published stays, whichever snapshot named it', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
