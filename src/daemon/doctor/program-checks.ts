@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { runToEnd } from '../../sync/upstream/child-group.ts'
+import { gitVersionIn, obeysNoLazyFetch, readsConfigFromEnvironment } from '../../sync/upstream/git-version.ts'
 import type { ConfiguredSource } from '../config.ts'
 import { verdicts } from './check.ts'
 import type { Check, Checked, Ground } from './check.ts'
@@ -34,18 +35,24 @@ function gitChecks({ config, environment }: Ground): Check[] {
   const chosen = config.sources.filter(({ source }) => source.kind === 'git' && source.backend === 'system')
   const needing = [...new Set([...overSsh, ...chosen])]
   const onDisk = config.sources.filter(
-    ({ source }) => source.kind === 'git' && source.backend === 'auto' && /^file:/i.test(source.url),
+    (configured) => configured.source.kind === 'git' && configured.source.backend === 'auto' && isOnDisk(configured),
   )
   const { path, home } = environment
   const call = { PATH: path, HOME: home, LC_ALL: 'C' }
   const asksGit = { command: git, args: ['--version'], env: call }
   const overHttp = chosen.some(({ source }) => /^https?:/i.test(source.url))
+  const chosenOnDisk = chosen.some(isOnDisk)
   const checks: Check[] = []
-  if (needing.length > 0) checks.push(versioned({ ...asksGit, for: textOf(needing), isNeeded: true, overHttp }))
-  else if (onDisk.length > 0) checks.push(versioned({ ...asksGit, for: textOf(onDisk), isNeeded: false }))
+  if (needing.length > 0)
+    checks.push(versioned({ ...asksGit, for: textOf(needing), isNeeded: true, overHttp, onDisk: chosenOnDisk }))
+  else if (onDisk.length > 0) checks.push(versioned({ ...asksGit, for: textOf(onDisk), isNeeded: false, onDisk: true }))
   if (overSsh.length > 0)
     checks.push(versioned({ command: ssh, args: ['-V'], env: call, for: textOf(overSsh), isNeeded: true }))
   return checks
+}
+
+function isOnDisk({ source }: ConfiguredSource): boolean {
+  return source.kind === 'git' && /^file:/i.test(source.url)
 }
 
 /** Whether the git and ssh programs alone can reach it. */
@@ -62,9 +69,11 @@ interface Versioned {
   readonly isNeeded: boolean
   /** Whether git is to speak http(s), which takes one that reads its configuration from the environment. */
   readonly overHttp?: boolean
+  /** True where git is to read repositories on this disk, which takes one that runs no program for them. */
+  readonly onDisk?: boolean
 }
 
-function versioned({ command, args, env, for: whose, isNeeded, overHttp = false }: Versioned): Check {
+function versioned({ command, args, env, for: whose, isNeeded, overHttp = false, onDisk = false }: Versioned): Check {
   const { ok, warn, fail } = verdicts('program', command)
   const mend = `Install it, or name it in \`programs\`; it is needed for ${whose}`
   const useless = (why: string): readonly Checked[] =>
@@ -78,8 +87,8 @@ function versioned({ command, args, env, for: whose, isNeeded, overHttp = false 
         const { status, stdout, stderr } = await runToEnd(start, '', VERSION_BOUNDS, `Cannot ask "${command}"`, signal)
         const [version = ''] = `${stdout.toString()}${stderr}`.trim().split('\n')
         const said = version.slice(0, 100)
-        if (overHttp && isBefore231(said))
-          return useless(`${said} is too old to be used over http(s): it takes git 2.31`)
+        const tooOld = whyTooOld(said, { overHttp, onDisk })
+        if (tooOld !== undefined) return useless(tooOld)
         if (status === 0) return [ok(`${said || 'it says no version'}, for ${whose}`)]
         const end = status === undefined ? 'a signal ended it' : `it ended with status ${status}`
         return useless(`asked for its version, ${end}${said === '' ? '' : `: ${said}`}`)
@@ -92,9 +101,15 @@ function versioned({ command, args, env, for: whose, isNeeded, overHttp = false 
   }
 }
 
-function isBefore231(said: string): boolean {
-  const [, major, minor] = /^git version (\d+)\.(\d+)/.exec(said) ?? []
-  return Number(major) < 2 || (Number(major) === 2 && Number(minor) < 31)
+/** A program that is not git, ssh for one, has no such version. */
+function whyTooOld(said: string, { overHttp, onDisk }: Pick<Versioned, 'overHttp' | 'onDisk'>): string | undefined {
+  const version = gitVersionIn(said)
+  if (version === undefined) return undefined
+  if (overHttp === true && !readsConfigFromEnvironment(version))
+    return `${said} is too old to be used over http(s): it takes git 2.31`
+  if (onDisk === true && !obeysNoLazyFetch(version))
+    return `${said} is too old for repositories on this disk (CVE-2024-32004): it takes git 2.45.1, or a release of an older line with that fixed`
+  return undefined
 }
 
 const VERSION_BOUNDS = { firstMs: 5_000, idleMs: 5_000, outputBytes: 65_536 }

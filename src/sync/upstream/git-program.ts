@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SyncError } from '../model/sync-error.ts'
 import { ChildGroup, runToEnd, type Bounds, type Ended, type Start } from './child-group.ts'
+import { gitVersionIn, obeysNoLazyFetch } from './git-version.ts'
 import { gitFailureOf } from './http-failure.ts'
 import { isRedirect, MAX_REDIRECTS, redirectOf, baseOf, tooManyRedirects } from './http-redirect.ts'
 import { httpEnvironment } from './http-setup.ts'
@@ -22,6 +23,8 @@ export interface GitRun {
   readonly input?: string
   readonly bounds?: Partial<Bounds>
   readonly fileBytes?: number
+  /** In place of variables of the same names. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /**
@@ -65,9 +68,10 @@ export class GitProgram implements AsyncDisposable {
   }
 
   /** Runs git to its end and returns what it printed. `what` is what is attempted, for the message. */
-  async run({ args, input = '', bounds, fileBytes }: GitRun, what: string, signal: AbortSignal): Promise<Buffer> {
+  async run(run: GitRun, what: string, signal: AbortSignal): Promise<Buffer> {
+    const { input = '', bounds } = run
     const log = await sshLog(this.folder)
-    const start = this.#start(args, fileBytes)
+    const start = this.#start(run)
     const ended = await runToEnd(start, input, { ...this.#bounds(), ...bounds }, what, signal)
     if (ended.status === 0) return ended.stdout
     throw await this.failure(ended, what, { ssh: await log() })
@@ -76,7 +80,10 @@ export class GitProgram implements AsyncDisposable {
   /** The same where git talks to the other side: it is told who we are, and nothing else that we run is. */
   async ask(run: GitRun, what: string, signal: AbortSignal): Promise<Buffer> {
     const { target } = this
-    return target.kind === 'http' ? this.#askOverHttp(target.url, run, what, signal) : this.run(run, what, signal)
+    if (target.kind === 'http') return this.#askOverHttp(target.url, run, what, signal)
+    if (target.kind === 'ssh') return this.run(run, what, signal)
+    await this.#refuseLazyFetching(target.folder, signal)
+    return this.run({ ...run, env: ASKING_ON_DISK }, what, signal)
   }
 
   /** A redirect is followed here and not by git, which would take our headers along to wherever it leads. */
@@ -89,7 +96,7 @@ export class GitProgram implements AsyncDisposable {
       const http = await httpEnvironment(this.folder, { url, base, way, limits }).catch((cause: unknown) => {
         throw scratchFailure(cause)
       })
-      const start = this.#start(run.args, run.fileBytes)
+      const start = this.#start(run)
       const asking = { ...start, env: { ...start.env, ...http }, onTrace: trace.heard }
       const ended = await runToEnd(asking, run.input ?? '', { ...this.#bounds(), ...run.bounds }, what, signal)
       if (ended.status === 0 && isOfGit(trace)) return ended.stdout
@@ -101,8 +108,10 @@ export class GitProgram implements AsyncDisposable {
   }
 
   /** Starts git and leaves it running. */
-  start(args: readonly string[]): ChildGroup {
-    return new ChildGroup(this.#start(args))
+  async start(args: readonly string[], signal: AbortSignal): Promise<ChildGroup> {
+    const { target } = this
+    if (target.kind === 'disk') await this.#refuseLazyFetching(target.folder, signal)
+    return new ChildGroup(this.#start({ args }))
   }
 
   /** Why git ended as it did. */
@@ -114,8 +123,25 @@ export class GitProgram implements AsyncDisposable {
     await removed(this.folder)
   }
 
-  #start(args: readonly string[], fileBytes = SMALL_FILE_BYTES): Start {
-    return { command: this.#reach.programs.git, args, cwd: this.folder, env: this.#env, fileBytes }
+  /**
+   * Runs in no repository: git that fetches missing objects by itself runs the program that the repository's configuration
+   * names for that, and what lies on this disk may be another user's.
+   */
+  async #refuseLazyFetching(folder: string, signal: AbortSignal): Promise<void> {
+    const what = `Cannot read "${folder}"`
+    const printed = await this.run({ args: ['--version'] }, what, signal)
+    const version = gitVersionIn(printed.toString('latin1'))
+    if (version !== undefined && obeysNoLazyFetch(version)) return
+    const found = version === undefined ? 'says no version' : `is version ${version.join('.')}`
+    throw new SyncError(
+      'unsupported',
+      `${what}: the git program ${found}, and can be made to run a program that the repository names (CVE-2024-32004); ` +
+        'it takes git 2.45.1, or a release of an older line with that fixed',
+    )
+  }
+
+  #start({ args, fileBytes = SMALL_FILE_BYTES, env }: Pick<GitRun, 'args' | 'fileBytes' | 'env'>): Start {
+    return { command: this.#reach.programs.git, args, cwd: this.folder, env: { ...this.#env, ...env }, fileBytes }
   }
 
   #bounds(): Bounds {
@@ -172,14 +198,17 @@ function environmentIn(folder: string, target: ProgramTarget, { programs }: Reac
     SSH_ASKPASS: 'false',
     SSH_ASKPASS_REQUIRE: 'force',
     GIT_PROTOCOL_FROM_USER: '0',
-    // Over whatever a repository configures: no other way is taken, not even for a single object.
-    ...(target.kind === 'http' ? {} : { GIT_ALLOW_PROTOCOL: target.kind === 'ssh' ? 'ssh' : 'file' }),
+    // Over whatever a repository configures: no other way is taken, and on this disk none, not even for a single object.
+    ...(target.kind === 'http' ? {} : { GIT_ALLOW_PROTOCOL: target.kind === 'ssh' ? 'ssh' : '' }),
     GIT_NO_LAZY_FETCH: '1',
     GIT_NO_REPLACE_OBJECTS: '1',
     GIT_OPTIONAL_LOCKS: '0',
     GIT_SSH_VARIANT: 'ssh',
   }
 }
+
+/** Lists the refs of a repository on this disk. What answers there is git itself, which fetches nothing for that. */
+const ASKING_ON_DISK = { GIT_ALLOW_PROTOCOL: 'file' }
 
 /** The whole configuration, in a file and not in arguments: git does not hand those to what it starts. */
 function settingsFor(target: ProgramTarget): string {

@@ -34,7 +34,7 @@ export class ProgramSupply implements AsyncDisposable {
   /** Makes the commit, its tag and its trees readable. What is returned prints the objects whose ids it reads. */
   async open(revision: Revision, signal: AbortSignal): Promise<ChildGroup['child']> {
     if (this.#git.target.kind !== 'disk') await this.#fetchCommit(revision, signal)
-    return this.#read()
+    return this.#read(signal)
   }
 
   /** Makes the commits behind two readable, those of the first if they are still there. */
@@ -44,11 +44,11 @@ export class ProgramSupply implements AsyncDisposable {
       await this.#fetchHistory([to], signal)
       await this.#fetchHistory([from], signal).catch(unlessRefused)
     }
-    return this.#read()
+    return this.#read(signal)
   }
 
-  #read(): ChildGroup['child'] {
-    this.#reader = this.#git.start([...this.#at(), 'cat-file', '--batch'])
+  async #read(signal: AbortSignal): Promise<ChildGroup['child']> {
+    this.#reader = await this.#git.start([...this.#at(), 'cat-file', '--batch'], signal)
     // Its end is seen by the worker, which waits for what it prints.
     this.#reader.ended.catch(() => {})
     return this.#reader.child

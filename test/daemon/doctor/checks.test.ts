@@ -59,7 +59,7 @@ test('a program that fails when it is asked for its version is told apart from o
   expect(gone[2]).toMatchObject({ state: 'fail', message: expect.stringContaining('there is no such program') })
 })
 
-test('where a source wants the git program it is needed, over http(s) not an old one, and ssh is not', async () => {
+test('where a source wants the git program it is needed, over http(s) and on this disk not an old one, and ssh is not', async () => {
   await using folder = await temporaryFolder()
   const old = join(folder.path, 'git')
   await writeFile(old, '#!/bin/sh\necho git version 2.30.2\n', { mode: 0o755 })
@@ -79,7 +79,9 @@ test('where a source wants the git program it is needed, over http(s) not an old
   expect(await states('https://git.example.com/a.git', old)).toEqual([
     expect.stringMatching(/^fail .*takes git 2\.31$/),
   ])
-  expect(await states('file:///srv/a.git', old)).toEqual([expect.stringMatching(/^ok git version 2\.30/)])
+  expect(await states('file:///srv/a.git', old)).toEqual([
+    expect.stringMatching(/^fail git version 2\.30\.2 is too old for repositories on this disk/),
+  ])
 })
 
 test('over http no program is needed, and none is looked for', async () => {
