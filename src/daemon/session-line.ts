@@ -31,12 +31,13 @@ export function recordIn(line: string, now: Date): SessionRecord | undefined {
   const { data } = parsed
   switch (data.kind) {
     case 'opened': {
-      const { usedAt, subscriptions, principal, told, view, ...rest } = data
+      const { usedAt, subscriptions, principal, address, told, view, ...rest } = data
       return {
         ...rest,
         idleMs: idleSince(usedAt, now),
         subscriptions: new Map(subscriptions.map((pair) => (typeof pair === 'string' ? [pair, pair] : pair))),
         ...(principal !== undefined && { principalId: principal }),
+        ...(address !== undefined && { address }),
         ...(told !== undefined && { told }),
         ...(view !== undefined && { view }),
       }
@@ -79,6 +80,7 @@ const LINE = z.discriminatedUnion('kind', [
     kind: z.literal('opened'),
     ...TIMED,
     principal: z.string().optional(),
+    address: z.string().optional(),
     view: z.string().min(1).optional(),
     subscriptions: z.array(z.union([z.string(), PAIR])),
     told: MARK.optional(),

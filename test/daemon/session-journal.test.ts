@@ -50,6 +50,22 @@ test('sessions go on after a restart with what they subscribed to, for as long a
   expect(after.sessions.find(young.id)).toBeDefined()
 })
 
+test('a restart keeps the shares: of too many sessions the holder of most loses its oldest, whoever came first', async () => {
+  await using scene = await openScene()
+  const before = await scene.start()
+  const honest = [before.sessions.open('ada')!, before.sessions.open(undefined, '192.0.2.1')!]
+  const hostile = Array.from({ length: 5 }, () => before.sessions.open(undefined, '192.0.2.2')!)
+  for (const { session } of [...honest, ...hostile]) session.keep()
+  await before.kill()
+
+  const after = await scene.start({ sessions: 4 })
+  const more = Array.from({ length: 3 }, () => after.sessions.open(undefined, '192.0.2.2')!)
+
+  expect(after.sessions.find(honest[0]!.id, 'ada')).toBeDefined()
+  expect(after.sessions.find(honest[1]!.id)).toBeDefined()
+  expect([...hostile, ...more].filter(({ id }) => after.sessions.find(id) !== undefined)).toEqual(more.slice(-2))
+})
+
 test('a session that a lower limit or age ended stays so when that is raised again', async () => {
   await using scene = await openScene()
   const before = await scene.start()

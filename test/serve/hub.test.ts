@@ -1,10 +1,12 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Hub, type Subscriber } from '../../src/serve/mcp/hub.ts'
+import { NO_HOLDER } from '../../src/serve/shares.ts'
 import type { ListPart } from '../../src/serve/mcp/list-part.ts'
 
 /** A subscriber that remembers what it was told. */
 class Listening implements Subscriber {
+  readonly holder = NO_HOLDER
   readonly heard: string[] = []
   updated(uri: string): void {
     this.heard.push(uri)
@@ -64,7 +66,11 @@ describe('a change', () => {
   test('of lists is told to each in the parts that it wants to hear of, and counted where it was', () => {
     const hub = new Hub()
     const heard: (readonly ListPart[])[] = []
-    const listening = { updated: () => {}, listChanged: (parts: readonly ListPart[]) => void heard.push(parts) }
+    const listening = {
+      holder: NO_HOLDER,
+      updated: () => {},
+      listChanged: (parts: readonly ListPart[]) => void heard.push(parts),
+    }
     hub.subscribeToLists(listening, new Set<ListPart>(['prompts']))
 
     hub.tell({ updated: new Set(), listChanged: true, contractListChanged: true, promptsListChanged: false })
@@ -78,6 +84,7 @@ describe('a change', () => {
     const hub = new Hub()
     const last = new Listening()
     const leaving: Subscriber = {
+      holder: NO_HOLDER,
       updated: () => hub.unsubscribe(leaving, 'skill://s/a', 'skill://s/a'),
       listChanged: () => {},
     }

@@ -29,8 +29,14 @@ const HTTP_LIMITS = z.strictObject({
   header_timeout: ofTimer(10_000, 'How long a client may take to send its headers.'),
   request_timeout: ofTimer(30_000, 'How long a client may take to send a whole request.'),
   connections: ofCount(10_000, 'Connections open at once.'),
-  streams: ofCount(10_000, 'Streams open at once.'),
-  sessions: ofCount(10_000, 'Sessions of the 2025 era; above it the one unused for longest ends.'),
+  streams: ofCount(
+    10_000,
+    'Streams open at once; above it the client that holds most gives one to the others, and is refused more.',
+  ),
+  sessions: ofCount(
+    10_000,
+    'Sessions of the 2025 era; above it the client that holds most loses the one that it did not use for longest.',
+  ),
   session_idle_timeout: ofTime(30 * 86_400_000, 'How long a session is kept that nobody uses.'),
   stream_bytes: ofBytes(2 ** 20, 'What may wait for a client that does not read, before its stream is closed.'),
   connections_per_address: count().optional().describe('Connections open at once from one address.'),

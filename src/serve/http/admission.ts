@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Scope } from '../principal.ts'
 import type { Access, Denied } from './access.ts'
-import { TrustedProxies, networkOf } from './client-address.ts'
+import type { HolderOf } from './holder.ts'
 import type { Site } from './listener.ts'
 import { RateLimit } from './rate-limit.ts'
 import type { Rate } from './rate-limit.ts'
@@ -19,17 +19,12 @@ export function rateOf({ limits, now }: RateOptions): RateLimit | undefined {
 }
 
 /** Whether one may ask, and then whether not too often. Whoever is denied is counted too: that costs us as much. */
-export function admission(
-  access: Access,
-  rate: RateLimit | undefined,
-  trustedProxies: readonly string[] = [],
-): Site['admit'] {
+export function admission(access: Access, rate: RateLimit | undefined, holderOf: HolderOf): Site['admit'] {
   if (rate === undefined) return async (request, scope) => access.decide(request, scope)
-  const proxies = new TrustedProxies(trustedProxies)
   return async (request: IncomingMessage, scope: Scope) => {
     const decision = await access.decide(request, scope)
     const principal = decision.kind === 'granted' ? decision.principal : undefined
-    const waitS = rate.take(principal === undefined ? networkOf(proxies.clientOf(request)) : `as ${principal.id}`)
+    const waitS = rate.take(holderOf(request, principal))
     return waitS === undefined ? decision : { ...tooOften(waitS), ...(principal !== undefined && { principal }) }
   }
 }

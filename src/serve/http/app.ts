@@ -7,6 +7,7 @@ import { TrustedProxies } from './client-address.ts'
 import { mcpRoutes } from './doors.ts'
 import { EventStreams } from './event-stream.ts'
 import { Guard } from './guard.ts'
+import { holdersBehind } from './holder.ts'
 import type { Names } from './guard.ts'
 import { healthRoutes } from './health.ts'
 import type { HealthOptions, Unready } from './health.ts'
@@ -160,8 +161,12 @@ function listenersOf(serving: Serving, options: HttpOptions): Listeners {
   const { limits, now, sessionLog: log = NO_SESSION_LOG } = options
   const rooms = new Rooms(serving, (mark) => log.catalogOf(mark))
   const sessions = new Sessions({ rooms, limits: limits.sessions, now, log })
-  const signedIn = new PageSessions(now)
-  return { rooms, streams: new EventStreams(limits), sessions, signedIn, rate: rateOf(options) }
+  const streams = new EventStreams(limits)
+  rooms.spent.freeBy((holder, asking) => {
+    sessions.freeSubscriptionsOf(holder, asking)
+    if (holder !== asking.holder) streams.endThoseOf(holder, () => rooms.spent.isAll)
+  })
+  return { rooms, streams, sessions, signedIn: new PageSessions(now), rate: rateOf(options) }
 }
 
 /** Has what sessions were told of written down, and those that nobody uses ended. */
@@ -184,18 +189,27 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
   const address = (): string => names?.publicUrl?.replace(/\/$/, '') ?? url()
   const resource = (): string => `${address()}/mcp`
   const access = new Access(rulesOf(options, resource))
-  const admit = admission(access, heard.rate, options.trustedProxies)
+  const proxies = new TrustedProxies(options.trustedProxies ?? [])
+  const holderOf = holdersBehind(proxies)
+  const admit = admission(access, heard.rate, holderOf)
   const guard = new Guard({ ...names, host })
-  const audit = new HttpAudit(serving, new TrustedProxies(options.trustedProxies ?? []), now)
+  const audit = new HttpAudit(serving, proxies, now)
   const { streams, signedIn } = heard
-  const offered = web && webOf(serving, web, { access, admit, address, now, audit, streams, signedIn })
+  const offered = web && webOf(serving, web, { access, admit, address, now, audit, holderOf, streams, signedIn })
   const site: Site = {
     refusalOf: (request) => guard.refusalOf(request),
     guestOf: (request) => guard.guestOf(request),
     admit,
     answered: (request, response, answered) => audit.answered(request, response, answered),
     routes: {
-      ...mcpRoutes({ serving, ...heard, audit, bodyBytes: options.limits.bodyBytes, nothingHere: NOTHING_HERE }),
+      ...mcpRoutes({
+        serving,
+        ...heard,
+        audit,
+        holderOf,
+        bodyBytes: options.limits.bodyBytes,
+        nothingHere: NOTHING_HERE,
+      }),
       ...healthRoutes(healthOf(serving, options)),
       ...(webhooks !== undefined && hookRoutes(webhooks)),
       ...(metrics !== undefined && metricsRoutes(metrics)),

@@ -9,6 +9,7 @@ import type { Principal } from '../principal.ts'
 import type { ViewName } from '../views.ts'
 import { ByView } from './by-view.ts'
 import type { EventStreams } from './event-stream.ts'
+import type { HolderOf } from './holder.ts'
 import type { HttpAudit } from './http-audit.ts'
 import type { Routes } from './listener.ts'
 import { LegacyEdge } from './mcp-legacy.ts'
@@ -26,6 +27,7 @@ export interface DoorParts {
   readonly sessions: Sessions
   readonly streams: EventStreams
   readonly audit: HttpAudit
+  readonly holderOf: HolderOf
   readonly bodyBytes: number
   /** Said where no route leads: of a pack that is not there for a caller, nobody learns more. */
   readonly nothingHere: string
@@ -66,12 +68,12 @@ function seesPack({ packs }: Serving, id: string, principal: Principal | undefin
 }
 
 function endpointOf(parts: DoorParts, view: ViewName, contents: TextCache): McpEndpoint {
-  const { serving: whole, rooms, sessions, streams, audit, bodyBytes } = parts
+  const { serving: whole, rooms, sessions, streams, audit, holderOf, bodyBytes } = parts
   const serving = servingFor(whole, view)
   const ofView = sessions.in(view)
   return new McpEndpoint(
-    new ModernEdge(new ScopedCore(serving, 'modern'), serving, rooms.of(view).hub, streams, audit),
-    new LegacyEdge(new ScopedCore(serving, 'legacy'), ofView, streams, audit),
+    new ModernEdge(new ScopedCore(serving, 'modern'), serving, rooms.of(view).hub, streams, audit, holderOf),
+    new LegacyEdge(new ScopedCore(serving, 'legacy'), ofView, streams, audit, holderOf),
     new Shortcut(new Answers(serving, contents), ofView, audit),
     audit,
     bodyBytes,

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { isOver } from '../principal.ts'
 import type { Principal } from '../principal.ts'
+import { NO_HOLDER, Shares } from '../shares.ts'
+import type { Holder } from '../shares.ts'
 import { hasWaited } from './connections.ts'
 
 /** What may wait for a client that does not read, if nothing else is said. */
@@ -132,9 +134,10 @@ export function refusalOfStream(response: ServerResponse): string | undefined {
   return response.socket === null || hasWaited(response) ? 'A stream needs a connection of its own' : undefined
 }
 
-/** Every open stream of the server: counted, kept alive by one timer, closed together. */
+/** Every open stream of the server: counted for its holder, kept alive by one timer, closed together. */
 export class EventStreams implements Disposable {
   readonly #open = new Map<EventStream, Opened>()
+  readonly #shares = new Shares<EventStream>()
   /** What may wait for a client that does not read. */
   readonly pendingBytes: number | undefined
   readonly #limit: number
@@ -157,10 +160,23 @@ export class EventStreams implements Disposable {
     return this.#open.size >= this.#limit
   }
 
+  /** Whether a holder may open another one. Where all places are taken, the holder of most gives up the one that it opened first. */
+  hasRoomFor(holder: Holder): boolean {
+    const giver = this.isFull ? this.#shares.giverTo(holder) : undefined
+    if (giver !== undefined) this.#endFirstOf(giver)
+    return !this.isFull
+  }
+
+  /** Ends streams of a holder, the one opened first before all others, for as long as it is asked for. */
+  endThoseOf(holder: Holder, isWanted: () => boolean): void {
+    while (isWanted() && this.#shares.countOf(holder) > 0) this.#endFirstOf(holder)
+  }
+
   /** `farewell` is called before the stream is ended by us. It is ended once its principal is over. */
-  add(stream: EventStream, farewell: () => void, principal?: Principal): void {
-    this.#open.set(stream, { farewell, principal })
-    stream.onClose(() => this.#open.delete(stream))
+  add(stream: EventStream, farewell: () => void, { holder = NO_HOLDER, principal }: Owner = {}): void {
+    this.#open.set(stream, { farewell, holder, principal })
+    this.#shares.hold(holder, stream)
+    stream.onClose(() => this.#forget(stream))
   }
 
   [Symbol.dispose](): void {
@@ -182,8 +198,17 @@ export class EventStreams implements Disposable {
 
   #end(stream: EventStream): void {
     this.#open.get(stream)?.farewell()
-    this.#open.delete(stream)
+    this.#forget(stream)
     stream.end()
+  }
+
+  #endFirstOf(holder: Holder): void {
+    for (const stream of this.#shares.placesOf(holder)) return this.#end(stream)
+  }
+
+  #forget(stream: EventStream): void {
+    this.#shares.release(this.#open.get(stream)?.holder ?? NO_HOLDER, stream)
+    this.#open.delete(stream)
   }
 
   #keepAlive(): void {
@@ -194,8 +219,15 @@ export class EventStreams implements Disposable {
 /** So much longer than its token a stream may live. */
 const EXPIRY_CHECK_MS = 1_000
 
+/** The party that a stream is opened by. */
+interface Owner {
+  readonly holder?: Holder
+  readonly principal?: Principal | undefined
+}
+
 interface Opened {
   readonly farewell: () => void
+  readonly holder: Holder
   readonly principal: Principal | undefined
 }
 

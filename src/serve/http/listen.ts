@@ -12,6 +12,7 @@ import { servedAmong } from '../mcp/lookup.ts'
 import type { Serving } from '../mcp/methods.ts'
 import { invalidParams, noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
 import type { Principal } from '../principal.ts'
+import type { Holder } from '../shares.ts'
 import { EventStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 
@@ -40,7 +41,7 @@ export function listen(
   hub: Hub,
   streams: EventStreams,
   response: ServerResponse,
-  principal?: Principal,
+  { holder, principal }: Listening,
 ): void {
   const parsed = PARAMS.safeParse(request.params)
   if (!parsed.success) throw invalidParams('`notifications` is required, and is a filter of notifications')
@@ -48,24 +49,36 @@ export function listen(
   const theirs = formsFor(principal, forms)
   const wanted = servedAmong(registry.catalog, theirs, resourceSubscriptions)
   if (wanted.size > MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
-  if (wanted.size > 0 && hub.isFull) throw noRoomForSubscriptions()
   const honoured: Honoured = {
     ...(wanted.size > 0 && { resourceSubscriptions: [...wanted.keys()] }),
     ...(resourcesListChanged === true && { resourcesListChanged }),
     ...(promptsListChanged === true && theirs.skillPrompts && { promptsListChanged }),
   }
+  if (wanted.size > 0 && !hub.hasRoomFor({ holder })) throw noRoomForSubscriptions()
   const stream = new EventStream(response, {}, streams.pendingBytes)
-  const listener = new StreamSubscriber(stream, request.id)
+  const listener = new StreamSubscriber(stream, request.id, holder)
   listener.acknowledge(honoured)
   if (Object.keys(honoured).length === 0) return listener.finish()
   for (const [asked, canonical] of wanted) hub.subscribe(listener, asked, canonical)
   const parts = partsOf(honoured, partsOpenTo(principal))
   if (parts.size > 0) hub.subscribeToLists(listener, parts)
-  streams.add(stream, () => listener.sendResult(), principal)
-  stream.onClose(() => {
+  const unsubscribe = (): void => {
     hub.unsubscribeFromLists(listener)
     for (const [asked, canonical] of wanted) hub.unsubscribe(listener, asked, canonical)
-  })
+  }
+  const farewell = (): void => {
+    listener.sendResult()
+    // Its client may be long in taking that, and whoever needs the room is not to wait for it.
+    unsubscribe()
+  }
+  streams.add(stream, farewell, { holder, principal })
+  stream.onClose(unsubscribe)
+}
+
+/** The client that listens. */
+export interface Listening {
+  readonly holder: Holder
+  readonly principal: Principal | undefined
 }
 
 function partsOf(honoured: Honoured, open: ReadonlySet<ListPart>): ReadonlySet<ListPart> {
@@ -75,10 +88,12 @@ function partsOf(honoured: Honoured, open: ReadonlySet<ListPart>): ReadonlySet<L
 }
 
 class StreamSubscriber implements Subscriber {
+  readonly holder: Holder
   readonly #stream: EventStream
   readonly #id: JSONRPCRequest['id']
 
-  constructor(stream: EventStream, id: JSONRPCRequest['id']) {
+  constructor(stream: EventStream, id: JSONRPCRequest['id'], holder: Holder) {
+    this.holder = holder
     this.#stream = stream
     this.#id = id
   }

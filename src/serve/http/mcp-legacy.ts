@@ -16,7 +16,8 @@ import { disconnected } from './disconnected.ts'
 import type { HttpAudit } from './http-audit.ts'
 import { EventStream, refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
-import { sendError, sendJson, sendJsonText, sendStatus } from './send.ts'
+import type { HolderOf } from './holder.ts'
+import { sendError, sendJson, sendJsonText, sendNoStream, sendStatus } from './send.ts'
 import type { Session } from './session.ts'
 import type { SessionsOfView } from './sessions.ts'
 
@@ -31,12 +32,14 @@ export class LegacyEdge {
   readonly #sessions: SessionsOfView
   readonly #streams: EventStreams
   readonly #audit: HttpAudit
+  readonly #holderOf: HolderOf
 
-  constructor(core: Core, sessions: SessionsOfView, streams: EventStreams, audit: HttpAudit) {
+  constructor(core: Core, sessions: SessionsOfView, streams: EventStreams, audit: HttpAudit, holderOf: HolderOf) {
     this.#core = core
     this.#sessions = sessions
     this.#streams = streams
     this.#audit = audit
+    this.#holderOf = holderOf
   }
 
   async answer(
@@ -79,11 +82,11 @@ export class LegacyEdge {
     const refusal = refusalOfStream(response)
     if (refusal !== undefined) return sendError(response, 400, -32000, refusal)
     if (session.isListening) return sendError(response, 409, -32000, 'The session has a stream already')
-    if (this.#streams.isFull)
-      return sendError(response, 503, -32000, 'Too many open streams', { headers: { 'retry-after': '30' } })
+    const holder = this.#holderOf(request, principal)
+    if (!this.#streams.hasRoomFor(holder)) return sendNoStream(response)
     const headers = { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) }
     const stream = new EventStream(response, headers, this.#streams.pendingBytes)
-    this.#streams.add(stream, () => {}, principal)
+    this.#streams.add(stream, () => {}, { holder, principal })
     session.listenOn(stream, partsOpenTo(principal))
     stream.onClose(() => this.#sessions.use(session))
   }
@@ -111,9 +114,9 @@ export class LegacyEdge {
       const why = '`initialize` names a protocolVersion, capabilities and clientInfo'
       return sendError(response, 400, INVALID_PARAMS, why, { id: message.id })
     }
-    const opened = this.#sessions.open(principal?.id)
+    const opened = this.#sessions.open(principal?.id, this.#holderOf(request, undefined))
     if (opened === undefined) {
-      return sendError(response, 503, -32000, 'Too many sessions', { id: message.id, headers: { 'retry-after': '30' } })
+      return sendError(response, 503, -32000, NO_SESSION, { id: message.id, headers: { 'retry-after': '30' } })
     }
     const { id, session } = opened
     const signal = disconnected(response)
@@ -175,6 +178,9 @@ export class LegacyEdge {
     return session
   }
 }
+
+const NO_SESSION =
+  'All sessions are in use, and this client has its share of them: end one (DELETE), or close a stream, and try again'
 
 /** Who asks in a session, and for how long. */
 interface Asking {

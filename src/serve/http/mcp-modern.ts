@@ -13,8 +13,10 @@ import type { Principal } from '../principal.ts'
 import { refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { HttpAudit } from './http-audit.ts'
+import type { HolderOf } from './holder.ts'
 import { listen } from './listen.ts'
-import { sendError, sendJson, sendStatus } from './send.ts'
+import type { Listening } from './listen.ts'
+import { NO_STREAM, sendError, sendJson, sendNoStream, sendStatus } from './send.ts'
 import { disconnected } from './disconnected.ts'
 
 const HEADER_MISMATCH = -32020
@@ -27,13 +29,15 @@ export class ModernEdge {
   readonly #hub: Hub
   readonly #streams: EventStreams
   readonly #audit: HttpAudit
+  readonly #holderOf: HolderOf
 
-  constructor(core: Core, serving: Serving, hub: Hub, streams: EventStreams, audit: HttpAudit) {
+  constructor(core: Core, serving: Serving, hub: Hub, streams: EventStreams, audit: HttpAudit, holderOf: HolderOf) {
     this.#core = core
     this.#serving = serving
     this.#hub = hub
     this.#streams = streams
     this.#audit = audit
+    this.#holderOf = holderOf
   }
 
   async answer(
@@ -59,7 +63,9 @@ export class ModernEdge {
       tell({ refused: mismatch })
       return sendError(response, 400, HEADER_MISMATCH, `Bad Request: ${mismatch}`, { id })
     }
-    if (route.message.method === 'subscriptions/listen') return this.#listen(route.message, response, principal, tell)
+    if (route.message.method === 'subscriptions/listen') {
+      return this.#listen(route.message, response, { holder: this.#holderOf(request, principal), principal }, tell)
+    }
     const trace = traceIn(route.message.params, request.headers)
     const caller = { era: 'modern', ...(principal && { principal }), ...(trace && { trace }) } as const
     const answer = await servedTo(tell, disconnected(response), async (signal) =>
@@ -68,19 +74,19 @@ export class ModernEdge {
     sendJson(response, statusOf(answer), answer)
   }
 
-  #listen(message: JSONRPCRequest, response: ServerResponse, principal: Principal | undefined, tell: Tell): void {
+  #listen(message: JSONRPCRequest, response: ServerResponse, listening: Listening, tell: Tell): void {
     const { id } = message
     const refusal = refusalOfStream(response)
     if (refusal !== undefined) {
       tell({ refused: refusal })
       return sendError(response, 400, -32000, refusal, { id })
     }
-    if (this.#streams.isFull) {
-      tell({ refused: 'too many open streams' })
-      return sendError(response, 503, -32000, 'Too many open streams', { id, headers: { 'retry-after': '30' } })
+    if (!this.#streams.hasRoomFor(listening.holder)) {
+      tell({ refused: NO_STREAM })
+      return sendNoStream(response, id)
     }
     try {
-      listen(message, this.#serving, this.#hub, this.#streams, response, principal)
+      listen(message, this.#serving, this.#hub, this.#streams, response, listening)
       tell(ANSWERED)
     } catch (error) {
       if (!(error instanceof RpcError)) throw error

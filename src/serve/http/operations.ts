@@ -5,10 +5,12 @@ import { Access } from './access.ts'
 import type { AccessRules } from './access.ts'
 import { admission, rateOf } from './admission.ts'
 import type { RateOptions } from './admission.ts'
+import { TrustedProxies } from './client-address.ts'
 import { Guard, refusalOfBrowser } from './guard.ts'
 import type { Names } from './guard.ts'
 import { healthRoutes } from './health.ts'
 import type { Unready } from './health.ts'
+import { holdersBehind } from './holder.ts'
 import { statusTo } from './http-audit.ts'
 import { openListener } from './listener.ts'
 import type { Listener, ListenerLimits, ListenerOptions, Site } from './listener.ts'
@@ -34,10 +36,11 @@ export interface OperationsOptions extends ListenerOptions {
 export async function serveOperations(options: OperationsOptions): Promise<Listener> {
   const { host, names, webhooks, metrics, unready, access, meter } = options
   const guard = new Guard({ ...names, host })
+  const holderOf = holdersBehind(new TrustedProxies(options.trustedProxies ?? []))
   const isHook = ({ url = '/' }: IncomingMessage): boolean => url.startsWith('/hooks/')
   const site: Site = {
     refusalOf: (request) => refusalOfBrowser(request) ?? (isHook(request) ? undefined : guard.refusalOf(request)),
-    admit: admission(new Access(access), rateOf(options), options.trustedProxies),
+    admit: admission(new Access(access), rateOf(options), holderOf),
     answered: (_, response, { route }) => meter?.answered(route ?? NO_ROUTE, statusTo(response)),
     routes: {
       ...hookRoutes(webhooks),

@@ -23,10 +23,11 @@ import type { Registry } from '../registry.ts'
 import { disconnected } from './disconnected.ts'
 import { EventStream, refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
+import type { HolderOf } from './holder.ts'
 import { sendPage } from './page-answer.ts'
 import { PageLogin } from './page-login.ts'
 import type { LoginParts, Reader } from './page-login.ts'
-import { sendCrowded, sendError, sendStatus } from './send.ts'
+import { sendCrowded, sendError, sendNoStream, sendStatus } from './send.ts'
 
 /** What the page is made from. */
 export interface PageParts extends LoginParts {
@@ -35,6 +36,7 @@ export interface PageParts extends LoginParts {
   readonly hasInstaller: boolean
   /** Those of the whole server: one that follows the page takes a place among them. */
   readonly streams: EventStreams
+  readonly holderOf: HolderOf
 }
 
 /** The catalog for people, at `/` and below. Every address is looked up as it is written; none is joined to a path. */
@@ -75,8 +77,8 @@ export class Page implements AsyncDisposable {
     if (request.method === 'HEAD') return sendStatus(response, 200, { 'content-type': 'text/event-stream' })
     const refusal = refusalOfStream(response)
     if (refusal !== undefined) return sendError(response, 503, -32000, refusal)
-    if (streams.isFull)
-      return sendError(response, 503, -32000, 'Too many streams are open', { headers: { 'retry-after': '30' } })
+    const holder = this.#parts.holderOf(request, reader.principal)
+    if (!streams.hasRoomFor(holder)) return sendNoStream(response)
     const stream = new EventStream(response, {}, streams.pendingBytes)
     const tell = (catalog: Catalog): void => stream.send(JSON.stringify(newsOf(catalog, reader)))
     const watch = registry.watch((before, catalog) => {
@@ -87,7 +89,7 @@ export class Page implements AsyncDisposable {
       watch[Symbol.dispose]()
       this.#following.delete(stream)
     })
-    streams.add(stream, () => {}, reader.principal)
+    streams.add(stream, () => {}, { holder, principal: reader.principal })
     // What was published since its page was drawn.
     tell(registry.catalog)
   }

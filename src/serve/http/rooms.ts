@@ -24,7 +24,8 @@ export class Rooms implements Disposable {
   /** As far as everybody was told: the packs may be others already. */
   #choices: Choices | undefined
   readonly #catalogOf: SessionLog['catalogOf']
-  readonly #spent = new Spent()
+  /** What all that is subscribed to costs. */
+  readonly spent = new Spent()
   readonly #rooms = new Map<ViewName, OpenRoom>()
 
   constructor(serving: Told, catalogOf: SessionLog['catalogOf']) {
@@ -46,7 +47,7 @@ export class Rooms implements Disposable {
       catalogOf: this.#catalogOf,
       packs: this.#serving.packs,
     })
-    const room = new OpenRoom(new Hub(this.#spent), past, serving)
+    const room = new OpenRoom(new Hub(this.spent), past, serving)
     this.#rooms.set(view, room)
     return room
   }
@@ -54,11 +55,6 @@ export class Rooms implements Disposable {
   /** Whether there are some who see so: not by packs that are gone. */
   has(view: ViewName): boolean {
     return view === WHOLE || this.#serving.packs?.views.isNamed(view) === true
-  }
-
-  /** Whether all that is subscribed to costs what it may. */
-  get isFull(): boolean {
-    return this.#spent.isAll
   }
 
   /** What is served now. */

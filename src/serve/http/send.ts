@@ -64,6 +64,13 @@ export function sendBusy(response: ServerResponse, id: string | number | null = 
   sendError(response, 503, -32000, 'Too much is being sent; try again', { id, headers })
 }
 
+/** Answers a client that has its share of all streams already. */
+export function sendNoStream(response: ServerResponse, id: string | number | null = null): void {
+  sendError(response, 503, -32000, NO_STREAM, { id, headers: { 'retry-after': '30' } })
+}
+
+export const NO_STREAM = 'All streams are open, and this client has its share of them: close one, and try again'
+
 /** For who would see a part of the catalog that nobody else sees, when there are as many parts as there may be. */
 export function sendCrowded(response: ServerResponse): void {
   sendError(

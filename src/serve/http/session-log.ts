@@ -1,4 +1,5 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
+import type { Holder } from '../shares.ts'
 import type { Choices, ViewName } from '../views.ts'
 
 /** What was served when somebody was told of it. */
@@ -22,6 +23,8 @@ export interface KeptSession {
   readonly key: string
   /** Whose it is, where that is known. */
   readonly principalId?: string
+  /** The network that it was opened from, where that is not: whose share it is of. */
+  readonly address?: Holder
   /** What it sees of the catalog. Undefined: everything. */
   readonly view?: ViewName
   /** Milliseconds since it was last used, give or take a tenth of the time that it may idle. */
@@ -97,6 +100,7 @@ function keyOf({ digest, forms, packs }: Mark): string {
 
 interface Standing {
   readonly principalId?: string
+  readonly address?: Holder
   readonly view?: ViewName
   idleMs: number
   readonly subscriptions: Map<string, string>
@@ -104,9 +108,10 @@ interface Standing {
 }
 
 function standingOf(record: SessionRecord & { kind: 'opened' }): Standing {
-  const { principalId, view, idleMs, subscriptions, told } = record
+  const { principalId, address, view, idleMs, subscriptions, told } = record
   return {
     ...(principalId !== undefined && { principalId }),
+    ...(address !== undefined && { address }),
     ...(view !== undefined && { view }),
     idleMs,
     subscriptions: new Map(subscriptions),

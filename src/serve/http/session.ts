@@ -6,6 +6,8 @@ import type { Hub, Subscriber } from '../mcp/hub.ts'
 import { listPartsOf } from '../mcp/list-part.ts'
 import type { ListPart } from '../mcp/list-part.ts'
 import { noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
+import { holderOf } from '../shares.ts'
+import type { Holder } from '../shares.ts'
 import { WHOLE } from '../views.ts'
 import type { ViewName } from '../views.ts'
 import type { EventStream } from './event-stream.ts'
@@ -19,13 +21,13 @@ export interface SessionTools {
   readonly hub: Hub
   readonly log: SessionLog
   readonly past: Past
-  /** Called when there is no room for another subscription, to make some. */
-  readonly makeRoom: (asking: Session) => void
 }
 
 /** Whose a session is, and what that one sees. */
 export interface Belonging {
   readonly principalId: string | undefined
+  /** The network that its client asked from, where no principal is known. */
+  readonly address?: Holder | undefined
   readonly view: ViewName
 }
 
@@ -35,6 +37,7 @@ export class Session implements Subscriber, Subscriptions {
   readonly key: string
   /** Whose it is. For everybody else it does not exist. */
   readonly principalId: string | undefined
+  readonly #address: Holder | undefined
   /** What it sees of the catalog. */
   readonly view: ViewName
   readonly #tools: SessionTools
@@ -55,16 +58,26 @@ export class Session implements Subscriber, Subscriptions {
   #isOver = false
   #writing: Promise<void> | undefined
 
-  constructor(key: string, { principalId, view }: Belonging, tools: SessionTools) {
+  constructor(key: string, { principalId, address, view }: Belonging, tools: SessionTools) {
     this.key = key
     this.principalId = principalId
+    this.#address = address
     this.view = view
     this.#tools = tools
     tools.hub.subscribeToLists(this)
   }
 
+  /** The holder that it counts for: who opened it, wherever it is used from. */
+  get holder(): Holder {
+    return holderOf(this.principalId, this.#address)
+  }
+
   get isListening(): boolean {
     return this.#stream !== undefined
+  }
+
+  get hasSubscriptions(): boolean {
+    return this.#subscribed.size > 0
   }
 
   /** Whether the log knows of it. */
@@ -116,8 +129,7 @@ export class Session implements Subscriber, Subscriptions {
     if (this.#subscribed.has(asked) || this.#isOver) return
     if (this.#subscribed.size >= MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
     const { hub } = this.#tools
-    if (hub.isFull) this.#tools.makeRoom(this)
-    if (hub.isFull) throw noRoomForSubscriptions()
+    if (!hub.hasRoomFor(this)) throw noRoomForSubscriptions()
     this.#subscribed.set(asked, canonical)
     hub.subscribe(this, asked, canonical)
     this.#append({ kind: 'subscribed', key: this.key, asked, canonical })
@@ -160,7 +172,7 @@ export class Session implements Subscriber, Subscriptions {
       ...(view !== WHOLE && { view }),
       idleMs,
       subscriptions: this.#subscribed,
-      ...(principalId !== undefined && { principalId }),
+      ...(principalId === undefined ? this.#address !== undefined && { address: this.#address } : { principalId }),
       ...(this.#told !== undefined && { told: nameOf(this.#told) }),
     }
   }

@@ -1,6 +1,9 @@
 import { hash, randomBytes } from 'node:crypto'
 import { WHOLE } from '../views.ts'
 import type { ViewName } from '../views.ts'
+import { NO_HOLDER, Shares, holderOf } from '../shares.ts'
+import type { Holder } from '../shares.ts'
+import type { Asking } from '../mcp/hub.ts'
 import type { Rooms } from './rooms.ts'
 import type { Mark, SessionLog, SessionRecord } from './session-log.ts'
 import { Session } from './session.ts'
@@ -15,7 +18,7 @@ export interface SessionLimits {
 
 /** What sessions are made with. */
 export interface SessionParts {
-  readonly rooms: Pick<Rooms, 'of' | 'has' | 'now' | 'isFull'>
+  readonly rooms: Pick<Rooms, 'of' | 'has' | 'now' | 'spent'>
   readonly limits: SessionLimits
   /** Milliseconds that only ever go up. */
   readonly now: () => number
@@ -24,7 +27,7 @@ export interface SessionParts {
 
 /** The sessions of those who see one part of the catalog: all others do not exist there. */
 export type SessionsOfView = Pick<Sessions, 'close' | 'use'> & {
-  open(principalId?: string): Opened | undefined
+  open(principalId?: string, address?: Holder): Opened | undefined
   find(id: string, principalId?: string): Session | undefined
 }
 
@@ -41,9 +44,10 @@ interface Used {
   readonly loggedAt: number
 }
 
-/** All sessions of the server, the least recently used first. */
+/** All sessions of the server, the least recently used first. Each counts for its holder: when all places are taken, the holder of most gives one up. */
 export class Sessions {
   readonly #byKey = new Map<string, Used>()
+  readonly #shares = new Shares<Session>()
   readonly #parts: SessionParts
   /** One for all of a view: there are thousands of sessions. */
   readonly #tools = new Map<ViewName, SessionTools>()
@@ -61,12 +65,15 @@ export class Sessions {
     const { log, limits, now, rooms } = this.#parts
     const kept = await log.load(() => this.#records())
     const alive = kept.filter(({ idleMs, view = WHOLE }) => idleMs <= limits.idleMs && rooms.has(view))
-    for (const one of alive.slice(-limits.sessions)) {
+    for (const one of alive) {
+      const { key, principalId, address, view = WHOLE } = one
       const usedAt = now() - one.idleMs
-      const session = this.#session(one.key, { principalId: one.principalId, view: one.view ?? WHOLE })
+      const session = this.#session(key, { principalId, address, view })
       session.restore(one)
-      this.#byKey.set(one.key, { session, usedAt, loggedAt: usedAt })
+      this.#add(session, usedAt)
     }
+    // The limit may be a lower one now: the shares are those of before.
+    while (this.size > limits.sessions && this.#endOneFor(this.#shares.largest ?? NO_HOLDER));
     // Its client is told that it is over: a limit that is raised again must not bring it back.
     for (const { key } of kept) if (!this.#byKey.has(key)) void log.append({ kind: 'ended', key })
   }
@@ -74,21 +81,24 @@ export class Sessions {
   /** Those of one view. */
   in(view: ViewName): SessionsOfView {
     return {
-      open: (principalId) => this.open(principalId, view),
+      open: (principalId, address) => this.open(principalId, address, view),
       find: (id, principalId) => this.find(id, principalId, view),
       close: (session) => this.close(session),
       use: (session) => this.use(session),
     }
   }
 
-  /** Opens a session. Idle ones make room; undefined when all of them are in use. */
-  open(principalId?: string, view: ViewName = WHOLE): Opened | undefined {
-    this.#evict(() => this.#isFull)
-    if (this.#isFull) return undefined
+  /**
+   * Opens a session. The holder of most makes room; undefined when its own holder has its share, and all of that in use.
+   * `address`: the network that its client asks from, where no principal is known.
+   */
+  open(principalId?: string, address?: Holder, view: ViewName = WHOLE): Opened | undefined {
+    this.#endOld()
+    const holder = holderOf(principalId, address)
+    while (this.#isFull) if (!this.#endOneFor(holder)) return undefined
     const id = randomBytes(24).toString('base64url')
-    const session = this.#session(keyOf(id), { principalId, view })
-    const now = this.#parts.now()
-    this.#byKey.set(session.key, { session, usedAt: now, loggedAt: now })
+    const session = this.#session(keyOf(id), { principalId, address, view })
+    this.#add(session, this.#parts.now())
     return { id, session }
   }
 
@@ -114,6 +124,7 @@ export class Sessions {
     const isToLog = now - entry.loggedAt >= this.#logEveryMs
     this.#byKey.delete(session.key)
     this.#byKey.set(session.key, { session, usedAt: now, loggedAt: isToLog ? now : entry.loggedAt })
+    this.#shares.use(session.holder, session)
     if (isToLog) session.logUse()
   }
 
@@ -126,6 +137,7 @@ export class Sessions {
 
   close(session: Session): void {
     this.#byKey.delete(session.key)
+    this.#shares.release(session.holder, session)
     session.end()
   }
 
@@ -133,7 +145,21 @@ export class Sessions {
   sweep(): void {
     const listening = [...this.#byKey.values()].filter(({ session }) => session.isListening)
     for (const { session } of listening) this.use(session)
-    this.#evict(() => this.#parts.rooms.isFull)
+    this.#endOld()
+  }
+
+  /**
+   * Ends sessions of a holder until its subscriptions and those of all others have room: those that are unused first, and never
+   * the one that asks for it. Of another holder than that one's also those with a stream.
+   */
+  freeSubscriptionsOf(holder: Holder, asking: Asking): void {
+    const isOwn = holder === asking.holder
+    for (const isInUse of isOwn ? [false] : [false, true]) {
+      for (const session of this.#shares.placesOf(holder)) {
+        if (!this.#parts.rooms.spent.isAll) return
+        if (session !== asking && session.hasSubscriptions && session.isListening === isInUse) this.close(session)
+      }
+    }
   }
 
   /** Another catalog is served, and all that can be reached were told. */
@@ -153,7 +179,7 @@ export class Sessions {
     if (known !== undefined) return known
     const { rooms, log } = this.#parts
     const { hub, past } = rooms.of(view)
-    const tools = { hub, past, log, makeRoom: (asking: Session) => this.#evict(() => rooms.isFull, asking) }
+    const tools = { hub, past, log }
     this.#tools.set(view, tools)
     return tools
   }
@@ -162,15 +188,39 @@ export class Sessions {
     return this.size >= this.#parts.limits.sessions
   }
 
-  /**
-   * Ends what is idle for too long and, as long as there is no room for more, the one that was unused for longest. Those
-   * with a stream are in use, and so is the one that asks for room.
-   */
-  #evict(isFull: () => boolean, asking?: Session): void {
+  #add(session: Session, usedAt: number): void {
+    this.#byKey.set(session.key, { session, usedAt, loggedAt: usedAt })
+    this.#shares.hold(session.holder, session)
+  }
+
+  /** Ends what is idle for too long. Those with a stream are in use. */
+  #endOld(): void {
     for (const entry of this.#byKey.values()) {
-      if (!isFull() && !this.#isOld(entry)) return
-      if (!entry.session.isListening && entry.session !== asking) this.close(entry.session)
+      if (!this.#isOld(entry)) return
+      if (!entry.session.isListening) this.close(entry.session)
     }
+  }
+
+  /** Ends one session to make room for one more of a holder. False where there is none that should go. */
+  #endOneFor(holder: Holder): boolean {
+    const session = this.#leastNeeded(holder)
+    if (session !== undefined) this.close(session)
+    return session !== undefined
+  }
+
+  /** Of the holder that gives, the one that was unused for longest; if all of them are in use, the one opened first. */
+  #leastNeeded(holder: Holder): Session | undefined {
+    const giver = this.#shares.giverTo(holder)
+    if (giver !== undefined) return this.#idleOf(giver) ?? firstOf(this.#shares.placesOf(giver))
+    if (this.#shares.countOf(holder) > 0) return this.#idleOf(holder)
+    // There are more holders than places.
+    for (const { session } of this.#byKey.values()) if (!session.isListening) return session
+    return undefined
+  }
+
+  #idleOf(holder: Holder): Session | undefined {
+    for (const session of this.#shares.placesOf(holder)) if (!session.isListening) return session
+    return undefined
   }
 
   #isOld({ usedAt }: Used): boolean {
@@ -192,6 +242,11 @@ export class Sessions {
       if (session.isKept) yield session.record(session.isListening ? 0 : now - usedAt)
     }
   }
+}
+
+function firstOf<Value>(values: Iterable<Value>): Value | undefined {
+  const [first] = values
+  return first
 }
 
 /** An id has too many random bits to be guessed from its hash. */

@@ -26,7 +26,7 @@ export interface WebOptions extends WebConfig {
 }
 
 /** What it has of the side of HTTP that it is offered on. */
-interface Edge extends Pick<PageParts, 'access' | 'admit' | 'address' | 'audit' | 'streams' | 'signedIn'> {
+interface Edge extends Pick<PageParts, 'access' | 'admit' | 'address' | 'audit' | 'streams' | 'signedIn' | 'holderOf'> {
   /** Milliseconds that only ever go up. */
   readonly now: () => number
 }

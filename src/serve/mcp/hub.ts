@@ -1,9 +1,12 @@
 import type { Events } from './events.ts'
 import { EVERY_PART, listPartsOf } from './list-part.ts'
 import type { ListPart } from './list-part.ts'
+import type { Holder } from '../shares.ts'
 
 /** One place that notifications go to: a session, or one listen stream. */
 export interface Subscriber {
+  /** The holder that its subscriptions count for. */
+  readonly holder: Holder
   /** `uri` as this subscriber wrote it, and the notification that says so: one text for all who wrote it alike. */
   updated(uri: string, message: string): void
   /** Lists are another in these parts, one at least of those that it wants to hear of. */
@@ -34,16 +37,22 @@ export class Hub {
     return { updates: this.#updates, listChanges: this.#listChanges }
   }
 
-  /** Whether all subscriptions together cost what they may: whoever wants another one is to be refused. */
+  /** Whether all subscriptions together cost what they may. */
   get isFull(): boolean {
     return this.#spent.isAll
+  }
+
+  /** Whether there is room for another subscription, once the holder of most gave some up. Without it that one is to be refused. */
+  hasRoomFor(asking: Asking): boolean {
+    if (this.isFull) this.#spent.free(asking)
+    return !this.isFull
   }
 
   subscribe(subscriber: Subscriber, asked: string, canonical: string): void {
     const subscribers = this.#byUri.get(canonical) ?? new Map<Subscriber, Set<string>>()
     this.#byUri.set(canonical, subscribers)
     const spellings = subscribers.get(subscriber) ?? new Set<string>()
-    if (!spellings.has(asked)) this.#spent.bytes += bytesOf(asked, canonical)
+    if (!spellings.has(asked)) this.#spent.add(subscriber.holder, bytesOf(asked, canonical))
     subscribers.set(subscriber, spellings.add(asked))
   }
 
@@ -51,7 +60,7 @@ export class Hub {
     const subscribers = this.#byUri.get(canonical)
     const spellings = subscribers?.get(subscriber)
     if (subscribers === undefined || spellings === undefined) return
-    if (spellings.delete(asked)) this.#spent.bytes -= bytesOf(asked, canonical)
+    if (spellings.delete(asked)) this.#spent.add(subscriber.holder, -bytesOf(asked, canonical))
     if (spellings.size === 0) subscribers.delete(subscriber)
     if (subscribers.size === 0) this.#byUri.delete(canonical)
   }
@@ -81,12 +90,38 @@ export class Hub {
   }
 }
 
-/** What subscriptions cost, as far as it is worth counting. */
+/** Ends subscriptions of a holder, as many as it takes for another one to have room. */
+export type Free = (holder: Holder, asking: Asking) => void
+
+/** A subscriber that is, or one that is about to be. */
+export type Asking = Pick<Subscriber, 'holder'>
+
+/** What subscriptions cost, as far as it is worth counting, by their holders. */
 export class Spent {
-  bytes = 0
+  readonly #byHolder = new Map<Holder, number>()
+  #bytes = 0
+  #free: Free = () => {}
 
   get isAll(): boolean {
-    return this.bytes >= MAX_BYTES
+    return this.#bytes >= MAX_BYTES
+  }
+
+  add(holder: Holder, bytes: number): void {
+    this.#bytes += bytes
+    const held = (this.#byHolder.get(holder) ?? 0) + bytes
+    if (held === 0) this.#byHolder.delete(holder)
+    else this.#byHolder.set(holder, held)
+  }
+
+  /** Has room made by this from now on. */
+  freeBy(free: Free): void {
+    this.#free = free
+  }
+
+  free(asking: Asking): void {
+    let [largest, most] = [asking.holder, this.#byHolder.get(asking.holder) ?? 0]
+    for (const [holder, held] of this.#byHolder) if (held > most) [largest, most] = [holder, held]
+    this.#free(largest, asking)
   }
 }
 

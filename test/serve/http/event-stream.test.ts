@@ -412,3 +412,38 @@ function unchunked(body: string): string {
   }
   return plain
 }
+
+test('a principal that has every session with a stream on each gives the oldest to one that comes', async () => {
+  const { sessions } = await openSessions({ limits: { sessions: 3 } })
+  const held = Array.from({ length: 3 }, () => sessions.open('mallory')!)
+  await using first = await openPair()
+  await using second = await openPair()
+  await using third = await openPair()
+  for (const [index, { stream }] of [first, second, third].entries()) held[index]!.session.listenOn(stream, EVERY_PART)
+
+  const another = sessions.open('mallory')
+  const honest = sessions.open('ada')
+
+  expect(another).toBeUndefined()
+  expect(honest).toBeDefined()
+  expect(held.map(({ id }) => sessions.find(id, 'mallory') !== undefined)).toEqual([false, true, true])
+})
+
+test('a holder that has every stream gives the one that it opened first to another, and is refused another itself', async () => {
+  await using first = await openPair()
+  await using second = await openPair()
+  await using third = await openPair()
+  using streams = new EventStreams({ streams: 2, keepAliveMs: 60_000 })
+  const farewells: string[] = []
+  streams.add(first.stream, () => farewells.push('first'), { holder: 'mallory' })
+  streams.add(second.stream, () => farewells.push('second'), { holder: 'mallory' })
+
+  const another = streams.hasRoomFor('mallory')
+  const honest = streams.hasRoomFor('ada')
+  streams.add(third.stream, () => farewells.push('third'), { holder: 'ada' })
+  const more = [streams.hasRoomFor('ada'), streams.hasRoomFor('mallory')]
+
+  expect([another, honest, ...more]).toEqual([false, true, false, false])
+  expect(farewells).toEqual(['first'])
+  expect(streams.size).toBe(2)
+})

@@ -7,6 +7,7 @@ import type { Site } from '../../../src/serve/http/listener.ts'
 import type { ReadFile } from '../../../src/serve/content.ts'
 import { webOf } from '../../../src/serve/http/web.ts'
 import { ANYBODY, Access, OPEN_TO_ALL } from '../../../src/serve/http/access.ts'
+import { NO_HOLDER } from '../../../src/serve/shares.ts'
 import { EventStreams } from '../../../src/serve/http/event-stream.ts'
 import { disconnected } from '../../../src/serve/http/disconnected.ts'
 import { Registry } from '../../../src/serve/registry.ts'
@@ -97,6 +98,7 @@ async function openScene(samples: readonly Sample[]) {
       admit,
       address: () => '',
       now: () => 0,
+      holderOf: () => NO_HOLDER,
       streams: NO_STREAMS,
       signedIn: new PageSessions(() => 0),
     },

@@ -33,6 +33,7 @@ export async function openSessions(options: OpenedOptions = {}): Promise<Opened>
   registry.publish(catalog)
   const rooms = new Rooms({ registry, forms }, (mark) => log.catalogOf(mark))
   const sessions = new Sessions({ rooms, limits: { sessions: 10, idleMs: 1_000, ...limits }, now, log })
+  rooms.spent.freeBy((holder, asking) => sessions.freeSubscriptionsOf(holder, asking))
   registry.watch((before, after) => sessions.told(rooms.markOf(before), rooms.markOf(after)))
   await sessions.restore()
   return { hub: rooms.of(WHOLE).hub, registry, sessions }

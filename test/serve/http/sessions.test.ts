@@ -1,3 +1,4 @@
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { MAX_SUBSCRIPTIONS } from '../../../src/serve/mcp/caller.ts'
 import { openSessions } from './opened.ts'
@@ -116,4 +117,73 @@ test('what a session subscribes to after it was ended is held for nobody', async
   session.subscribe('skill://fx/a', 'skill://fx/a')
 
   expect(hub.size).toBe(0)
+})
+
+test('one principal that opens ten thousand sessions ends none of another', async () => {
+  const { sessions } = await openSessions({ limits: { sessions: 1_000 } })
+  const honest = Array.from({ length: 20 }, () => sessions.open('ada')!)
+
+  for (let index = 0; index < 10_001; index += 1) sessions.open('mallory')
+
+  expect(sessions.size).toBe(1_000)
+  expect(honest.filter(({ id }) => sessions.find(id, 'ada') === undefined)).toEqual([])
+})
+
+test('one address that opens ten thousand sessions without a token ends none of another', async () => {
+  const { sessions } = await openSessions({ limits: { sessions: 100 } })
+  const honest = sessions.open(undefined, '192.0.2.1')!
+
+  for (let index = 0; index < 10_001; index += 1) sessions.open(undefined, '192.0.2.2')
+
+  expect(sessions.find(honest.id)).toBe(honest.session)
+})
+
+test('subscriptions that fill all the room are given up by the principal that has most of them', async () => {
+  const { hub, sessions } = await openSessions({ limits: { sessions: 1_000 } })
+  const long = 'x'.repeat(8_000)
+  const honest = Array.from({ length: 50 }, () => sessions.open('ada')!)
+  for (const { session } of honest) session.subscribe('skill://fx/a', 'skill://fx/a')
+  while (!hub.isFull) {
+    const { session } = sessions.open('mallory')!
+    for (let index = 0; index < MAX_SUBSCRIPTIONS && !hub.isFull; index += 1) {
+      session.subscribe(`skill://fx/${index}${long}`, `skill://fx/${index}`)
+    }
+  }
+
+  honest[0]!.session.subscribe('skill://fx/b', 'skill://fx/b')
+
+  expect(honest.filter(({ id }) => sessions.find(id, 'ada') === undefined)).toEqual([])
+  expect(hub.isFull).toBe(false)
+})
+
+test('no principal that has its fair share of sessions or less loses one to another', async () => {
+  const step = fc.record({ who: fc.nat(3), what: fc.constantFrom('open', 'open', 'close', 'use'), which: fc.nat(20) })
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 12 }), fc.array(step, { maxLength: 120 }), async (limit, steps) => {
+      const { sessions } = await openSessions({ limits: { sessions: limit } })
+      const held = new Map<number, string[]>()
+      const lost: number[] = []
+      for (const { who, what, which } of steps) {
+        const mine = held.get(who) ?? []
+        held.set(who, mine)
+        const before = new Map([...held].map(([one, ids]) => [one, ids.length]))
+        const [id] = mine.slice(which % Math.max(1, mine.length))
+        if (what === 'open') mine.push(sessions.open(String(who))!.id)
+        else if (id !== undefined && what === 'use') sessions.find(id, String(who))
+        else if (id !== undefined) {
+          sessions.close(sessions.find(id, String(who))!)
+          mine.splice(mine.indexOf(id), 1)
+        }
+
+        const share = limit / [...held].filter(([one, ids]) => one === who || ids.length > 0).length
+        for (const [one, ids] of held) {
+          const left = ids.filter((key) => sessions.find(key, String(one)) !== undefined)
+          held.set(one, left)
+          if (one !== who && before.get(one)! <= share && left.length < before.get(one)!) lost.push(one)
+        }
+        expect(sessions.size).toBeLessThanOrEqual(limit)
+      }
+      expect(lost).toEqual([])
+    }),
+  )
 })
