@@ -22,6 +22,7 @@ import { configuredIn, idsOf } from './config.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import { decisionAfter, isWaiting, type Verb } from './decide.ts'
 import { Keyring } from './keyring.ts'
+import { KnownLock } from './known-lock.ts'
 import { lastingFor } from './lasting.ts'
 import type { Lasting } from './lasting.ts'
 import { Contents } from './contents.ts'
@@ -46,6 +47,7 @@ import type { PollEnd } from './schedule.ts'
 import { Searching } from './searching.ts'
 import { servingOf } from './serving.ts'
 import { standingText } from './standing.ts'
+import type { Beside } from './sync-end.ts'
 import { SessionJournal } from './session-journal.ts'
 import { pendingPaths, statusOf } from './status.ts'
 import type { Tokens } from './tokens.ts'
@@ -65,6 +67,7 @@ export class Daemon implements AsyncDisposable {
   /** The authorization server whose tokens are accepted. */
   readonly oauth: OAuthOptions | undefined
   readonly upstreams: Upstreams
+  readonly lock: KnownLock
   /** What agents' folders lead to. */
   readonly linking: Linking
   /** What people are told of it on its page. */
@@ -95,6 +98,7 @@ export class Daemon implements AsyncDisposable {
     this.tokens = lasting.tokens
     this.linking = lasting.linking
     this.oauth = lasting.oauth
+    this.lock = new KnownLock(config)
     const { environment, redactor, clock } = parts
     const keyring = new Keyring({ environment, redactor, clock, fetchMs: config.limits.fetch.totalMs })
     const { registry } = this
@@ -135,6 +139,7 @@ export class Daemon implements AsyncDisposable {
       publisher,
       report,
       keyring,
+      lock: this.lock,
       fetchAll,
       fallbackTo,
       linked: () => this.linking.settled(),
@@ -190,6 +195,7 @@ export class Daemon implements AsyncDisposable {
     const report = await Report.open(parts.store.records, ids, { ...parts, counts: lasting.pulls })
     const daemon = new Daemon(config, parts, { publisher, report, lasting })
     await daemon.linking.read()
+    await daemon.lock.read()
     lasting.views.define(config.packs)
     daemon.registry.publish(catalog)
     await daemon.linking.settled()
@@ -342,6 +348,13 @@ export class Daemon implements AsyncDisposable {
     return pendingPaths(this.#configured(id), snapshot, this.#parts.store.decisions.approvals)
   }
 
+  /** What is told of a source beside the end of its pull. */
+  besidePull(id: SourceId): Beside {
+    const { source } = this.#configured(id)
+    const served = this.#puller.currentOf(id)?.snapshot.revision
+    return { pending: this.pendingOf(id), served, lock: this.lock.standingOf(source) }
+  }
+
   /** What it has to tell of itself in numbers. */
   figures(): DaemonFigures {
     const { attempts } = this.#puller
@@ -381,6 +394,7 @@ export class Daemon implements AsyncDisposable {
       nextPolls: this.#poller?.nextPolls() ?? new Map(),
       lookingSince: this.#puller.attempts.lookingSince,
       fetchedFrom: (id) => this.upstreams.fetchedFrom(id),
+      lock: this.lock.known,
       startedAt: this.#lasting.startedAt,
       http: this.#http?.(),
     })

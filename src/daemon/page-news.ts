@@ -12,9 +12,11 @@ import type { Config, ConfiguredSource } from './config.ts'
 import { decisionTexts, disabledText, pendingText } from './decision-text.ts'
 import type { Move, Moment as Past } from './history.ts'
 import type { PastAnswer, PastQuestion } from './history-worker.ts'
+import { standingText } from './lock-text.ts'
 import type { Parts } from './parts.ts'
 import { signersTexts } from './signer-text.ts'
 import type { SourceStatus, Status } from './status.ts'
+import { isFixed } from './urgency.ts'
 
 /** What of the daemon the page is told of. */
 export interface NewsParts extends Pick<Parts, 'store' | 'clock' | 'redactor'> {
@@ -158,12 +160,15 @@ function standingOf(
 
 function healthOf(status: SourceStatus, clean: (text: string) => string): SourceHealth {
   const { id, kind, served, upstream, condition } = status
+  const lockText = standingText(status.lock)
   return {
     id,
     kind,
     place: clean(placeText(status.url)),
     ref: status.ref,
     update: status.update,
+    lock: lockText === undefined ? undefined : { text: lockText, isFollowed: status.lock.state === 'followed' },
+    isFixed: isFixed(status),
     served: served && {
       commit: served.commit,
       ref: served.ref,

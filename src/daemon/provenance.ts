@@ -11,6 +11,7 @@ import type { SourceId } from '../sync/model/source-id.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { Signers } from '../sync/model/trust.ts'
 import type { Store } from '../sync/store/store.ts'
+import type { LockStanding } from './lock-rules.ts'
 import { matcher } from '../sync/model/globs.ts'
 
 /** Why a skill is served as it is, or not at all, as plain data. */
@@ -63,8 +64,8 @@ export interface Since {
   readonly isOldestKept: boolean
 }
 
-/** How the lock has the skill. `follows`: nothing else than what is locked is served of the source. */
-export type LockedAs = { readonly follows: boolean } & (
+/** How the lock has the skill. `follows`: nothing else than what is locked is served of the source; `source`: how that stands to it. */
+export type LockedAs = { readonly follows: boolean; readonly source: LockStanding } & (
   | { readonly state: 'no-lock' | 'source-not-locked' | 'not-locked' }
   | { readonly state: 'same' | 'other'; readonly commit: string; readonly digest: string }
 )
@@ -81,8 +82,7 @@ export interface Asked {
 
 /** The lock's side. `entry`: undefined where the lock has none of the source. */
 export interface LockSide {
-  readonly isThere: boolean
-  readonly follows: boolean
+  readonly standing: LockStanding
   readonly entry: LockEntry | undefined
 }
 
@@ -134,13 +134,14 @@ function selectedBy({ root, include, unlisted }: Source, { path, name }: Skill):
   return { root, include: first(include), unlisted: first(unlisted), renamed }
 }
 
-function lockedAs(skill: Skill, { isThere, follows, entry }: LockSide): LockedAs {
-  if (!isThere) return { follows, state: 'no-lock' }
-  if (entry === undefined) return { follows, state: 'source-not-locked' }
+function lockedAs(skill: Skill, { standing, entry }: LockSide): LockedAs {
+  const told = { follows: standing.state === 'followed' || standing.by !== undefined, source: standing }
+  if (standing.state === 'missing') return { ...told, state: 'no-lock' }
+  if (entry === undefined) return { ...told, state: 'source-not-locked' }
   const locked = entry.skills.get(skill.path)
-  if (locked === undefined) return { follows, state: 'not-locked' }
+  if (locked === undefined) return { ...told, state: 'not-locked' }
   const state = locked.digest === skill.digest ? 'same' : 'other'
-  return { follows, state, commit: entry.revision.commit, digest: locked.digest }
+  return { ...told, state, commit: entry.revision.commit, digest: locked.digest }
 }
 
 /** Goes back as long as the generations hold the skill with this digest at this path. */

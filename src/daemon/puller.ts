@@ -29,8 +29,9 @@ import { hostOf, leftAlone } from './hosts.ts'
 import type { Hosts } from './hosts.ts'
 import { keptByLock } from './kept.ts'
 import type { Keyring } from './keyring.ts'
+import type { KnownLock } from './known-lock.ts'
 import { Lanes } from './lanes.ts'
-import { lockedEntry, NotLocked } from './lock-rules.ts'
+import { NotLocked } from './lock-rules.ts'
 import { LostFolders } from './lost-folders.ts'
 import { cleaned, openerOf, pullingOf } from './reaching.ts'
 import type { ReachingParts } from './reaching.ts'
@@ -46,6 +47,7 @@ export interface PullerParts extends ReachingParts {
   readonly publisher: Publisher
   readonly report: Report
   readonly keyring: Keyring
+  readonly lock: KnownLock
   readonly hosts: Hosts
   /** Is told of the bytes of files that come. */
   readonly fetched: FetchedBytes
@@ -226,7 +228,7 @@ export class Puller implements AsyncDisposable {
     try {
       await this.#remake(source)
       const decision = await this.#decisionOf(source.id)
-      const locked = await lockedEntry(this.#config, source)
+      const locked = await this.#parts.lock.entryOf(source)
       if (decision.paused) return await this.#pausedAt(configured, current)
       const { offline } = this.#config.mode
       const isDamaged = await this.#isDamaged(source.id, current)

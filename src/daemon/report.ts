@@ -1,7 +1,7 @@
 import { followedIn } from '../sync/brakes.ts'
 import type { Moved } from '../sync/model/moved.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
-import { isObjectId, type Revision } from '../sync/model/revision.ts'
+import { isObjectId, isSameRevision, type Revision } from '../sync/model/revision.ts'
 import { tallyOf } from '../sync/model/snapshot.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
@@ -58,7 +58,8 @@ export class Report {
     this.#last.set(source.id, record)
     // Only history: an unchanged poll mostly writes nothing, and a disk that is full must not stop the next poll.
     const isWell = previous.condition === undefined && record.condition === undefined
-    if (outcome.kind === 'unchanged' && isWell && this.#isRemembered(source.id)) return
+    const isNews = isElsewhere(previous.revision, record.revision)
+    if (outcome.kind === 'unchanged' && isWell && !isNews && this.#isRemembered(source.id)) return
     await this.#remember(source.id, record)
   }
 
@@ -132,6 +133,11 @@ export class Report {
   }
 }
 
+/** Whether upstream is not where it was last seen: a process that reads the record must not take the one for the other. */
+function isElsewhere(before: Revision | undefined, now: Revision | undefined): boolean {
+  return before === undefined || now === undefined ? before !== now : !isSameRevision(before, now)
+}
+
 /** What tells of outcomes. */
 export interface ReportParts {
   readonly clock: Clock
@@ -157,16 +163,19 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
         revision: outcome.revision,
         ...(outcome.followed !== undefined && { followed: outcome.followed }),
       }
-    case 'updated':
+    case 'updated': {
+      // Status and decisions are about what upstream has, and not about what is served instead of it.
+      const revision = outcome.drift?.newest ?? outcome.seen
+      const isAnswer = revision !== undefined || outcome.isFromStore !== true
       return {
         ...looked,
-        lastSuccess: now,
+        lastSuccess: isAnswer ? now : previous.lastSuccess,
         condition: conditionOf(outcome.drift?.error),
-        // Status and decisions are about what upstream has, and not about what is served instead of it.
-        revision: outcome.drift?.newest ?? outcome.revision,
+        revision,
         // A commit by its id was pinned, or rolled back to: no ref led there.
         ...(!isObjectId(outcome.revision.ref) && { followed: followedIn(outcome.snapshot) }),
       }
+    }
     default:
       return outcome satisfies never
   }

@@ -35,17 +35,18 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
   return {
     async hello(params) {
       checked(params)
-      return null
+      return config.mode
     },
     async status(params) {
       checked(params)
+      await daemon.lock.read()
       return withoutFindings(daemon.status())
     },
     async sync(params, send) {
       const ids = sourcesOf(checked(params).sources, config)
       const ends = ids.map(async (id) => {
         const [end] = await daemon.sync([id])
-        if (end !== undefined) send(syncEndOf(...end, daemon.pendingOf(id)))
+        if (end !== undefined) send(syncEndOf(...end, daemon.besidePull(id)))
       })
       await Promise.all(ends)
       return null
@@ -213,14 +214,17 @@ export async function request(
 const ANSWER_MS = 10_000
 
 /**
- * Throws where a daemon runs for the state folder with another configuration: what it has is not what was asked about. One
+ * The mode of the daemon that runs for the state folder, undefined where none answers. Throws where a daemon runs for the state folder with another configuration: what it has is not what was asked about. One
  * that says nothing, because it is stopped or hangs, is no reason not to read what it wrote.
  */
-export async function agreeWithDaemon(config: Config, signal: AbortSignal): Promise<void> {
+export async function agreeWithDaemon(config: Config, signal: AbortSignal): Promise<Mode | undefined> {
   try {
-    await request(config, 'hello', {}, { signal, timeoutMs: HELLO_MS })
+    const answer = await request(config, 'hello', {}, { signal, timeoutMs: HELLO_MS })
+    // Another version of this program says nothing of it.
+    return MODE.safeParse(answer?.result).data
   } catch (error) {
     if (!(error instanceof ControlError) || !SAYS_NOTHING.has(error.code)) throw error
+    return undefined
   }
 }
 

@@ -7,20 +7,23 @@ import type { Finding } from '../sync/model/finding.ts'
 import { UNDECIDED, type Decision, type Decisions } from '../sync/model/decisions.ts'
 import type { Disabled } from '../sync/model/disabled.ts'
 import type { ListingForm } from '../sync/model/listing-form.ts'
-import { askedText } from '../sync/model/revision.ts'
+import { askedText, isObjectId } from '../sync/model/revision.ts'
+import type { Revision } from '../sync/model/revision.ts'
 import { tallyOf } from '../sync/model/snapshot.ts'
 import type { Snapshot, Tally } from '../sync/model/snapshot.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import type { Signers } from '../sync/model/trust.ts'
-import { mendOf } from '../sync/model/sync-error.ts'
+import { mendOf, SyncError } from '../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../sync/model/sync-error.ts'
 import type { SourceRecord } from '../sync/store/source-records.ts'
 import { archiveFindings } from './archive-findings.ts'
 import { collisionsIn } from './collisions.ts'
 import type { Collision } from './collisions.ts'
 import { credentialOf } from './config/access.ts'
-import type { Config, ConfiguredSource } from './config.ts'
+import type { Config, ConfiguredSource, Mode } from './config.ts'
+import { standingIn } from './lock-rules.ts'
+import type { LockRead, LockStanding } from './lock-rules.ts'
 import type { Unready } from '../serve/http/health.ts'
 import { VERSION } from '../serve/version.ts'
 
@@ -36,10 +39,27 @@ export interface Status {
   readonly collisions: { readonly count: number; readonly names: readonly Collision[] }
   /** What is wrong between skills that keep the contract, whichever sources they are of. */
   readonly problems: readonly ContractProblem[]
+  /** The lock of the configuration; absent where the sources were named on a command line. */
+  readonly lock?: LockStatus
   /** Of the process that answers; absent where none runs and the state folder was read. */
-  readonly daemon?: { readonly pid: number; readonly startedAt: string }
+  readonly daemon?: DaemonStatus
   /** Of the HTTP side of that process, where it has one. */
   readonly http?: HttpStatus
+}
+
+/** The process that answers, and what it was started with. */
+export interface DaemonStatus extends Mode {
+  readonly pid: number
+  readonly startedAt: string
+}
+
+export interface LockStatus {
+  readonly file: string
+  readonly isThere: boolean
+  /** Why it cannot be read. */
+  readonly error?: string
+  /** How many sources follow it. */
+  readonly followed: number
 }
 
 export interface HttpStatus {
@@ -62,6 +82,7 @@ export interface SourceStatus {
   readonly url: string
   readonly ref: string | undefined
   readonly update: 'auto' | 'locked' | 'review'
+  readonly lock: LockStanding
   /** What a person decided about it; empty where nothing. */
   readonly decision: Decision
   /** The skills that a person disabled, there or not: how many, and the folders of the first of them. */
@@ -76,7 +97,10 @@ export interface SourceStatus {
   readonly fetched?: { readonly bytes: number; readonly most: number }
   /** What is served, and from which commit. */
   readonly served: ServedCommit | undefined
-  /** The commit that the upstream's ref pointed to when it last answered. Equal to the served one: up to date. */
+  /**
+   * The commit that the upstream's ref pointed to when it last answered. Equal to the served one: up to date. Absent where upstream
+   * has not said it: it was not asked since, a lock or a pin named the commit, or the configuration does.
+   */
   readonly upstream: { readonly commit: string; readonly at: string } | undefined
   readonly lastAttempt: string | undefined
   readonly lastSuccess: string | undefined
@@ -122,6 +146,7 @@ export interface StatusInput {
   readonly decisions: Decisions
   readonly disabled: Disabled
   readonly approvals: Approvals
+  readonly lock: LockRead
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   readonly lookingSince: ReadonlyMap<SourceId, Date>
   /** Bytes of files that came from an MCP server in the last hour. Undefined where no daemon runs. */
@@ -142,9 +167,18 @@ export function statusOf(input: StatusInput): Status {
     collisions: collisionsIn(catalog),
     // Whoever prints it asks: that takes time in which this process serves nobody.
     problems: [],
-    ...(startedAt !== undefined && { daemon: { pid: process.pid, startedAt: startedAt.toISOString() } }),
+    ...(config.lock !== undefined && { lock: lockStatusOf(input.lock, config.lock, config) }),
+    ...(startedAt !== undefined && {
+      daemon: { pid: process.pid, startedAt: startedAt.toISOString(), ...config.mode },
+    }),
     ...(http !== undefined && { http }),
   }
+}
+
+function lockStatusOf(read: LockRead, file: string, config: Config): LockStatus {
+  const followed = config.sources.filter(({ source }) => standingIn(read, config, source).state === 'followed').length
+  if (read instanceof SyncError) return { file, isThere: true, error: read.message, followed }
+  return { file, isThere: read !== undefined, followed }
 }
 
 function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceStatus {
@@ -160,6 +194,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     url: source.url,
     ref: typeof source.ref === 'object' ? askedText(source.ref) : source.ref,
     update: source.update,
+    lock: standingIn(input.lock, input.config, source),
     decision: input.decisions.get(source.id) ?? UNDECIDED,
     disabled: { count: disabled.size, paths: [...disabled].slice(0, MOST_DISABLED) },
     pending: { count: pending.length, paths: pending.slice(0, MOST_DISABLED) },
@@ -170,7 +205,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
         fetched: { bytes: input.fetchedFrom(source.id), most: source.budgets.hourlyBytes },
       }),
     served: snapshot && { ...servedOf(snapshot), ...(isMoved && { url: snapshot.url }) },
-    upstream: revision && lastSuccess !== undefined ? { commit: revision.commit, at: lastSuccess } : undefined,
+    upstream: seenUpstream(revision, lastSuccess),
     lastAttempt,
     lastSuccess,
     nextPoll: input.nextPolls.get(source.id)?.toISOString(),
@@ -179,6 +214,12 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     tally: tallyOf(snapshot?.skills ?? [], disabled, new Set(pending)),
     findings: snapshot === undefined ? [] : findingsOf(snapshot, input.catalog, configured),
   }
+}
+
+/** A ref that is a commit id is not asked for, and so says nothing of upstream. */
+function seenUpstream(revision: Revision | undefined, at: string | undefined): SourceStatus['upstream'] {
+  if (revision === undefined || at === undefined || isObjectId(revision.ref)) return undefined
+  return { commit: revision.commit, at }
 }
 
 /** Of a source whose skills each wait for a person. */

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import type { Outcome } from '../sync/model/outcome.ts'
+import { isObjectId } from '../sync/model/revision.ts'
 import type { Revision } from '../sync/model/revision.ts'
 import { tallyOf } from '../sync/model/snapshot.ts'
 import { mendOf, type SyncError } from '../sync/model/sync-error.ts'
+import type { LockStanding } from './lock-rules.ts'
 
 const TALLY = z.object({
   seen: z.number(),
@@ -13,12 +15,25 @@ const TALLY = z.object({
   pending: z.number(),
 })
 
-/** How the pull of one source ended, as plain data: a line of `skillsyncd sync`. */
+const PLACE = z.object({ ref: z.string(), commit: z.string() })
+
+const LOCK = z.object({
+  state: z.enum(['followed', 'differs', 'absent', 'missing', 'unreadable', 'ignored']),
+  by: z.enum(['--locked', 'update: locked']).optional(),
+  commit: z.string().optional(),
+})
+
+/**
+ * How the pull of one source ended, as plain data: a line of `skillsyncd sync`. `commit` is what is served, or, of one that is
+ * held, what waits; `upstream` is where the ref was seen, absent where upstream was not asked for it.
+ */
 export const SYNC_END = z.object({
   source: z.string(),
   outcome: z.enum(['unchanged', 'updated', 'held', 'failed']),
   ref: z.string().optional(),
   commit: z.string().optional(),
+  upstream: PLACE.optional(),
+  lock: LOCK.optional(),
   skills: TALLY.optional(),
   code: z.string().optional(),
   message: z.string().optional(),
@@ -27,23 +42,40 @@ export const SYNC_END = z.object({
 
 export type SyncEnd = z.infer<typeof SYNC_END>
 
-/** `pending`: the paths of its skills that wait for a person. */
-export function syncEndOf(source: string, outcome: Outcome, pending: readonly string[]): SyncEnd {
+/** What there is to say of a source besides the end of its pull. */
+export interface Beside {
+  /** The paths of its skills that wait for a person. */
+  readonly pending: readonly string[]
+  readonly served: Revision | undefined
+  readonly lock: LockStanding
+}
+
+export function syncEndOf(source: string, outcome: Outcome, { pending, served, lock }: Beside): SyncEnd {
   switch (outcome.kind) {
     case 'failed':
-      return { source, outcome: 'failed', ...toldOf(outcome.error) }
+      return { source, outcome: 'failed', lock, ...toldOf(outcome.error) }
     case 'held':
-      return { source, outcome: 'held', ...placeOf(outcome.revision), ...toldOf(outcome.reason) }
-    case 'unchanged':
-      return { source, outcome: 'unchanged', ...placeOf(outcome.revision), ...toldOf(outcome.drift?.error) }
+      return { source, outcome: 'held', ...placeOf(outcome.revision), lock, ...toldOf(outcome.reason) }
+    case 'unchanged': {
+      const { revision, drift } = outcome
+      return { source, outcome: 'unchanged', ...placeOf(served), ...seen(revision), lock, ...toldOf(drift?.error) }
+    }
     case 'updated': {
+      const { revision, snapshot, drift } = outcome
       // What a pull found; what people disabled of it is the status's to tell.
-      const { disabled: _none, ...skills } = tallyOf(outcome.snapshot.skills, new Set(), new Set(pending))
-      return { source, outcome: 'updated', ...placeOf(outcome.revision), skills, ...toldOf(outcome.drift?.error) }
+      const { disabled: _none, ...skills } = tallyOf(snapshot.skills, new Set(), new Set(pending))
+      const upstream = seen(drift?.newest ?? outcome.seen)
+      return { source, outcome: 'updated', ...placeOf(revision), ...upstream, lock, skills, ...toldOf(drift?.error) }
     }
     default:
       return outcome satisfies never
   }
+}
+
+/** A commit id that the configuration names is not asked for. */
+function seen(revision: Revision | undefined): Pick<SyncEnd, 'upstream'> {
+  if (revision === undefined || isObjectId(revision.ref)) return {}
+  return { upstream: { ref: revision.ref, commit: revision.commit } }
 }
 
 function placeOf(revision: Revision | undefined): Pick<SyncEnd, 'ref' | 'commit'> {

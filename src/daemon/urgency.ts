@@ -24,6 +24,11 @@ export function isUpToDate({ served, upstream }: SourceStatus): boolean {
   return upstream !== undefined && served?.commit === upstream.commit && served.url === undefined
 }
 
+/** Whether the configuration names the very commit that is served: there is no ref that upstream could be asked for. */
+export function isFixed({ ref, served }: SourceStatus): boolean {
+  return ref !== undefined && served !== undefined && ref.toLowerCase() === served.commit
+}
+
 /** Whether somebody keeps it from moving. */
 export function isKept({ paused, frozen }: SourceStatus['decision']): boolean {
   return paused === true || frozen !== undefined

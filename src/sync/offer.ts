@@ -1,6 +1,6 @@
 import { isWanted } from './model/decisions.ts'
 import { UNMOVED, movedBetween } from './model/moved.ts'
-import type { Outcome, Updated, Waiting } from './model/outcome.ts'
+import type { Updated, Waiting } from './model/outcome.ts'
 import type { Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import { isSameSigners, type Signers } from './model/trust.ts'
@@ -32,7 +32,7 @@ export function isApproved({ orders }: Pull, revision: Revision): boolean {
  * What is held is proved again, by the keys that are trusted now: a key that was taken from the list takes what it signed
  * out of service. Another signer is another snapshot, of the same files.
  */
-export async function resigned({ current, io, source, signal }: Pull): Promise<Outcome | undefined> {
+export async function resigned({ current, io, source, signal }: Pull): Promise<Updated | undefined> {
   if (current === undefined) return undefined
   const { snapshot } = current
   const signers = await io.prove?.(proofOf(snapshot), snapshot.revision)
@@ -40,7 +40,8 @@ export async function resigned({ current, io, source, signal }: Pull): Promise<O
   const next = withSigners(snapshot, signers)
   const held = { source: source.id, snapshot: await io.store.snapshots.keep(next, signal) }
   const { revision } = snapshot
-  return { kind: 'updated', revision, snapshot: next, held, from: revision, moved: UNMOVED, rewritten: false }
+  const same = { from: revision, moved: UNMOVED, rewritten: false, isFromStore: true } as const
+  return { kind: 'updated', revision, snapshot: next, held, ...same }
 }
 
 /** The same snapshot, with those who signed it as it is judged now. */

@@ -1,7 +1,7 @@
 import { described } from './brakes.ts'
 import { docsChange, isLocked, skillChanges, skillsToLock } from './model/lock.ts'
 import type { LockEntry } from './model/lock.ts'
-import type { Drift, Outcome } from './model/outcome.ts'
+import type { Drift, Outcome, Updated } from './model/outcome.ts'
 import { isSameRevision, type Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import { isAway, type Source } from './model/source.ts'
@@ -36,23 +36,26 @@ export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> 
   expectLocked(one.source, entry, snapshot)
   const outcome = await offered(one, snapshot, false)
   if (outcome.kind !== 'updated') return outcome
-  const drift = await driftSeen(one, entry, upstream)
-  return { ...outcome, ...(drift !== undefined && { drift }) }
+  return { ...outcome, ...(await seenBeside(one, entry, upstream)) }
 }
 
 /** What was locked is here: that upstream cannot say where its ref is now takes nothing from it, and the next pull tells. */
-async function driftSeen(one: Pull, entry: LockEntry, upstream: Upstream): Promise<Drift | undefined> {
+async function seenBeside(one: Pull, entry: LockEntry, upstream: Upstream): Promise<Pick<Updated, 'seen' | 'drift'>> {
   try {
-    return await driftOf(one, entry.revision, await upstream.resolve(one.signal), upstream)
+    const seen = await upstream.resolve(one.signal)
+    const drift = await driftOf(one, entry.revision, seen, upstream)
+    return { seen, ...(drift !== undefined && { drift }) }
   } catch (error) {
-    if (error instanceof SyncError) return undefined
+    if (error instanceof SyncError) return {}
     throw error
   }
 }
 
 /** What was locked is in the store: no host is asked, and so nothing can have been lost. */
 async function fromStore(one: Pull, { snapshot }: Current): Promise<Outcome> {
-  return offered(one, withSigners(snapshot, await one.io.prove?.(proofOf(snapshot), snapshot.revision)), false)
+  const proved = withSigners(snapshot, await one.io.prove?.(proofOf(snapshot), snapshot.revision))
+  const outcome = await offered(one, proved, false)
+  return outcome.kind === 'updated' ? { ...outcome, isFromStore: true } : outcome
 }
 
 /** What is locked, as the rules that are configured now have it served: which skills are listed is not in their digests. */

@@ -71,16 +71,26 @@ async function follow(one: Pull): Promise<Outcome> {
   const upstream = openUpstream(one, scratch.path)
   // Whatever the ref says, it is to be fetched.
   if (one.current === undefined && source.kind === 'git') io.threads?.prepare()
-  const revision = await wanted(one, upstream)
-  if (isHeld(one, revision) && !(await isBelied(one))) return (await resigned(one)) ?? unchanged(one, revision)
+  const { revision, isSeen } = await wanted(one, upstream)
+  if (isHeld(one, revision) && !(await isBelied(one)))
+    return withSeen((await resigned(one)) ?? unchanged(one, revision), revision)
   const relationOf = (from: Revision, to: Revision): Promise<Relation> =>
     upstream.relation(from.commit, to.commit, signal)
   const before = { served: one.current?.snapshot.revision, followed: followedBefore(one)?.revision }
   const hold = await holdOnMove(source, before, revision, orders.decision, relationOf)
   const waiting: Waiting | undefined = hold ? { kind: 'held', revision, reason: hold } : seenBefore(one, revision)
-  if (waiting === undefined) return await takenOrMended(one, revision, upstream)
+  if (waiting === undefined) {
+    const outcome = await takenOrMended(one, revision, upstream)
+    return isSeen ? withSeen(outcome, revision) : outcome
+  }
+  if (!isSeen) return { ...waiting, revision: undefined }
   const mended = await mendedIn(one, upstream)
   return mended === undefined ? waiting : besides(mended, { error: waiting.reason, newest: revision })
+}
+
+/** What is taken is not all that was learnt: where the ref leads was seen. */
+function withSeen(outcome: Outcome, seen: Revision): Outcome {
+  return outcome.kind === 'updated' ? { ...outcome, seen } : outcome
 }
 
 function unchanged(one: Pull, revision: Revision): Outcome {
@@ -150,12 +160,15 @@ async function mendedIn(one: Pull, upstream: Upstream): Promise<Updated | Waitin
   }
 }
 
-/** What the ref points to; what a person froze the source at, where that is not what is served. */
-async function wanted({ source, current, orders, signal }: Pull, upstream: Upstream): Promise<Revision> {
+/** What the ref points to; what a person froze the source at, where that is not what is served: then upstream is not asked. */
+async function wanted(
+  { source, current, orders, signal }: Pull,
+  upstream: Upstream,
+): Promise<{ readonly revision: Revision; readonly isSeen: boolean }> {
   const { frozen } = orders.decision
   if (frozen !== undefined && current?.snapshot.revision.commit !== frozen.commit)
-    return { asked: source.ref, ref: frozen.commit, commit: frozen.commit }
-  return upstream.resolve(signal)
+    return { revision: { asked: source.ref, ref: frozen.commit, commit: frozen.commit }, isSeen: false }
+  return { revision: await upstream.resolve(signal), isSeen: true }
 }
 
 function offline({ source, current }: Pull): Outcome {

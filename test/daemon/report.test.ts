@@ -188,6 +188,18 @@ const TEAM: Source = {
 
 const FOLLOWED = { ...updatedTo(), skills: 1 }
 
+test('what came out of the store alone is no answer of upstream, and says nothing of where that is', async () => {
+  await using desk = await Desk.open()
+  await desk.report.outcome(TEAM, updated(), 1)
+  const { seen: _seen, ...unseen } = updated()
+  await desk.clock.advance(60_000)
+
+  await desk.report.outcome(TEAM, { ...unseen, isFromStore: true }, 1)
+
+  expect(desk.report.recordOf(TEAM)).toMatchObject({ lastSuccess: NOON, condition: undefined })
+  expect(desk.report.recordOf(TEAM).revision).toBeUndefined()
+})
+
 function updatedTo() {
   const { url, revision } = updated().snapshot
   return { url, revision }
@@ -197,7 +209,8 @@ function updated(): Extract<Outcome, { kind: 'updated' }> {
   const snapshot = snapshotOf(numbered(1))
   const held = { source: TEAM.id, snapshot: '0'.repeat(64) }
   const moved = { added: 1, removed: 0, changed: 2 }
-  return { kind: 'updated', revision: snapshot.revision, snapshot, held, from: undefined, moved, rewritten: false }
+  const { revision } = snapshot
+  return { kind: 'updated', revision, snapshot, held, from: undefined, moved, rewritten: false, seen: revision }
 }
 
 function unchanged(): Extract<Outcome, { kind: 'unchanged' }> {

@@ -30,7 +30,8 @@ test('a daemon answers who has its configuration, and tells all others which one
   await using _writer = await desk.write()
   const other = desk.config(['    root: elsewhere'])
 
-  await expect(agreeWithDaemon(desk.config(), STEADY)).resolves.toBeUndefined()
+  const mode = { locked: false, offline: false }
+  await expect(agreeWithDaemon(desk.config(), STEADY)).resolves.toEqual(mode)
   for (const method of ['hello', 'status', 'sync']) {
     await expect(request(other, method, {}, { signal: STEADY })).rejects.toMatchObject({
       code: 'other-config',
@@ -100,9 +101,12 @@ test('no name means all sources, in the order of the configuration', async () =>
 test('a failure is told with its code, what is the case and what to try', () => {
   const error = new SyncError('rate-limited', 'Cannot reach "team": the host asked for a pause')
 
-  expect(syncEndOf('team', { kind: 'failed', error }, [])).toEqual({
+  const beside = { pending: [], served: undefined, lock: { state: 'missing' } } as const
+
+  expect(syncEndOf('team', { kind: 'failed', error }, beside)).toEqual({
     source: 'team',
     outcome: 'failed',
+    lock: { state: 'missing' },
     code: 'rate-limited',
     message: error.message,
     mend: expect.stringContaining('Nothing to do'),

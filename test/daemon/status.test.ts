@@ -22,6 +22,7 @@ test('before anything was pulled a source has neither a commit nor a time', () =
   expect(plain(status)).toEqual({
     version: VERSION,
     state: '/state',
+    lock: { file: '/etc/skills.lock', isThere: false, followed: 0 },
     generation: 0,
     skills: 0,
     sources: [
@@ -31,6 +32,7 @@ test('before anything was pulled a source has neither a commit nor a time', () =
         url: 'https://git.example.com/skills.git',
         ref: 'main',
         update: 'auto',
+        lock: { state: 'missing' },
         decision: {},
         disabled: { count: 0, paths: [] },
         pending: { count: 0, paths: [] },
@@ -134,7 +136,9 @@ test('a status without its findings gets the same ones back from the catalog', (
 test('the process that answers says who it is and since when', () => {
   const startedAt = new Date(NOON)
 
-  expect(statusOf(input({ startedAt }))).toMatchObject({ daemon: { pid: process.pid, startedAt: NOON } })
+  expect(statusOf(input({ startedAt }))).toMatchObject({
+    daemon: { pid: process.pid, startedAt: NOON, locked: false, offline: false },
+  })
   expect(statusOf(input({}))).not.toHaveProperty('daemon')
 })
 
@@ -150,6 +154,7 @@ function input(parts: Partial<StatusInput>): StatusInput {
     decisions: new Map(),
     disabled: new Map(),
     approvals: new Map(),
+    lock: undefined,
     nextPolls: new Map(),
     lookingSince: new Map(),
     fetchedFrom: undefined,

@@ -30,13 +30,23 @@ export function exitOfPulls(ends: readonly SyncEnd[]): ExitStatus {
   return ends.some(isFound) ? 3 : 0
 }
 
+/** What is served, and where upstream is, unless that is the same. */
+function placeText({ ref, commit, upstream, lock }: SyncEnd): string {
+  const isLocked = lock?.state === 'followed' && lock.commit === commit
+  const at = commit === undefined ? 'nothing is served' : `${printable(ref ?? '')} at ${commit.slice(0, 12)}`
+  const served = isLocked ? `${at} (locked)` : at
+  if (upstream?.commit === commit || ref === commit) return served
+  return upstream === undefined
+    ? `${served}; upstream was not asked`
+    : `${served}; upstream is at ${upstream.commit.slice(0, 12)}`
+}
+
 /** How one pull ended, for people. */
 export function linesOfPull(end: SyncEnd): string[] {
-  const { source, outcome, ref, commit, skills, code, message, mend } = end
+  const { source, outcome, skills, code, message, mend } = end
   const why = code === undefined ? [] : [`${source}: ${outcome} (${code}): ${printable(message ?? '')}`, `  ${mend}`]
   if (outcome === 'failed' || outcome === 'held') return why
-  if (commit === undefined) return [`${source}: unchanged, and nobody was asked`]
-  const at = `${printable(ref ?? '')} at ${commit?.slice(0, 12)}`
+  const at = placeText(end)
   if (skills === undefined) return code === undefined ? [`${source}: unchanged, ${at}`] : why
   const { seen, clean, noted, tools, withheld, pending } = skills
   const served = `${clean + noted} of ${countOf(seen, 'skill')} served (${noted} with a note), ${tools} for tools only, ${withheld} withheld`

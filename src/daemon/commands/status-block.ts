@@ -4,9 +4,10 @@ import type { Signers } from '../../sync/model/trust.ts'
 import { agoText, dueText, sinceText } from '../age-text.ts'
 import { decisionTexts, skillOperand } from '../decision-text.ts'
 import { printable } from '../log-line.ts'
+import { standingText } from '../lock-text.ts'
 import { signersTexts } from '../signer-text.ts'
 import type { Condition, HttpStatus, SourceStatus } from '../status.ts'
-import { isKept, isUpToDate } from '../urgency.ts'
+import { isFixed, isKept, isUpToDate } from '../urgency.ts'
 
 export interface BlockLook {
   readonly now: Date
@@ -26,6 +27,7 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
   const lines = [
     `${id}  ${placeOf(source)}${ref === undefined ? '' : `  ${ref}`}${update === 'auto' ? '' : `  update: ${update}`}`,
     `  ${freshness(source, now)}`,
+    ...lockLines(source),
     ...formLines(source),
     ...rebuiltLines(served),
     ...signerLines(served?.signers),
@@ -109,17 +111,25 @@ function signerLines(signers: Signers | undefined): string[] {
 
 /** "Up to date" is never said without the two commits that prove it, nor of what a person keeps from moving. */
 function freshness(source: SourceStatus, now: Date): string {
-  const { kind, served, upstream, lastAttempt, condition, decision } = source
+  const { kind, served, upstream, lastAttempt, condition, decision, lock } = source
   if (served === undefined)
     return lastAttempt === undefined ? 'never pulled' : `nothing is served; last tried ${agoText(lastAttempt, now)}`
   const from = served.url === undefined ? '' : ` of ${served.url}, where the source was`
   const at = `serves ${served.ref} at ${served.commit.slice(0, 12)}${from}`
   const where = WHERE[kind]
-  if (upstream === undefined) return `${at}; ${where} was not seen yet`
+  if (isFixed(source)) return `${at}; the configuration names this commit, and ${where} is not asked for another`
+  if (upstream === undefined && lock.state === 'followed' && lock.commit === served.commit)
+    return `serves the locked commit ${served.commit.slice(0, 12)} of ${served.ref}; ${where} was not asked yet`
+  if (upstream === undefined) return `${at}; ${where} was not asked yet`
   const seen = `${where} was at ${upstream.commit.slice(0, 12)} ${agoText(upstream.at, now)}`
   if (served.commit !== upstream.commit) return `${at}; behind: ${seen}`
   if (condition === undefined && !isKept(decision) && isUpToDate(source)) return `${at}; up to date: ${seen}`
   return lastAttempt === undefined ? `${at}; ${seen}` : `${at}; ${seen}, last tried ${agoText(lastAttempt, now)}`
+}
+
+function lockLines({ lock }: SourceStatus): string[] {
+  const text = standingText(lock)
+  return text === undefined ? [] : [`  lock: ${text}`]
 }
 
 const WHERE = { git: 'upstream', directory: 'the folder', mcp: 'the server' } as const

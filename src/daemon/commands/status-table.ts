@@ -1,7 +1,7 @@
 import { printable } from '../log-line.ts'
 import { agoText, dueText } from '../age-text.ts'
 import type { Condition, SourceStatus } from '../status.ts'
-import { isKept, isUpToDate, urgencyOf } from '../urgency.ts'
+import { isFixed, isKept, isUpToDate, urgencyOf } from '../urgency.ts'
 import type { Urgency } from '../urgency.ts'
 import type { Paint } from './paint.ts'
 import { mendLine } from './status-block.ts'
@@ -72,8 +72,10 @@ function stateOf(source: SourceStatus): string {
   if (served === undefined) return lastAttempt === undefined ? 'never pulled' : 'nothing served'
   if (isKept(decision)) return decision.paused === true ? 'paused' : 'pinned'
   if (tally.pending > 0) return `${tally.pending} to approve`
-  if (upstream === undefined) return 'not seen yet'
-  return isUpToDate(source) ? 'up to date' : 'behind'
+  if (isFixed(source)) return 'fixed'
+  if (isUpToDate(source)) return 'up to date'
+  if (source.lock.state === 'followed') return 'locked'
+  return upstream === undefined ? 'not asked yet' : 'behind'
 }
 
 function lineOf(cells: readonly string[], widths: readonly number[]): string {

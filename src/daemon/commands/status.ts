@@ -15,10 +15,11 @@ import { VERSION } from '../../serve/version.ts'
 import { ControlError } from '../control-client.ts'
 import { foldersNow, isAsServed, linkCommandOf } from '../link/folders-now.ts'
 import type { FolderNow } from '../link/folders-now.ts'
+import { lockRead } from '../lock-rules.ts'
 import { printable } from '../log-line.ts'
 import { request, sourcesOf } from '../requests.ts'
 import { statusOf, withFindings } from '../status.ts'
-import type { HttpStatus, SourceStatus, Status } from '../status.ts'
+import type { DaemonStatus, HttpStatus, SourceStatus, Status } from '../status.ts'
 import type { Unready } from '../../serve/http/health.ts'
 import { agoText, spanText } from '../age-text.ts'
 import { systemClock } from '../clock.ts'
@@ -131,6 +132,7 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
     decisions: decisions ?? new Map<SourceId, Decision>(),
     disabled: store?.decisions.disabled ?? NONE_DISABLED,
     approvals: store?.decisions.approvals ?? NONE_APPROVED,
+    lock: await lockRead(config),
     nextPolls: new Map<SourceId, Date>(),
     lookingSince: new Map<SourceId, Date>(),
     fetchedFrom: undefined,
@@ -154,7 +156,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
   const daemon =
     now.daemon === undefined
       ? 'no daemon runs'
-      : `daemon ${now.daemon.pid}, started ${agoText(now.daemon.startedAt, look.now)}`
+      : `daemon ${now.daemon.pid}, started ${agoText(now.daemon.startedAt, look.now)}${modeText(now.daemon)}`
   const head = `skillsyncd ${now.version}: ${daemon}; generation ${now.generation}, ${countOf(now.skills, 'skill')} served`
   const clients =
     now.http && `${now.http.url}/mcp: ${countOf(now.http.sessions, 'session')}, ${countOf(now.http.streams, 'stream')}`
@@ -163,6 +165,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
   return [
     head,
     `state ${now.state}`,
+    ...lockLines(now),
     ...[clients, access, hooks].filter((line) => line !== undefined),
     ...(now.http?.unready ?? []).map((unready) => look.paint('red', unreadyText(unready))),
     ...folders.filter((folder) => !isAsServed(folder)).map(folderText),
@@ -172,6 +175,19 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     ...collisionLines(now),
     ...problemLines(now, look.all),
   ]
+}
+
+function modeText({ locked, offline }: DaemonStatus): string {
+  const switches = [locked ? '--locked' : '', offline ? '--offline' : ''].filter((text) => text !== '')
+  return switches.length === 0 ? '' : ` with ${switches.join(' ')}`
+}
+
+/** Of a lock that is not there nothing is said, unless a source has to follow it: that says so itself. */
+function lockLines({ lock, sources }: Status): string[] {
+  if (lock === undefined || !lock.isThere) return []
+  const file = `lock ${printable(lock.file)}`
+  if (lock.error !== undefined) return [`${file}: cannot be read: ${printable(lock.error)}`]
+  return [`${file}: followed by ${lock.followed} of ${countOf(sources.length, 'source')}`]
 }
 
 function sourceLines({ sources, http }: Status, look: Look): string[] {

@@ -7,7 +7,7 @@ import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
 import { ControlError } from '../control-client.ts'
 import { decisionTexts, disabledText, pendingText, stateText } from '../decision-text.ts'
-import { followsLock } from '../lock-rules.ts'
+import { standingIn } from '../lock-rules.ts'
 import { printable } from '../log-line.ts'
 import { provenanceOf } from '../provenance.ts'
 import type { LockSide, LockedAs, Provenance } from '../provenance.ts'
@@ -32,8 +32,9 @@ export const why: Command = {
     if (asked === undefined)
       throw new UsageError('"why" wants the URI, path or name of a skill; skillsyncd list shows them')
     const config = await configOf(context)
-    await agreeWithDaemon(config, context.signal)
-    const provenance = await provenanceFor(theOnly(await readRows(config), asked), config)
+    const mode = await agreeWithDaemon(config, context.signal)
+    const running = mode === undefined ? config : { ...config, mode }
+    const provenance = await provenanceFor(theOnly(await readRows(config), asked), running)
     if (context.json) printJson(context, provenance)
     else printLines(context, linesOf(provenance))
     return 0
@@ -50,11 +51,7 @@ async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance>
     throw new ControlError('unknown-skill', `"${row.source}/${row.path}" was taken away meanwhile`)
   const { source } = configured
   const lock = config.lock === undefined ? undefined : await readLock(config.lock)
-  const side: LockSide = {
-    isThere: lock !== undefined,
-    follows: followsLock(config, source),
-    entry: lock?.sources.get(source.id),
-  }
+  const side: LockSide = { standing: standingIn(lock, config, source), entry: lock?.sources.get(source.id) }
   return provenanceOf(
     { source, snapshot, skill, uri: row.uri, disabled: row.disabled, pending: row.pending },
     side,
@@ -63,14 +60,14 @@ async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance>
 }
 
 function linesOf(told: Provenance): string[] {
-  const { name, path, source, url, ref, digest, rebuiltFrom, findings } = told
+  const { name, path, source, url, digest, rebuiltFrom, findings } = told
   return [
     `${printable(name ?? path)} (${stateText(told)})`,
     `  source  ${source}, ${url}`,
     `  ${revisionText(told)}`,
     ...upstreamTexts(told.upstream).map((text) => `  server  ${printable(text)}`),
     `  rule    ${printable(ruleText(told))}`,
-    `  update  ${told.update === 'auto' ? `auto: the ${PLACES[ref]?.followed ?? 'ref'} is followed` : UPDATES[told.update]}`,
+    `  update  ${updateText(told)}`,
     ...decisionTexts(told.decision, source).map((text) => `  ! ${text}`),
     ...(told.disabled ? [`  ! ${printable(disabledText(source, path))}`] : []),
     ...(told.pending ? [`  ! ${printable(pendingText(source, path))}`] : []),
@@ -108,6 +105,12 @@ const UPDATES = {
   locked: 'locked: only the lock moves it',
   review: 'review: a ref that moved waits for skillsyncd approve',
 } as const
+
+/** What moves the source: where it follows the lock, that alone. */
+function updateText({ update, ref, lock: { follows, source } }: Provenance): string {
+  if (follows && source.by === '--locked') return `${update}, but the daemon runs with --locked: only the lock moves it`
+  return update === 'auto' ? `auto: the ${PLACES[ref]?.followed ?? 'ref'} is followed` : UPDATES[update]
+}
 
 function ruleText({ path, name, ref, rule: { root, include, unlisted, renamed } }: Provenance): string {
   const where = `${path === '' ? 'the root itself' : `"${path}"`} below ${root === '' ? `the root of the ${PLACES[ref]?.root ?? 'repository'}` : `root "${root}"`}`

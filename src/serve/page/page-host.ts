@@ -26,10 +26,14 @@ export interface SourceHealth {
   readonly place: string
   readonly ref: string | undefined
   readonly update: 'auto' | 'locked' | 'review'
+  /** How it stands to the lock; undefined where there is none. */
+  readonly lock: { readonly text: string; readonly isFollowed: boolean } | undefined
   readonly served: { readonly commit: string; readonly ref: string; readonly place?: string } | undefined
   /** Who signed what is served, a text for each object. */
   readonly signers: readonly string[]
-  /** Where its ref pointed when it last answered. */
+  /** The configuration names the commit that is served: upstream is not asked for another. */
+  readonly isFixed: boolean
+  /** Where its ref pointed when it last answered; undefined where it was not asked. */
   readonly upstream: { readonly commit: string; readonly at: string } | undefined
   readonly lastAttempt: string | undefined
   readonly lastSuccess: string | undefined

@@ -19,7 +19,7 @@ export function sourcesView(view: View): Body {
 }
 
 function cardOf(source: SourceHealth, view: View): Html {
-  const { id, place, kind, condition, decisions, signers, update, ref, served } = source
+  const { id, place, kind, condition, decisions, signers, update, lock, ref, served } = source
   const now = view.host.now()
   const state = stateOf(source)
   return html`<section class="card" id="${id}" aria-label="Source ${id}">
@@ -45,6 +45,12 @@ function cardOf(source: SourceHealth, view: View): Html {
           ? html`<dt>Follows</dt>
               <dd>${said(ref ?? 'the default branch')}${UPDATES[update]}</dd>`
           : NOTHING
+      }
+      ${
+        lock === undefined
+          ? NOTHING
+          : html`<dt>Lock</dt>
+              <dd>${said(lock.text)}</dd>`
       }
       <dt>Serves</dt>
       <dd>${servedText(served)}</dd>
@@ -83,12 +89,14 @@ interface State {
 }
 
 /** "Up to date" is never said without the two commits that prove it, nor of what a person keeps from moving. */
-function stateOf({ served, upstream, condition, decisions }: SourceHealth): State {
+function stateOf({ served, upstream, condition, decisions, lock, isFixed }: SourceHealth): State {
   if (served === undefined) return { text: 'nothing is served', tone: 'bad' }
   if (condition !== undefined) return { text: 'needs a look', tone: 'bad' }
   if (decisions.length > 0) return { text: 'kept as it is', tone: 'warn' }
-  if (upstream === undefined) return { text: 'not seen yet', tone: 'warn' }
-  return upstream.commit === served.commit ? { text: 'up to date', tone: 'good' } : { text: 'behind', tone: 'warn' }
+  if (isFixed) return { text: 'fixed', tone: 'good' }
+  if (upstream?.commit === served.commit && served.place === undefined) return { text: 'up to date', tone: 'good' }
+  if (lock?.isFollowed === true) return { text: 'locked', tone: 'good' }
+  return upstream === undefined ? { text: 'not asked yet', tone: 'warn' } : { text: 'behind', tone: 'warn' }
 }
 
 function servedText(served: SourceHealth['served']): Html {
@@ -97,8 +105,9 @@ function servedText(served: SourceHealth['served']): Html {
   return html`${said(refText(served.ref))} at ${shortCommit(served.commit)}${from}`
 }
 
-function upstreamText({ upstream }: SourceHealth, now: Date): Html {
-  if (upstream === undefined) return html`<span class="quiet">was not seen yet</span>`
+function upstreamText({ upstream, isFixed }: SourceHealth, now: Date): Html {
+  if (isFixed) return html`<span class="quiet">is not asked: the configuration names this commit</span>`
+  if (upstream === undefined) return html`<span class="quiet">was not asked yet</span>`
   return html`was at ${shortCommit(upstream.commit)} ${ago(upstream.at, now)}`
 }
 

@@ -35,6 +35,10 @@ export interface Updated {
   readonly moved: Moved
   /** The branch was rewritten: what was served before is no ancestor. Undefined where that is not known. */
   readonly rewritten: boolean | undefined
+  /** Where the ref led upstream in this pull. Absent where upstream did not say: a lock or a pin names a commit without it. */
+  readonly seen?: Revision
+  /** Nothing of it came from upstream: the store had it. */
+  readonly isFromStore?: true
   readonly drift?: Drift
 }
 

@@ -63,6 +63,10 @@ test('"up to date" stands only where both commits are shown, and nobody keeps th
     source({ decision: { frozen: { commit: PINNED, by: 'pin' } } }),
     source({ condition: condition('source-unreachable', 'a') }),
     source({ served: { commit: '1'.repeat(40), ref: 'refs/heads/main', url: 'https://git.example.com/before.git' } }),
+    source({ lock: { state: 'followed', commit: '1'.repeat(40) } }),
+    source({ lock: { state: 'followed', commit: '1'.repeat(40) }, upstream }),
+    source({ lock: { state: 'followed', commit: '1'.repeat(40) }, upstream: undefined }),
+    source({ ref: '1'.repeat(40), upstream: undefined }),
   ]
 
   const lines = states.map((one) => tableOf([one], { now: NOW, columns: 80, paint: plain })[1]!)
@@ -71,13 +75,17 @@ test('"up to date" stands only where both commits are shown, and nobody keeps th
   expect(told).toEqual([
     'up to date',
     'behind',
-    'not seen yet',
+    'not asked yet',
     'nothing served',
     'never pulled',
     'paused',
     'pinned',
     'source-unreachable',
     'behind',
+    'up to date',
+    'locked',
+    'locked',
+    'fixed',
   ])
   for (const line of lines.filter((line) => line.includes('up to date'))) expect(line.match(/1{7}/g)).toHaveLength(2)
 })
@@ -113,6 +121,7 @@ function source(parts: Partial<SourceStatus>): SourceStatus {
     decisions: new Map(),
     disabled: new Map(),
     approvals: new Map(),
+    lock: undefined,
     nextPolls: new Map([[sourceId('team'), new Date('2026-06-15T12:02:00.000Z')]]),
     lookingSince: new Map(),
     fetchedFrom: undefined,
