@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os'
 import { shown } from '../sync/model/contract-value.ts'
+import { disabledIn } from '../sync/model/disabled-matches.ts'
 import type { Skill, Standing } from '../sync/model/skill.ts'
 import type { McpSource } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
@@ -93,8 +94,9 @@ export class Additions {
   async measure(id: SourceId, path: string): Promise<void> {
     const { store, clock, log, pull, currentOf } = this.#parts
     this.#serverOf(this.#sourceOf(id))
-    const skill = currentOf(id)?.snapshot.skills.find((candidate) => candidate.path === path)
-    const isDisabled = store.decisions.disabled.get(id)?.has(path) === true
+    const snapshot = currentOf(id)?.snapshot
+    const skill = snapshot?.skills.find((candidate) => candidate.path === path)
+    const isDisabled = snapshot !== undefined && disabledIn(snapshot, store.decisions.disabled).has(path)
     if (skill?.upstream === undefined || isDisabled)
       throw new ControlError('unknown-skill', `Cannot read the files of "${id}/${path}": it is not there, or disabled`)
     const { uri } = skill.upstream

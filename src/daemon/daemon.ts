@@ -38,7 +38,8 @@ import { Puller, repositoryOf } from './puller.ts'
 import type { PullerParts } from './puller.ts'
 import { unreadyIn } from './readiness.ts'
 import { ownFolders } from './reaching.ts'
-import { mendDecisions, readDecisions } from './reading-decisions.ts'
+import { followDisabled, mendDecisions, readDecisions, recogniseDisabled } from './reading-decisions.ts'
+import { disablementIn, keptOut, type Disablement } from './disablement.ts'
 import { Report } from './report.ts'
 import type { RollbackTarget, RolledBack } from './rollback.ts'
 import { Rollbacks } from './rollbacks.ts'
@@ -189,7 +190,9 @@ export class Daemon implements AsyncDisposable {
     const ids = idsOf(config)
     await readDecisions(parts)
     await mendDecisions(parts)
-    const { publisher, catalog, refused } = await Publisher.open(parts.store, ids, admissionOf(config))
+    const { publisher, refused } = await Publisher.open(parts.store, ids, admissionOf(config))
+    await recogniseDisabled(publisher.catalog.snapshots, parts)
+    const { catalog } = publisher
     const isLess = before?.registry.catalog.snapshots.some(({ source }) => !ids.includes(source)) === true
     const lasting = before === undefined ? await lastingFor(config, parts) : before.#lasting
     const report = await Report.open(parts.store.records, ids, { ...parts, counts: lasting.pulls })
@@ -320,16 +323,21 @@ export class Daemon implements AsyncDisposable {
   }
 
   /**
-   * Takes a skill out of service at once, or brings it back; it need not be there. Says whether that is new. On the disk first:
-   * whoever was told that it is gone does not find it again after a kill.
+   * Takes a skill out of service at once, or brings it back; it need not be there. On the disk first: a client that was told that
+   * it is gone does not find it again after a kill.
    */
-  async disable(id: SourceId, path: string, disabled: boolean): Promise<boolean> {
-    const isNew = await this.#parts.store.decisions.disable(id, path, disabled)
-    if (!isNew) return false
+  async disable(id: SourceId, path: string, disabled: boolean, sourceOnly = false): Promise<Disablement> {
+    const { store, log } = this.#parts
+    const snapshots = idsOf(this.config).flatMap((one) => this.#puller.currentOf(one)?.snapshot ?? [])
+    const before = store.decisions.disabled
+    const isNew = await store.decisions.disable(id, path, disabled, { snapshots, sourceOnly })
+    if (isNew && disabled) await followDisabled(snapshots, this.#parts)
     this.#puller.serve()
     await this.linking.settled()
-    this.#parts.log.info(disabled ? 'skill-disabled' : 'skill-enabled', { source: id, skill: path })
-    return true
+    if (isNew) log.info(disabled ? 'skill-disabled' : 'skill-enabled', { source: id, skill: path })
+    const after = store.decisions.disabled
+    const still = disabled ? undefined : keptOut(snapshots, after, { source: id, path })
+    return { isNew, ...disablementIn(snapshots, before, after), ...(still !== undefined && { still }) }
   }
 
   /**

@@ -107,6 +107,7 @@ const WAITING: ReadonlySet<SyncErrorCode> = new Set([
   'history-rewritten',
   'default-branch-moved',
   'mass-deletion',
+  'disabled-returns',
   'awaiting-approval',
   'rejected',
   'rolled-back',

@@ -1,5 +1,6 @@
 import type { Decision } from '../sync/model/decisions.ts'
 import type { Standing } from '../sync/model/skill.ts'
+import type { DisabledBy } from './status.ts'
 
 /** What a person decided about a source, a sentence for each part, with the command that takes it back. */
 export function decisionTexts({ paused, frozen, skipped, approved }: Decision, source: string): string[] {
@@ -14,9 +15,24 @@ export function decisionTexts({ paused, frozen, skipped, approved }: Decision, s
   return texts
 }
 
-/** What a person decided about a skill, with the command that takes it back. */
-export function disabledText(source: string, path: string): string {
-  return `disabled: in no list, and clients do not find it, until skillsyncd enable ${skillOperand(source, path)}`
+/** The decision that keeps a skill out of service, with the command that takes it back. `by`: where it is about another place. */
+export function disabledText(source: string, path: string, by?: DisabledBy): string {
+  const own = `${source}/${path}`
+  const [as, why] = by === undefined || by.as === own ? [own, ''] : [by.as, `; ${matchedText(by.by)} ${by.as}`]
+  return `disabled: in no list, and clients do not find it${why}, until skillsyncd enable ${quoted(as)}`
+}
+
+/** By what a skill is the one that a person disabled. */
+export function matchedText(by: DisabledBy['by']): string {
+  return MATCHED[by]
+}
+
+const MATCHED: Readonly<Record<DisabledBy['by'], string>> = {
+  path: 'it is at a place of',
+  uri: 'it has the URI of',
+  name: 'it has the name of',
+  content: 'it has the SKILL.md of',
+  holds: 'it holds files of',
 }
 
 /** That nobody has approved a skill, with the command that does. */
@@ -38,6 +54,9 @@ interface State {
 
 /** A skill as it can be written on a command line. */
 export function skillOperand(source: string, path: string): string {
-  const operand = `${source}/${path}`
+  return quoted(`${source}/${path}`)
+}
+
+function quoted(operand: string): string {
   return /^[\w./:@%+,=-]+$/.test(operand) ? operand : `'${operand.replaceAll("'", `'\\''`)}'`
 }

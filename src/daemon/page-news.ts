@@ -3,6 +3,7 @@ import type { Moment, PageHost, Problem, SkillChange, SourceChange, SourceHealth
 import { SideThread } from '../serve/side-thread.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
+import { disabledIn } from '../sync/model/disabled-matches.ts'
 import type { Skill } from '../sync/model/skill.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
 import type { Source } from '../sync/model/source.ts'
@@ -15,7 +16,7 @@ import type { PastAnswer, PastQuestion } from './history-worker.ts'
 import { standingText } from './lock-text.ts'
 import type { Parts } from './parts.ts'
 import { signersTexts } from './signer-text.ts'
-import type { SourceStatus, Status } from './status.ts'
+import { disabledBy, type SourceStatus, type Status } from './status.ts'
 import { isFixed } from './urgency.ts'
 
 /** What of the daemon the page is told of. */
@@ -86,11 +87,17 @@ export class PageNews implements AsyncDisposable {
   #problemsOf(snapshot: Snapshot, { unlisted }: Source): Problem[] {
     const { source, skills, findings, docsFolder } = snapshot
     const isHidden = isBelow(matcher(unlisted))
-    const disabled = this.#parts.store.decisions.disabled.get(source)
+    const disabledHere = (skill: Skill): string | undefined => {
+      const match = disabled.get(skill.path)
+      // What another source has, and what is in no list, is not named here.
+      const isTold = match?.source === source && !isHidden(match.path)
+      return match && (isTold ? disabledText(source, skill.path, disabledBy(match)) : DISABLED_ELSEWHERE)
+    }
+    const disabled = disabledIn(snapshot, this.#parts.store.decisions.disabled)
     const pending = new Set(this.#parts.pendingOf(source))
     const ofSkills = skills.flatMap((skill): Problem[] => {
       if (skill.standing === 'unlisted' || isHidden(skill.path)) return []
-      const found = standingOf(skill, disabled?.has(skill.path) === true, pending.has(skill.path), source)
+      const found = standingOf(skill, disabledHere(skill), pending.has(skill.path), source)
       return found === undefined ? [] : [{ source, path: skill.path, ...found }]
     })
     const others = [findings, docsFolder?.findings ?? []].flat().filter(({ path }) => !isHidden(path))
@@ -134,6 +141,8 @@ export class PageNews implements AsyncDisposable {
 const MOST_MOMENTS = 30
 const MOST_ANSWERS = 16
 
+const DISABLED_ELSEWHERE = 'disabled: in no list, and clients do not find it, since another skill is disabled'
+
 const ORDER: readonly Problem['standing'][] = ['withheld', 'tools', 'pending', 'disabled', 'source', 'noted']
 
 /** Whether a path, or a folder above it, is one that a list of globs names. */
@@ -146,12 +155,11 @@ function isBelow(matches: (path: string) => boolean): (path: string) => boolean 
 
 function standingOf(
   { standing, findings, path }: Skill,
-  isDisabled: boolean,
+  disabled: string | undefined,
   isPending: boolean,
   source: SourceId,
 ): Pick<Problem, 'standing' | 'findings'> | undefined {
-  if (isDisabled)
-    return { standing: 'disabled', findings: [{ rule: 'disabled', path, message: disabledText(source, path) }] }
+  if (disabled !== undefined) return { standing: 'disabled', findings: [{ rule: 'disabled', path, message: disabled }] }
   if (isPending)
     return { standing: 'pending', findings: [{ rule: 'pending', path, message: pendingText(source, path) }] }
   if (standing === 'withheld' || standing === 'tools') return { standing, findings }

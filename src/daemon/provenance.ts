@@ -13,6 +13,7 @@ import type { Signers } from '../sync/model/trust.ts'
 import type { Store } from '../sync/store/store.ts'
 import type { LockStanding } from './lock-rules.ts'
 import { matcher } from '../sync/model/globs.ts'
+import type { DisabledBy } from './status.ts'
 
 /** Why a skill is served as it is, or not at all, as plain data. */
 export interface Provenance {
@@ -33,6 +34,8 @@ export interface Provenance {
   readonly decision: Decision
   /** A person took the skill out of service. */
   readonly disabled: boolean
+  /** The skill that the person disabled, and by what this one is that: absent where none is. */
+  readonly disabledBy?: DisabledBy
   /** It is of another MCP server, and waits for a person to approve it. */
   readonly pending: boolean
   /** Of another MCP server: what the skill is called there, and who let it through, where somebody has to. */
@@ -77,6 +80,7 @@ export interface Asked {
   readonly skill: Skill
   readonly uri: string | undefined
   readonly disabled: boolean
+  readonly disabledBy?: DisabledBy | undefined
   readonly pending: boolean
 }
 
@@ -88,7 +92,7 @@ export interface LockSide {
 
 /** Puts together what is known of one skill. */
 export async function provenanceOf(asked: Asked, lock: LockSide, store: Store): Promise<Provenance> {
-  const { source, snapshot, skill, uri, disabled, pending } = asked
+  const { source, snapshot, skill, uri, disabled, disabledBy, pending } = asked
   const { revision, proof } = snapshot
   const { path, name, standing, digest, findings } = skill
   return {
@@ -104,6 +108,7 @@ export async function provenanceOf(asked: Asked, lock: LockSide, store: Store): 
     update: source.update,
     decision: (await store.decisions.read()).get(source.id) ?? UNDECIDED,
     disabled,
+    ...(disabledBy !== undefined && { disabledBy }),
     pending,
     upstream: upstreamOf(asked, store),
     lock: lockedAs(skill, lock),

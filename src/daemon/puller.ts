@@ -35,7 +35,7 @@ import { NotLocked } from './lock-rules.ts'
 import { LostFolders } from './lost-folders.ts'
 import { cleaned, openerOf, pullingOf } from './reaching.ts'
 import type { ReachingParts } from './reaching.ts'
-import { readDecisions } from './reading-decisions.ts'
+import { followDisabled, readDecisions } from './reading-decisions.ts'
 import type { Report } from './report.ts'
 
 /** What pulls are made with, besides what the daemon is given. */
@@ -333,6 +333,10 @@ export class Puller implements AsyncDisposable {
 
   /** Makes a generation of what changed, and serves it. Without a signal it is not stopped half way. */
   async publish(changed: Changed, cause: Cause, signal: AbortSignal = NEVER): Promise<void> {
+    await followDisabled(
+      [...changed.values()].flatMap((current) => current?.snapshot ?? []),
+      this.#parts,
+    )
     await this.#publisher.publish(changed, cause, this.#parts.clock.now(), signal)
     // To build a catalog of thousands of skills takes long, and so does telling what moved: whoever asked meanwhile is answered
     // first. The first turn is of the same round of the loop, in which nothing more is heard.
@@ -362,7 +366,7 @@ export class Puller implements AsyncDisposable {
 }
 
 /** Holds that are known only once the candidate was fetched. */
-const TAKES_A_LOOK: ReadonlySet<SyncErrorCode> = new Set(['mass-deletion', 'awaiting-approval'])
+const TAKES_A_LOOK: ReadonlySet<SyncErrorCode> = new Set(['mass-deletion', 'disabled-returns', 'awaiting-approval'])
 
 /** One run in its lane: who wanted it, and the call that takes a place among those who fetch. */
 interface Turn {

@@ -1,4 +1,6 @@
+import type { Snapshot } from '../sync/model/snapshot.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
+import { recognise } from '../sync/recognise.ts'
 import type { Parts } from './parts.ts'
 
 /**
@@ -23,6 +25,35 @@ export async function mendDecisions({ store, log }: Pick<Parts, 'store' | 'log'>
   try {
     await store.decisions.mend()
     log.recovery('decisions-damaged', '')
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+  }
+}
+
+/**
+ * Has disabled skills known by what they are in these snapshots, on the disk before anybody is served from them, and tells where
+ * one is that it was not before. It stays out of service there.
+ */
+export async function followDisabled(
+  snapshots: readonly Snapshot[],
+  { store, log }: Pick<Parts, 'store' | 'log'>,
+): Promise<void> {
+  for (const { at, source, path, by } of await store.decisions.follow(snapshots))
+    log.warn('disabled-returns', { source: at.source, skill: at.path, disabled: `${source}/${path}`, by })
+}
+
+/**
+ * At a start: what an older version of this program disabled by its path alone is looked up in what is stored, and known by all that
+ * it is from now on. A disk that says no says so again at the next look.
+ */
+export async function recogniseDisabled(
+  snapshots: readonly Snapshot[],
+  { store, log }: Pick<Parts, 'store' | 'log'>,
+): Promise<void> {
+  if (store.decisions.isFailing) return
+  try {
+    await recognise(store)
+    await followDisabled(snapshots, { store, log })
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
   }

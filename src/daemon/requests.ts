@@ -76,8 +76,8 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     },
     async disable(params) {
       checked(params)
-      const { source, path, disabled } = parsed(DISABLE, params)
-      return { isNew: await daemon.disable(idOf(source, config), path, disabled) }
+      const { source, path, disabled, sourceOnly } = parsed(DISABLE, params)
+      return daemon.disable(idOf(source, config), path, disabled, sourceOnly)
     },
     async 'approve-skill'(params) {
       checked(params)
@@ -167,7 +167,12 @@ type Request = z.infer<typeof REQUEST>
 
 const OF_SOURCE = z.object({ source: z.string() })
 const DECIDE = z.object({ source: z.string(), verb: z.enum(VERBS), commit: z.string().optional() })
-const DISABLE = z.object({ source: z.string(), path: z.string(), disabled: z.boolean() })
+const DISABLE = z.object({
+  source: z.string(),
+  path: z.string(),
+  disabled: z.boolean(),
+  sourceOnly: z.boolean().optional(),
+})
 const RECHECK = z.object({ source: z.string(), path: z.string() })
 const BRING = z.object({ source: z.string(), path: z.string(), file: z.string() })
 const APPROVE_SKILL = z.object({ source: z.string(), path: z.string(), declaration: z.string() })

@@ -1,5 +1,6 @@
 import { catalogOfPacks } from '../sync/model/catalog-of-packs.ts'
 import type { Contract } from '../sync/model/contract.ts'
+import { disabledIn } from '../sync/model/disabled-matches.ts'
 import type { Finding } from '../sync/model/finding.ts'
 import { offeredIn } from '../sync/model/offered.ts'
 import type { Offered } from '../sync/model/offered.ts'
@@ -12,7 +13,7 @@ import { Store } from '../sync/store/store.ts'
 import { admissionOf } from './admission.ts'
 import { configuredIn, idsOf } from './config.ts'
 import type { Config } from './config.ts'
-import { pendingPaths } from './status.ts'
+import { disabledBy, pendingPaths, type DisabledBy } from './status.ts'
 
 /** One skill for people and for `--json`: what became of it, and from where it is. */
 export interface SkillRow {
@@ -25,6 +26,8 @@ export interface SkillRow {
   readonly upstream?: string
   /** A person took it out of service. */
   readonly disabled: boolean
+  /** The skill that the person disabled, and by what this one is that: absent where none is. */
+  readonly disabledBy?: DisabledBy
   /** It is of another MCP server, and waits for a person to approve it. */
   readonly pending: boolean
   readonly name: string | undefined
@@ -86,11 +89,16 @@ function rowsOf(
   config: Config,
 ): { readonly row: SkillRow; readonly skill: Skill }[] {
   const { source, revision, skills } = snapshot
-  const disabled = decisions.disabled.get(source)
+  const disabled = disabledIn(snapshot, decisions.disabled)
   const pending = new Set(pendingPaths(configuredIn(config, source), snapshot, decisions.approvals))
   const packs = config.packs.map((pack) => ({ id: pack.id, skills: packedIn(snapshot, pack) }))
   return skills.map((skill) => {
-    const decided = { disabled: disabled?.has(skill.path) === true, pending: pending.has(skill.path) }
+    const match = disabled.get(skill.path)
+    const decided = {
+      disabled: match !== undefined,
+      ...(match !== undefined && { disabledBy: disabledBy(match) }),
+      pending: pending.has(skill.path),
+    }
     const own = packs.filter(({ skills: packed }) => packed.has(skill)).map(({ id }) => id)
     return { row: rowOf(skill, source, revision, { ...decided, packs: own }), skill }
   })
@@ -100,7 +108,7 @@ function rowOf(
   skill: Skill,
   source: string,
   revision: { readonly commit: string; readonly ref: string },
-  decided: Pick<SkillRow, 'disabled' | 'pending' | 'packs'>,
+  decided: Pick<SkillRow, 'disabled' | 'disabledBy' | 'pending' | 'packs'>,
 ): SkillRow {
   const { path, name, description, standing, digest, size, contract, findings, servedPath } = skill
   const isServed = (standing === 'served' || standing === 'unlisted') && servedPath !== undefined

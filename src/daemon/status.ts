@@ -5,7 +5,8 @@ import { contractProblems } from '../sync/model/contract-problems.ts'
 import type { ContractProblem } from '../sync/model/contract-problems.ts'
 import type { Finding } from '../sync/model/finding.ts'
 import { UNDECIDED, type Decision, type Decisions } from '../sync/model/decisions.ts'
-import type { Disabled } from '../sync/model/disabled.ts'
+import { disabledIn, type DisabledMatch, type DisabledMatches } from '../sync/model/disabled-matches.ts'
+import type { DisabledSkills } from '../sync/model/disabled.ts'
 import type { ListingForm } from '../sync/model/listing-form.ts'
 import { askedText, isObjectId } from '../sync/model/revision.ts'
 import type { Revision } from '../sync/model/revision.ts'
@@ -86,7 +87,7 @@ export interface SourceStatus {
   /** What a person decided about it; empty where nothing. */
   readonly decision: Decision
   /** The skills that a person disabled, there or not: how many, and the folders of the first of them. */
-  readonly disabled: { readonly count: number; readonly paths: readonly string[] }
+  readonly disabled: { readonly count: number; readonly paths: readonly string[] } & DisabledPlaces
   /** The skills of another MCP server that wait for a person: how many, and the first of them. */
   readonly pending: { readonly count: number; readonly paths: readonly string[] }
   /** Of an MCP server: how it told of the skills that are served. */
@@ -112,6 +113,25 @@ export interface SourceStatus {
   readonly tally: Tally
   /** Every finding of the source, those of withheld skills first. */
   readonly findings: readonly SourceFinding[]
+}
+
+/** The skills of the source that are out of service for a disabled one, here or elsewhere: how many, and the first of them. */
+export interface DisabledPlaces {
+  readonly matching: number
+  readonly matches: readonly DisabledRow[]
+}
+
+/** A skill, the one that a person disabled, and by what it is that one. */
+export interface DisabledRow extends DisabledBy {
+  /** Its true folder. */
+  readonly path: string
+}
+
+/** Why a skill is out of service. */
+export interface DisabledBy {
+  /** The skill that a person disabled: `source/path`. */
+  readonly as: string
+  readonly by: DisabledMatch['by']
 }
 
 export interface ServedCommit {
@@ -144,7 +164,7 @@ export interface StatusInput {
   /** How it went where the source is now. */
   readonly recordOf: (source: Source) => SourceRecord
   readonly decisions: Decisions
-  readonly disabled: Disabled
+  readonly disabled: DisabledSkills
   readonly approvals: Approvals
   readonly lock: LockRead
   readonly nextPolls: ReadonlyMap<SourceId, Date>
@@ -185,7 +205,8 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
   const { source } = configured
   const snapshot = input.catalog.snapshots.find((candidate) => candidate.source === source.id)
   const { revision, lastAttempt, lastSuccess, condition } = input.recordOf(source)
-  const disabled = input.disabled.get(source.id) ?? new Set<string>()
+  const disabled = [...(input.disabled.get(source.id)?.keys() ?? [])]
+  const matches = snapshot === undefined ? new Map<string, DisabledMatch>() : disabledIn(snapshot, input.disabled)
   const pending = pendingPaths(configured, snapshot, input.approvals)
   const isMoved = snapshot !== undefined && snapshot.url !== source.url
   return {
@@ -196,7 +217,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     update: source.update,
     lock: standingIn(input.lock, input.config, source),
     decision: input.decisions.get(source.id) ?? UNDECIDED,
-    disabled: { count: disabled.size, paths: [...disabled].slice(0, MOST_DISABLED) },
+    disabled: { count: disabled.length, paths: disabled.slice(0, MOST_DISABLED), ...placesIn(matches) },
     pending: { count: pending.length, paths: pending.slice(0, MOST_DISABLED) },
     ...(snapshot?.form !== undefined && { form: snapshot.form }),
     ...(snapshot?.isPrivate === true && { isPrivate: true as const }),
@@ -211,7 +232,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     nextPoll: input.nextPolls.get(source.id)?.toISOString(),
     lookingSince: input.lookingSince.get(source.id)?.toISOString(),
     condition: condition && conditionOf(condition, configured),
-    tally: tallyOf(snapshot?.skills ?? [], disabled, new Set(pending)),
+    tally: tallyOf(snapshot?.skills ?? [], matches, new Set(pending)),
     findings: snapshot === undefined ? [] : findingsOf(snapshot, input.catalog, configured),
   }
 }
@@ -220,6 +241,16 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
 function seenUpstream(revision: Revision | undefined, at: string | undefined): SourceStatus['upstream'] {
   if (revision === undefined || at === undefined || isObjectId(revision.ref)) return undefined
   return { commit: revision.commit, at }
+}
+
+function placesIn(matches: DisabledMatches): DisabledPlaces {
+  const first = [...matches].slice(0, MOST_DISABLED)
+  const rowOf = (path: string, { as, by }: DisabledBy): DisabledRow => ({ path, as, by })
+  return { matching: matches.size, matches: first.map(([path, match]) => rowOf(path, disabledBy(match))) }
+}
+
+export function disabledBy({ source, path, by }: DisabledMatch): DisabledBy {
+  return { as: `${source}/${path}`, by }
 }
 
 /** Of a source whose skills each wait for a person. */

@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os'
 import { declarationOf, pendingIn } from '../sync/model/approvals.ts'
+import { disabledIn, type DisabledMatches } from '../sync/model/disabled-matches.ts'
 import { isOfUpstream } from '../sync/model/skill.ts'
 import type { Skill, SkillFile, UpstreamSkill } from '../sync/model/skill.ts'
 import type { McpSource } from '../sync/model/source.ts'
@@ -75,7 +76,7 @@ export class Upstreams implements AsyncDisposable {
   async bring(id: SourceId, path: string, file: string): Promise<void> {
     const skill = this.#skillAt(id, path)
     const found = skill?.files.find((candidate) => candidate.path === file)
-    const isDisabled = this.#parts.store.decisions.disabled.get(id)?.has(path) === true
+    const isDisabled = this.#disabledOf(id).has(path)
     if (skill === undefined || found === undefined || skill.standing === 'withheld' || isDisabled)
       throw new ControlError(
         'unknown-skill',
@@ -114,12 +115,12 @@ export class Upstreams implements AsyncDisposable {
     const { store, currentOf } = this.#parts
     const snapshot = currentOf(id)?.snapshot
     if (snapshot === undefined) return []
-    const { disabled, approvals } = store.decisions
+    const { approvals } = store.decisions
+    const disabled = this.#disabledOf(id)
     const pending = new Set(approval === 'required' ? pendingIn(snapshot, approvals) : [])
     const missing: { readonly skill: UpstreamSkill; readonly file: SkillFile }[] = []
     for (const skill of snapshot.skills.filter(isOfUpstream)) {
-      const isServed =
-        skill.standing !== 'withheld' && !pending.has(skill) && disabled.get(id)?.has(skill.path) !== true
+      const isServed = skill.standing !== 'withheld' && !pending.has(skill) && !disabled.has(skill.path)
       for (const file of isServed ? skill.files : []) {
         if (!(await store.upstreams.has(id, file))) missing.push({ skill, file })
       }
@@ -152,6 +153,12 @@ export class Upstreams implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.endReading()
     await this.servers[Symbol.asyncDispose]()
+  }
+
+  #disabledOf(id: SourceId): DisabledMatches {
+    const { currentOf, store } = this.#parts
+    const current = currentOf(id)
+    return current === undefined ? new Map() : disabledIn(current.snapshot, store.decisions.disabled)
   }
 
   #skillAt(id: SourceId, path: string): Skill | undefined {

@@ -2,6 +2,8 @@ import { isAbout, isWanted, type Decision } from './model/decisions.ts'
 import { askedText, isObjectId, isSameAsked, isSameRevision, type Revision } from './model/revision.ts'
 import type { Skill } from './model/skill.ts'
 import type { Followed } from './model/followed.ts'
+import { followed } from './model/disabled-places.ts'
+import { MOST_PLACES, type DisabledSkills } from './model/disabled.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { Source } from './model/source.ts'
 import { SyncError } from './model/sync-error.ts'
@@ -114,6 +116,14 @@ export function massDeletion(source: Source, earlier: Followed | undefined, next
   if (!isMass) return undefined
   const message = `Cannot follow: of the ${before} skills of "${source.id}" at ${described(earlier.revision)} ${described(next.revision)} has ${after}`
   return new SyncError('mass-deletion', message)
+}
+
+/** A commit that has a disabled skill at more places than are remembered of it: from one that is not, its author could bring it back. */
+export function disabledReturns(disabled: DisabledSkills, next: Snapshot): SyncError | undefined {
+  const { full } = followed(disabled, [next])
+  if (full === undefined) return undefined
+  const message = `Cannot follow: ${described(next.revision)} of "${next.source}" has the disabled skill "${full.source}/${full.path}" at more than ${MOST_PLACES} places`
+  return new SyncError('disabled-returns', message)
 }
 
 /** What the brakes need of a snapshot that was followed to. */

@@ -3,7 +3,8 @@ import type { Approvals } from './model/approvals.ts'
 import { catalogAfter } from './model/catalog-after.ts'
 import { EMPTY_CATALOG, buildingCatalog } from './model/catalog.ts'
 import type { Catalog } from './model/catalog.ts'
-import type { Disabled } from './model/disabled.ts'
+import { findingDisabled, withoutDisabledDocs } from './model/disabled-matches.ts'
+import type { Disabled, DisabledSkills } from './model/disabled.ts'
 import type { Cause, Generation } from './model/generation.ts'
 import { atOnce, stepByStep, type Steps } from './model/slices.ts'
 import type { Snapshot } from './model/snapshot.ts'
@@ -32,7 +33,7 @@ export class Publisher {
   #generation: Generation | undefined
   /** The catalog that was built last, whatever was decided since. */
   #before: Catalog = EMPTY_CATALOG
-  #built: { readonly disabled: Disabled; readonly approvals: Approvals; readonly catalog: Catalog } | undefined
+  #built: { readonly disabled: DisabledSkills; readonly approvals: Approvals; readonly catalog: Catalog } | undefined
   #last: Promise<unknown> = Promise.resolve()
 
   private constructor(store: Store, order: readonly SourceId[], reviewed: ReadonlySet<SourceId>, loaded?: Loaded) {
@@ -86,7 +87,7 @@ export class Publisher {
     )
   }
 
-  #keep(catalog: Catalog, decided: { readonly disabled: Disabled; readonly approvals: Approvals }): Catalog {
+  #keep(catalog: Catalog, decided: { readonly disabled: DisabledSkills; readonly approvals: Approvals }): Catalog {
     this.#built = { ...decided, catalog }
     this.#before = catalog
     return catalog
@@ -192,19 +193,30 @@ export async function pastCatalog(
   if (number === 0) return EMPTY_CATALOG
   const generation = await store.generations.read(number)
   if (generation === undefined) return undefined
-  const disabled = new Map(store.decisions.disabled)
-  const held = sources?.flatMap(([id, ...paths]) => {
-    const found = generation.sources.filter(({ source }) => source === id)
-    for (const { source } of found) disabled.set(source, new Set(paths))
-    return found
-  })
+  const told = new Map(sources?.map(([id = '', ...paths]) => [id, new Set(paths)]))
+  const held =
+    sources?.flatMap(([id]) => generation.sources.filter(({ source }) => source === id)) ?? generation.sources
   const snapshots: Snapshot[] = []
-  for (const { snapshot: digest } of held ?? generation.sources) {
+  for (const { snapshot: digest } of held) {
     const snapshot = await store.snapshots.readWhole(digest)
     if (snapshot === undefined) return undefined
     snapshots.push(snapshot)
   }
-  return stepByStep(buildingCatalog({ ...generation, sources: held ?? generation.sources }, snapshots, disabled))
+  return stepByStep(pastOf({ ...generation, sources: held }, snapshots, store.decisions.disabled, told))
+}
+
+function* pastOf(
+  generation: Generation,
+  snapshots: readonly Snapshot[],
+  disabled: DisabledSkills,
+  told: ReadonlyMap<string, ReadonlySet<string>>,
+): Steps<Catalog> {
+  const hidden = new Map<SourceId, ReadonlySet<string>>()
+  for (const snapshot of snapshots) {
+    const { source } = snapshot
+    hidden.set(source, told.get(source) ?? new Set((yield* findingDisabled(snapshot, disabled)).keys()))
+  }
+  return yield* buildingCatalog(generation, snapshots, hidden)
 }
 
 function* catalogOf(
@@ -215,21 +227,23 @@ function* catalogOf(
   before: Catalog = EMPTY_CATALOG,
 ): Steps<Catalog> {
   if (generation === undefined) return EMPTY_CATALOG
-  const snapshots = held.map(({ snapshot }) => snapshot)
-  return yield* catalogAfter(before, generation, snapshots, hiddenIn(snapshots, decided, reviewed))
+  const snapshots = held.map(({ snapshot }) => withoutDisabledDocs(snapshot, decided.disabled))
+  return yield* catalogAfter(before, generation, snapshots, yield* hidingIn(snapshots, decided, reviewed))
 }
 
 /** What is not served although it is there: disabled, or waiting for a person. */
-function hiddenIn(
+function* hidingIn(
   snapshots: readonly Snapshot[],
   { disabled, approvals }: Pick<DecisionStore, 'disabled' | 'approvals'>,
   reviewed: ReadonlySet<SourceId>,
-): Disabled {
-  const hidden = new Map(disabled)
-  for (const snapshot of snapshots.filter(({ source }) => reviewed.has(source))) {
-    const paths = pendingIn(snapshot, approvals).map(({ path }) => path)
-    if (paths.length > 0)
-      hidden.set(snapshot.source, new Set([...(disabled.get(snapshot.source) ?? []), ...paths].toSorted()))
+): Steps<Disabled> {
+  const hidden = new Map<SourceId, ReadonlySet<string>>()
+  for (const snapshot of snapshots) {
+    const { source } = snapshot
+    const matches = yield* findingDisabled(snapshot, disabled)
+    const pending = reviewed.has(source) ? pendingIn(snapshot, approvals).map(({ path }) => path) : []
+    const paths = [...matches.keys(), ...pending]
+    if (paths.length > 0) hidden.set(source, new Set(paths.toSorted()))
   }
   return hidden
 }

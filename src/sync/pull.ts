@@ -1,4 +1,4 @@
-import { followedIn, holdOnMove, massDeletion } from './brakes.ts'
+import { disabledReturns, followedIn, holdOnMove, massDeletion } from './brakes.ts'
 import { declarationOf } from './model/approvals.ts'
 import type { Followed } from './model/followed.ts'
 import { isLocked } from './model/lock.ts'
@@ -181,7 +181,9 @@ async function takeAnew(one: Pull, revision: Revision, upstream: Upstream): Prom
   const { source, io } = one
   io.onResolved?.(revision)
   const snapshot = await taken(one, revision, upstream)
-  const hold = isApproved(one, revision) ? undefined : massDeletion(source, followedBefore(one), snapshot)
+  const hold = isApproved(one, revision)
+    ? undefined
+    : (massDeletion(source, followedBefore(one), snapshot) ?? disabledReturns(io.store.decisions.disabled, snapshot))
   if (hold !== undefined) return { kind: 'held', revision, reason: hold }
   const rewritten = await isRewritten(one, snapshot, upstream)
   return offered(one, snapshot, rewritten)

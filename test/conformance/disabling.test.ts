@@ -53,7 +53,7 @@ test.each(KINDS)(
 )
 
 test.each(KINDS)(
-  'C094: disabling an inner skill takes its entry and leaves the outer one as it is, its files and all (%s)',
+  'a skill inside another one that is disabled is at no URI, and neither is the one that holds its files (%s)',
   async (kind) => {
     const peer = scene.of(kind)
     await isThere(peer, 'outer/inner')
@@ -61,13 +61,21 @@ test.each(KINDS)(
 
     await decided(heard, [], () => disable('outer/inner', true))
 
-    expectInvalidParams(await peer.call('skills/get', { uri: scene.uri('outer/inner') }))
-    expect(await documents(peer)).not.toContain(scene.uri('outer/inner'))
+    for (const skill of ['outer', 'outer/inner']) {
+      expectInvalidParams(await peer.call('skills/get', { uri: scene.uri(skill) }))
+      expectInvalidParams(await peer.call('resources/directory/read', { uri: scene.root(skill) }))
+      expect(await documents(peer)).not.toContain(scene.uri(skill))
+      for (const [path] of scene.fixture.filesOf(skill)) {
+        const uri = scene.uri(skill, path)
+        expectNotFound(peer, await peer.call(READ, { uri }), uri)
+      }
+    }
+
+    await decided(heard, [], () => disable('outer/inner', false))
+    await isThere(peer, 'outer')
     expect(await get(peer, 'outer')).toEqual(scene.entry('outer'))
     for (const [path, bytes] of scene.fixture.filesOf('outer'))
       expect(contentOf(await peer.call(READ, { uri: scene.uri('outer', path) })).bytes).toEqual(bytes)
-
-    await decided(heard, [], () => disable('outer/inner', false))
     await heard[Symbol.asyncDispose]()
   },
 )
@@ -95,8 +103,8 @@ test.each(KINDS)('C094: disabling an outer skill leaves the inner one, with its 
 async function disable(skill: string, disabled: boolean): Promise<void> {
   const [source] = scene.served.config.sources
   const id: SourceId = source!.source.id
-  expect(await scene.served.daemon.disable(id, skill, disabled)).toBe(true)
-  expect(await scene.served.daemon.disable(id, skill, disabled)).toBe(false)
+  expect(await scene.served.daemon.disable(id, skill, disabled)).toMatchObject({ isNew: true })
+  expect(await scene.served.daemon.disable(id, skill, disabled)).toMatchObject({ isNew: false })
 }
 
 /** What the client before this one had enabled again, a follower serves within its look. */

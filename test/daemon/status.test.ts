@@ -6,6 +6,7 @@ import { statusOf, withFindings, withoutFindings } from '../../src/daemon/status
 import type { Status, StatusInput } from '../../src/daemon/status.ts'
 import { EMPTY_CATALOG, buildCatalog } from '../../src/sync/model/catalog.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
+import type { DisabledSkills } from '../../src/sync/model/disabled.ts'
 import type { Skill, Standing } from '../../src/sync/model/skill.ts'
 import { SyncError, isSyncErrorCode, mendOf } from '../../src/sync/model/sync-error.ts'
 import { VERSION } from '../../src/serve/version.ts'
@@ -34,7 +35,7 @@ test('before anything was pulled a source has neither a commit nor a time', () =
         update: 'auto',
         lock: { state: 'missing' },
         decision: {},
-        disabled: { count: 0, paths: [] },
+        disabled: { count: 0, paths: [], matching: 0, matches: [] },
         pending: { count: 0, paths: [] },
         tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, disabled: 0, pending: 0 },
         findings: [],
@@ -107,20 +108,25 @@ test('the parts of a tally add up, and findings of withheld skills come first', 
 
 test('a skill that is disabled counts as nothing else, and its folder is named, there or not', () => {
   const served = skill('served', [])
-  const disabled = new Map([[TEAM, new Set([served.path, 'gone'])]])
+  const disabled = disabledAt(served.path, 'gone')
 
   const [source] = statusOf(input({ catalog: catalogOf(served, skill('served', [])), disabled })).sources
 
   expect(source?.tally).toEqual({ seen: 2, clean: 1, noted: 0, tools: 0, withheld: 0, disabled: 1, pending: 0 })
-  expect(source?.disabled).toEqual({ count: 2, paths: [served.path, 'gone'] })
+  expect(source?.disabled).toEqual({
+    count: 2,
+    paths: [served.path, 'gone'],
+    matching: 1,
+    matches: [{ path: served.path, as: `team/${served.path}`, by: 'path' }],
+  })
 })
 
 test('however many skills are disabled, a status stays a line', () => {
   const paths = Array.from({ length: 10_000 }, (_, index) => `folder-${index}`)
 
-  const [source] = statusOf(input({ disabled: new Map([[TEAM, new Set(paths)]]) })).sources
+  const [source] = statusOf(input({ disabled: disabledAt(...paths) })).sources
 
-  expect(source?.disabled).toEqual({ count: 10_000, paths: paths.slice(0, 20) })
+  expect(source?.disabled).toEqual({ count: 10_000, paths: paths.slice(0, 20), matching: 0, matches: [] })
 })
 
 test('a status without its findings gets the same ones back from the catalog', () => {
@@ -191,4 +197,9 @@ function catalogOf(...skills: readonly Skill[]): Catalog {
 /** Without what is undefined, as `--json` prints it. */
 function plain(status: Status): unknown {
   return JSON.parse(JSON.stringify(status))
+}
+
+/** Each known by its path alone. */
+function disabledAt(...paths: readonly string[]): DisabledSkills {
+  return new Map([[TEAM, new Map(paths.map((path) => [path, { places: [], beside: [] }]))]])
 }

@@ -1,36 +1,47 @@
 import { z } from 'zod'
+import { uriOf } from '../../sync/model/skill-uri.ts'
 import { Store } from '../../sync/store/store.ts'
 import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
-import { disabledText } from '../decision-text.ts'
+import { disabledText, matchedText } from '../decision-text.ts'
 import { printable } from '../log-line.ts'
 import { theOnlyIfAny } from '../named-skill.ts'
 import type { Named } from '../named-skill.ts'
 import { agreeWithDaemon } from '../requests.ts'
 import { readRows } from '../skill-rows.ts'
+import type { DisabledBy } from '../status.ts'
 import { UsageError } from '../usage-error.ts'
 import { withWriter } from './asking.ts'
 import type { AskWriter } from './asking.ts'
 import { MODE_OPTIONS, configOf, printJson, printLines } from './command.ts'
-import type { Command, Context } from './command.ts'
+import type { Command, Context, Options } from './command.ts'
 
 /** A decision about skills, as a command. */
 interface Disabling {
   readonly name: 'disable' | 'enable'
   readonly summary: string
   readonly details: string
+  readonly options: Options
 }
+
+const SOURCE_ONLY = 'source-only'
 
 export const disable = disabling({
   name: 'disable',
   summary: 'Take a skill out of service at once, until it is enabled',
-  details: 'It stays disabled through restarts, pulls, and while its source does not have it.',
+  details: `It stays disabled through restarts, pulls, and while its source does not have it; also under another name, at another
+  place, and wherever else there is the same SKILL.md. A skill that holds files of it is out of service with it.`,
+  options: {
+    ...MODE_OPTIONS,
+    [SOURCE_ONLY]: { type: 'boolean', help: 'leave in service what has the same content in other sources' },
+  },
 })
 
 export const enable = disabling({
   name: 'enable',
   summary: 'Serve a disabled skill again',
-  details: 'At once, if its source has it.',
+  details: 'At once, if its source has it, and all that was out of service with it.',
+  options: MODE_OPTIONS,
 })
 
 function disabling(kind: Disabling): Command {
@@ -42,14 +53,16 @@ function disabling(kind: Disabling): Command {
   SKILL is its URI, SOURCE/PATH, SOURCE/NAME, its path or its name, whatever the case of letters.
   ${kind.details}
 `,
-    options: MODE_OPTIONS,
+    options: kind.options,
     async run(context) {
       if (context.operands.length === 0)
         throw new UsageError(`"${kind.name}" wants the URI, path or name of a skill; skillsyncd list shows them`)
       const config = await configOf(context)
       await agreeWithDaemon(config, context.signal)
       const { skills, unknown } = await meant(context, config)
-      const decided = skills.length === 0 ? [] : await withWriter(context, config, (ask) => decide(kind, skills, ask))
+      const sourceOnly = context.values[SOURCE_ONLY] === true
+      const decided =
+        skills.length === 0 ? [] : await withWriter(context, config, (ask) => decide(kind, { skills, sourceOnly }, ask))
       print(context, kind, decided, unknown)
       return unknown.length === 0 ? 0 : 1
     },
@@ -69,25 +82,44 @@ async function meant({ operands }: Context, config: Config): Promise<Meant> {
   const skills = new Set<Named>()
   const unknown: string[] = []
   for (const asked of operands) {
-    const skill = theOnlyIfAny(known, asked)
+    const skill = known.gone.find(({ source, path }) => asked === `${source}/${path}`) ?? theOnlyIfAny(known.all, asked)
     if (skill === undefined) unknown.push(asked)
     else skills.add(skill)
   }
   return { skills: [...skills], unknown }
 }
 
-/** All that the state folder has, and what is disabled without being there any more. */
-async function knownSkills(config: Config): Promise<Named[]> {
-  const rows: readonly Named[] = await readRows(config)
+interface Known {
+  /** All that the state folder has, and what is disabled without being there in any form. */
+  readonly all: readonly Named[]
+  /** What is disabled and not where it was. */
+  readonly gone: readonly Named[]
+}
+
+async function knownSkills(config: Config): Promise<Known> {
+  const rows = await readRows(config)
   const store = await Store.openExisting(config.state)
   await store?.decisions.read()
   const there = new Set(rows.map(({ source, path }) => `${source}/${path}`))
-  const gone = [...(store?.decisions.disabled ?? [])].flatMap(([source, paths]) =>
-    [...paths]
-      .filter((path) => idsOf(config).includes(source) && !there.has(`${source}/${path}`))
-      .map((path): Named => ({ source, path, uri: undefined, name: undefined })),
+  const elsewhere = new Set(rows.map(({ disabledBy }) => disabledBy?.as))
+  const gone = [...(store?.decisions.disabled ?? [])].flatMap(([source, entries]) =>
+    [...entries]
+      .filter(([path]) => idsOf(config).includes(source) && !there.has(`${source}/${path}`))
+      .map(
+        ([
+          path,
+          {
+            places: [place],
+          },
+        ]): Named => {
+          const uri = place?.servedPath === undefined ? undefined : uriOf(source, `${place.servedPath}/SKILL.md`)
+          return { source, path, uri, name: place?.name }
+        },
+      ),
   )
-  return [...rows, ...gone]
+  // What such a one is called by, it is called by where it is now.
+  const lost = gone.filter(({ source, path }) => !elsewhere.has(`${source}/${path}`))
+  return { all: [...rows, ...lost], gone }
 }
 
 /** What became of one skill. */
@@ -97,18 +129,43 @@ interface Decided {
   readonly uri: string | undefined
   /** It was as it was asked for before. */
   readonly already: boolean
+  /** The other skills that went out of service, or came back, with it: how many, and the first of them. */
+  readonly others: { readonly count: number; readonly places: Answer['places'] }
+  /** What keeps it out of service all the same. */
+  readonly still?: DisabledBy
 }
 
-async function decide({ name }: Disabling, skills: readonly Named[], ask: AskWriter): Promise<Decided[]> {
+async function decide(
+  { name }: Disabling,
+  { skills, sourceOnly }: Pick<Meant, 'skills'> & { readonly sourceOnly: boolean },
+  ask: AskWriter,
+): Promise<Decided[]> {
   const decided: Decided[] = []
   for (const { source, path, uri } of skills) {
-    const { isNew } = ANSWER.parse(await ask('disable', { source, path, disabled: name === 'disable' }))
-    decided.push({ source, path, uri, already: !isNew })
+    const asked = { source, path, disabled: name === 'disable', sourceOnly }
+    const { isNew, count, places, still } = ANSWER.parse(await ask('disable', asked))
+    const others = places.filter(({ place }) => place !== `${source}/${path}`)
+    const isAmong = others.length < places.length
+    decided.push({
+      source,
+      path,
+      uri,
+      already: !isNew,
+      others: { count: isAmong ? count - 1 : count, places: others },
+      ...(still !== undefined && { still }),
+    })
   }
   return decided
 }
 
-const ANSWER = z.object({ isNew: z.boolean() })
+const BY = z.object({ as: z.string(), by: z.enum(['path', 'uri', 'name', 'content', 'holds']) })
+const ANSWER = z.object({
+  isNew: z.boolean(),
+  count: z.number(),
+  places: z.array(BY.extend({ place: z.string() })),
+  still: BY.optional(),
+})
+type Answer = z.infer<typeof ANSWER>
 
 function print(context: Context, { name }: Disabling, decided: readonly Decided[], unknown: readonly string[]): void {
   for (const asked of unknown) {
@@ -122,9 +179,23 @@ function print(context: Context, { name }: Disabling, decided: readonly Decided[
   }
   printLines(
     context,
-    decided.map(({ source, path, already }) => {
-      const what = disabled ? disabledText(source, path) : 'enabled'
-      return printable(`${source}/${path}: ${already ? 'already ' : ''}${what}`)
-    }),
+    decided.flatMap((row) => linesOf(row, disabled)),
   )
 }
+
+function linesOf({ source, path, already, others, still }: Decided, disabled: boolean): string[] {
+  const what = disabled
+    ? disabledText(source, path)
+    : still === undefined
+      ? 'enabled'
+      : disabledText(source, path, still)
+  const isKept = !disabled && still !== undefined
+  const lines = [`${source}/${path}: ${already && !isKept ? 'already ' : ''}${what}`]
+  const { count, places } = others
+  for (const { place, by } of places.slice(0, MOST_SHOWN))
+    lines.push(disabled ? `  ${place} is out of service too: ${matchedText(by)} it` : `  ${place} is in service too`)
+  if (count > MOST_SHOWN) lines.push(`  and ${count - MOST_SHOWN} more; skillsyncd list shows them`)
+  return lines.map(printable)
+}
+
+const MOST_SHOWN = 10

@@ -56,7 +56,7 @@ function linesOf(row: SkillRow): string[] {
     ...(upstream === undefined ? [] : [`  there   ${printable(upstream)}`]),
     ...(digest === undefined ? [] : [`  digest  ${digest}, ${countOf(files.length, 'file')}, ${size} bytes`]),
     ...contractLines(contract),
-    ...(disabled ? [`  ! ${printable(disabledText(source, path))}`] : []),
+    ...(disabled ? [`  ! ${printable(disabledText(source, path, row.disabledBy))}`] : []),
     ...(pending ? [`  ! ${printable(pendingText(source, path))}`] : []),
     ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),
     ...files.map(

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import type { Signers } from '../../sync/model/trust.ts'
 import { agoText, dueText, sinceText } from '../age-text.ts'
-import { decisionTexts, skillOperand } from '../decision-text.ts'
+import { decisionTexts, matchedText, skillOperand } from '../decision-text.ts'
 import { printable } from '../log-line.ts'
 import { standingText } from '../lock-text.ts'
 import { signersTexts } from '../signer-text.ts'
@@ -80,7 +80,23 @@ function placeOf({ kind, url }: SourceStatus): string {
   return kind === 'directory' ? `the folder ${printable(fileURLToPath(url))}` : url
 }
 
-function disabledLines({ id, disabled: { count, paths } }: SourceStatus): string[] {
+function disabledLines(source: SourceStatus): string[] {
+  return [...decidedLines(source), ...returnedLines(source)]
+}
+
+/** The skills that are out of service since another was disabled, or this one at another place. */
+function returnedLines({ id, disabled: { matching, matches } }: SourceStatus): string[] {
+  const elsewhere = matches.filter(({ as, path }) => as !== `${id}/${path}`)
+  const lines = elsewhere
+    .slice(0, SHOWN_DISABLED)
+    .map(({ path, as, by }) =>
+      printable(`  ! disabled-returns: ${id}/${path} is out of service: ${matchedText(by)} ${as}`),
+    )
+  const left = matching - matches.length + elsewhere.length - lines.length
+  return left > 0 ? [...lines, `  ${left} more are out of service for one that is disabled`] : lines
+}
+
+function decidedLines({ id, disabled: { count, paths } }: SourceStatus): string[] {
   const lines = paths
     .slice(0, SHOWN_DISABLED)
     .map((path) => `  disabled until skillsyncd enable ${printable(skillOperand(id, path))}`)

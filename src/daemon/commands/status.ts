@@ -2,7 +2,7 @@ import { countOf } from '../../serve/count-text.ts'
 import { NONE_APPROVED } from '../../sync/model/approvals.ts'
 import { EMPTY_CATALOG } from '../../sync/model/catalog.ts'
 import type { Decision } from '../../sync/model/decisions.ts'
-import { NONE_DISABLED } from '../../sync/model/disabled.ts'
+import { NO_DISABLED_SKILLS } from '../../sync/model/disabled.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { currentCatalog } from '../../sync/publisher.ts'
@@ -130,7 +130,7 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
     catalog,
     recordOf: (source) => recordAt(records.get(source.id), source),
     decisions: decisions ?? new Map<SourceId, Decision>(),
-    disabled: store?.decisions.disabled ?? NONE_DISABLED,
+    disabled: store?.decisions.disabled ?? NO_DISABLED_SKILLS,
     approvals: store?.decisions.approvals ?? NONE_APPROVED,
     lock: await lockRead(config),
     nextPolls: new Map<SourceId, Date>(),

@@ -53,7 +53,15 @@ async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance>
   const lock = config.lock === undefined ? undefined : await readLock(config.lock)
   const side: LockSide = { standing: standingIn(lock, config, source), entry: lock?.sources.get(source.id) }
   return provenanceOf(
-    { source, snapshot, skill, uri: row.uri, disabled: row.disabled, pending: row.pending },
+    {
+      source,
+      snapshot,
+      skill,
+      uri: row.uri,
+      disabled: row.disabled,
+      disabledBy: row.disabledBy,
+      pending: row.pending,
+    },
     side,
     store,
   )
@@ -69,7 +77,7 @@ function linesOf(told: Provenance): string[] {
     `  rule    ${printable(ruleText(told))}`,
     `  update  ${updateText(told)}`,
     ...decisionTexts(told.decision, source).map((text) => `  ! ${text}`),
-    ...(told.disabled ? [`  ! ${printable(disabledText(source, path))}`] : []),
+    ...(told.disabled ? [`  ! ${printable(disabledText(source, path, told.disabledBy))}`] : []),
     ...(told.pending ? [`  ! ${printable(pendingText(source, path))}`] : []),
     `  lock    ${lockText(told.lock)}`,
     ...signersTexts(told.signers).map((text) => `  signed  ${printable(text)}`),

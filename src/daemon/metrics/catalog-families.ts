@@ -1,6 +1,7 @@
 import type { Approvals } from '../../sync/model/approvals.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
-import type { Disabled } from '../../sync/model/disabled.ts'
+import { disabledIn } from '../../sync/model/disabled-matches.ts'
+import type { DisabledSkills } from '../../sync/model/disabled.ts'
 import { tallyOf } from '../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { ConfiguredSource } from '../config.ts'
@@ -12,7 +13,7 @@ import { single } from './family.ts'
 export interface CatalogInput {
   readonly catalog: Catalog
   readonly sources: readonly ConfiguredSource[]
-  readonly disabled: Disabled
+  readonly disabled: DisabledSkills
   readonly approvals: Approvals
 }
 
@@ -51,7 +52,8 @@ function standingsOf(configured: ConfiguredSource, { catalog, disabled, approval
   const { id } = configured.source
   const snapshot = snapshotOf(configured, catalog)
   const pending = new Set(pendingPaths(configured, snapshot, approvals))
-  const { seen: _all, ...standings } = tallyOf(snapshot?.skills ?? [], disabled.get(id), pending)
+  const matches = snapshot && disabledIn(snapshot, disabled)
+  const { seen: _all, ...standings } = tallyOf(snapshot?.skills ?? [], matches, pending)
   return Object.entries(standings).map(([standing, value]) => ({ labels: { source: id, standing }, value }))
 }
 

@@ -58,7 +58,7 @@ export interface Tally {
 /** `disabled`: the folders of those that a person took out of service; `pending`: of those that wait for one. */
 export function tallyOf(
   skills: Iterable<Skill>,
-  disabled: ReadonlySet<string> = new Set(),
+  disabled: Pick<ReadonlySet<string>, 'has'> = new Set(),
   pending: ReadonlySet<string> = new Set(),
 ): Tally {
   const tally = { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, disabled: 0, pending: 0 }

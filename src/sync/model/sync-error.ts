@@ -12,6 +12,7 @@ export type SyncErrorCode =
   | 'history-rewritten'
   | 'mass-deletion'
   | 'default-branch-moved'
+  | 'disabled-returns'
   | 'awaiting-approval'
   | 'paused'
   | 'pinned'
@@ -109,6 +110,7 @@ const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
   'git-missing': false,
   unsupported: false,
   'default-branch-moved': false,
+  'disabled-returns': false,
   'awaiting-approval': false,
   paused: false,
   pinned: false,
@@ -131,6 +133,8 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'history-rewritten': 'Look at both with skillsyncd diff; the old one is served on until skillsyncd approve or reject',
   'mass-deletion': 'If the deletion is meant, skillsyncd approve; until then the last skills are served on',
   'default-branch-moved': 'Name the branch that is meant in `ref`, or skillsyncd approve to follow the new one',
+  'disabled-returns':
+    'Look at it with skillsyncd diff; the last commit is served on until skillsyncd approve, reject or enable',
   'awaiting-approval': 'Look at it with skillsyncd diff, then skillsyncd approve or reject',
   paused: 'skillsyncd resume lets it be looked at again',
   pinned: 'skillsyncd unpin lets it move again',

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { NONE_APPROVED } from '../model/approvals.ts'
-import { NONE_DISABLED } from '../model/disabled.ts'
+import { NO_DISABLED_SKILLS } from '../model/disabled.ts'
 import { NONE_NAMED } from '../model/namings.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { writeWhole } from './atomic.ts'
@@ -66,7 +66,7 @@ export class DecisionFiles {
 
 export const NOTHING: Written = {
   sources: new Map(),
-  disabled: NONE_DISABLED,
+  disabled: NO_DISABLED_SKILLS,
   approvals: NONE_APPROVED,
   namings: NONE_NAMED,
 }

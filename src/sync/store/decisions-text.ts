@@ -1,6 +1,6 @@
 import type { Approval, Approvals } from '../model/approvals.ts'
 import type { Decision, Decisions } from '../model/decisions.ts'
-import type { Disabled } from '../model/disabled.ts'
+import { MOST_PLACES, type DisabledPlace, type DisabledSkill, type DisabledSkills } from '../model/disabled.ts'
 import type { Naming, Namings } from '../model/namings.ts'
 import { isObjectId } from '../model/revision.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
@@ -11,17 +11,18 @@ import { isDigest } from './stored-path.ts'
 /** All that the file holds. */
 export interface Written {
   readonly sources: Decisions
-  readonly disabled: Disabled
+  readonly disabled: DisabledSkills
   readonly approvals: Approvals
   readonly namings: Namings
 }
 
 /** As it is written. */
 export function textForm({ sources, disabled, approvals, namings }: Written): object {
-  const paths = [...disabled].map(([source, folders]) => [source, [...folders]] as const)
+  const paths = [...disabled].map(([source, entries]) => [source, [...entries.keys()]] as const)
   return {
     sources: Object.fromEntries(sources),
-    ...(disabled.size > 0 && { disabled: Object.fromEntries(paths) }),
+    // The paths alone are what older versions read.
+    ...(disabled.size > 0 && { disabled: Object.fromEntries(paths), disabledAs: nested(disabled) }),
     ...(approvals.size > 0 && { approvals: nested(approvals) }),
     ...(namings.size > 0 && { uris: nested(namings) }),
   }
@@ -35,7 +36,7 @@ function nested(bySource: ReadonlyMap<SourceId, ReadonlyMap<string, object>>): o
 export function parseDecisions(text: string): Written | undefined {
   const value = parseJson(text)
   const sources = isObject(value) ? value['sources'] : undefined
-  const disabled = isObject(value) ? parseDisabled(value['disabled'] ?? {}) : undefined
+  const disabled = isObject(value) ? parseDisabled(value['disabled'] ?? {}, value['disabledAs'] ?? {}) : undefined
   const approvals = isObject(value) ? parseNested(value['approvals'] ?? {}, isApproval) : undefined
   const namings = isObject(value) ? parseNested(value['uris'] ?? {}, isNaming) : undefined
   if (!isObject(sources) || disabled === undefined || approvals === undefined || namings === undefined) return undefined
@@ -47,15 +48,36 @@ export function parseDecisions(text: string): Written | undefined {
   return { sources: decisions, disabled, approvals, namings }
 }
 
-function parseDisabled(value: unknown): Disabled | undefined {
-  if (!isObject(value)) return undefined
-  const disabled = new Map<SourceId, ReadonlySet<string>>()
+/** What is known of those skills besides is absent where an older version wrote them. */
+function parseDisabled(value: unknown, known: unknown): DisabledSkills | undefined {
+  const entries = parseNested(known, isDisabledSkill)
+  if (!isObject(value) || entries === undefined) return undefined
+  const disabled = new Map<SourceId, ReadonlyMap<string, DisabledSkill>>()
   for (const [id, paths] of Object.entries(value)) {
     const isText = Array.isArray(paths) && paths.every((path) => typeof path === 'string')
     if (!isSourceId(id) || !isText) return undefined
-    disabled.set(id, new Set(paths))
+    const ofSource = entries.get(id)
+    disabled.set(id, new Map(paths.map((path) => [path, ofSource?.get(path) ?? UNKNOWN])))
   }
   return disabled
+}
+
+const UNKNOWN: DisabledSkill = { places: [], beside: [] }
+
+function isDisabledSkill(value: unknown): value is DisabledSkill {
+  if (!isObject(value)) return false
+  const { places, beside, sourceOnly } = value
+  if (!Array.isArray(places) || !Array.isArray(beside) || places.length > MOST_PLACES) return false
+  const areTexts = beside.every((text) => typeof text === 'string')
+  return places.every(isPlace) && areTexts && (sourceOnly === undefined || sourceOnly === true)
+}
+
+function isPlace(value: unknown): value is DisabledPlace {
+  if (!isObject(value)) return false
+  const { source, path, servedPath, name, id, document } = value
+  const areTexts = [servedPath, name, id].every((text) => text === undefined || typeof text === 'string')
+  const isDocument = document === undefined || (typeof document === 'string' && isDigest(document))
+  return typeof source === 'string' && isSourceId(source) && typeof path === 'string' && areTexts && isDocument
 }
 
 function parseNested<Item>(

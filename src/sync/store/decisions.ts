@@ -2,9 +2,11 @@ import { withApproval } from '../model/approvals.ts'
 import type { Approval, Approvals } from '../model/approvals.ts'
 import { UNDECIDED } from '../model/decisions.ts'
 import type { Decision, Decisions } from '../model/decisions.ts'
-import { withDisabled, type Disabled } from '../model/disabled.ts'
+import { enabledAt, entryOf, followed, type Followed } from '../model/disabled-places.ts'
+import { withEntry, type DisabledSkills } from '../model/disabled.ts'
 import { withNaming } from '../model/namings.ts'
 import type { Naming, Namings } from '../model/namings.ts'
+import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { DecisionFiles, NOTHING } from './decision-files.ts'
@@ -12,6 +14,13 @@ import { textForm } from './decisions-text.ts'
 import type { Written } from './decisions-text.ts'
 import { canonicalJson } from './json.ts'
 import type { StateFolder } from './state-folder.ts'
+
+/** What is known of a skill that is being disabled or enabled. */
+export interface Disabling {
+  /** What is served of all sources. */
+  readonly snapshots?: readonly Snapshot[]
+  readonly sourceOnly?: boolean
+}
 
 /** What people decided. That it cannot be read is an error: a hold must not be forgotten. */
 export class DecisionStore {
@@ -56,7 +65,7 @@ export class DecisionStore {
   }
 
   /** The skills that are disabled, as this process last read or wrote them. Another value whenever they are others. */
-  get disabled(): Disabled {
+  get disabled(): DisabledSkills {
     return this.#written.disabled
   }
 
@@ -108,9 +117,41 @@ export class DecisionStore {
     })
   }
 
-  /** Writes that a skill is disabled, or is no longer; it is on the disk when this returns. Says whether that is new. */
-  async disable(source: SourceId, path: string, disabled: boolean): Promise<boolean> {
-    return this.#put('disabled', (before) => withDisabled(before, source, path, disabled))
+  /**
+   * Writes that a skill is disabled, or is no longer; it is on the disk when this returns. Says whether that is new.
+   * `snapshots` tell it from others: without them it is known by its path alone.
+   */
+  async disable(
+    source: SourceId,
+    path: string,
+    disabled: boolean,
+    { snapshots = [], sourceOnly = false }: Disabling = {},
+  ): Promise<boolean> {
+    return this.#put('disabled', (before) => {
+      if (!disabled) return enabledAt(before, source, path, snapshots)
+      if (before.get(source)?.has(path) === true) return before
+      return withEntry(before, source, path, entryOf(source, path, snapshots, sourceOnly))
+    })
+  }
+
+  /** Writes what the snapshots tell of a skill that an older version disabled by its path alone. */
+  async recognise(source: SourceId, path: string, snapshots: readonly Snapshot[]): Promise<void> {
+    await this.#put('disabled', (before) => {
+      const isUnknown = before.get(source)?.get(path)?.places.length === 0
+      return isUnknown ? withEntry(before, source, path, entryOf(source, path, snapshots)) : before
+    })
+  }
+
+  /** Writes where disabled skills are in the snapshots; it is on the disk when this returns. Says where they had not been. */
+  async follow(snapshots: readonly Snapshot[]): Promise<Followed['returned']> {
+    if (this.disabled.size === 0) return []
+    let returned: Followed['returned'] = []
+    await this.#put('disabled', (before) => {
+      const after = followed(before, snapshots)
+      returned = after.returned
+      return after.disabled
+    })
+    return returned
   }
 
   /** Writes that a skill is approved, or no longer; it is on the disk when this returns. Says whether that is new. */

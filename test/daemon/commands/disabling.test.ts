@@ -29,7 +29,9 @@ test('C240: disable and enable take effect at once, heed no case, and a second t
     [0, ''],
   ])
   expect(JSON.parse(ends[0]!.stdout)).toEqual({
-    skills: [{ source: 'team', path: 'alpha', uri: ALPHA, already: false, disabled: true }],
+    skills: [
+      { source: 'team', path: 'alpha', uri: ALPHA, already: false, others: { count: 0, places: [] }, disabled: true },
+    ],
     unknown: [],
   })
   expect(ends[1]?.stdout).toBe(
@@ -77,7 +79,7 @@ test('C240: a name that several skills have changes none, and the error lists th
   expect([both.status, both.stdout, one.status]).toEqual([1, '', 0])
   expect(both.stderr).toContain('"team/beta" can mean 2 skills: team/a/beta, team/b/beta')
   const decisions: unknown = JSON.parse(await readFile(join(world.home.state, 'decisions.json'), 'utf8'))
-  expect(decisions).toEqual({ sources: {}, disabled: { team: ['b/beta'] } })
+  expect(decisions).toMatchObject({ sources: {}, disabled: { team: ['b/beta'] } })
 })
 
 test('what was disabled without a daemon is so for the next one, through pulls and while its source does not have it', async () => {
@@ -107,6 +109,56 @@ test('what was disabled without a daemon is so for the next one, through pulls a
   expect(again.stdout).toContain('already disabled')
   const { result } = await next.call('resources/read', { uri: ALPHA })
   expect(result.contents[0].text).toBe(text)
+})
+
+test('a disabled skill that its author renames is in no folder of an agent, and the commands say why and bring it back', async () => {
+  await using world = await World.create()
+  await world.synced()
+  const { home, repository } = world
+  expect(await home.command('link', 'claude-code')).toMatchObject({ status: 0 })
+  const linked = join(home.path, '.claude/skills/alpha/SKILL.md')
+  const before = await readFile(linked, 'utf8')
+
+  const disabled = await home.command('disable', 'alpha')
+  await repository.commit({ alpha: null, 'alpha-2/SKILL.md': skill('alpha', 'first') })
+  await world.synced()
+  const told = [await home.command('status'), await home.command('why', 'alpha-2'), await home.command('list')]
+  await using peer = await modernHttp(await home.start('start').line())
+  const served = await found(peer)
+  const without = await readFile(linked, 'utf8').catch((error: NodeJS.ErrnoException) => error.code)
+  const enabled = await home.command('enable', 'alpha')
+
+  expect([before, disabled.status, served, without]).toEqual([skill('alpha', 'first'), 0, false, 'ENOENT'])
+  expect(told[0]?.stdout).toContain('  disabled until skillsyncd enable team/alpha\n')
+  expect(told[0]?.stdout).toContain(
+    '  ! disabled-returns: team/alpha-2 is out of service: it has the SKILL.md of team/alpha\n',
+  )
+  expect(told[1]?.stdout).toContain('it has the SKILL.md of team/alpha, until skillsyncd enable team/alpha\n')
+  expect(told[2]?.stdout).toContain('skill://team/alpha (disabled)')
+  expect(enabled).toMatchObject({ status: 0, stdout: 'team/alpha-2: enabled\n', stderr: '' })
+  expect([await found(peer), await readFile(linked, 'utf8')]).toEqual([true, before])
+})
+
+test('what goes out of service with a disabled skill is named, and to enable that says what keeps it out', async () => {
+  await using world = await World.create()
+  await world.repository.commit({
+    'outer/SKILL.md': skill('outer', 'one'),
+    'outer/inner/SKILL.md': skill('inner', 'two'),
+  })
+  await world.synced()
+  const { home } = world
+
+  const disabled = await home.command('disable', 'inner')
+  const outer = await home.command('enable', 'outer', '--json')
+  const words = await home.command('enable', 'outer')
+  const enabled = await home.command('enable', 'inner')
+
+  expect(disabled.stdout).toContain('  team/outer is out of service too: it holds files of it\n')
+  expect(JSON.parse(outer.stdout)).toMatchObject({
+    skills: [{ path: 'outer', already: true, still: { as: 'team/outer/inner', by: 'holds' } }],
+  })
+  expect(words.stdout).toContain('team/outer: disabled: in no list, and clients do not find it; it holds files of')
+  expect(enabled.stdout).toBe('team/outer/inner: enabled\n  team/outer is in service too\n')
 })
 
 test('with a lock that is followed a skill is disabled and enabled as without one', async () => {

@@ -1,0 +1,166 @@
+import type { DisabledSkill, DisabledSkills } from './disabled.ts'
+import { baseName, foldedPath, foldersAbove, isBelow, relativeTo } from './paths.ts'
+import type { Skill } from './skill.ts'
+import { atOnce, type Steps } from './slices.ts'
+import type { Snapshot } from './snapshot.ts'
+import type { SourceId } from './source-id.ts'
+
+/** Why a skill is out of service: the entry that it matches, and by what. */
+export interface DisabledMatch {
+  readonly source: SourceId
+  /** The true folder that the skill of the entry had when it was disabled. */
+  readonly path: string
+  readonly by: MatchedBy
+}
+
+/** `content`: it has the SKILL.md of the entry. `holds`: files of a disabled skill are among its own. */
+export type MatchedBy = 'path' | 'uri' | 'name' | 'content' | 'holds'
+
+/** By true folder. */
+export type DisabledMatches = ReadonlyMap<string, DisabledMatch>
+
+/** The skills of a snapshot that are out of service since a person disabled them, here or where they were before. */
+export function disabledIn(snapshot: Snapshot, disabled: DisabledSkills): DisabledMatches {
+  return atOnce(findingDisabled(snapshot, disabled))
+}
+
+/** `disabledIn`, for where others wait. It is found once for each snapshot and what is disabled. */
+export function* findingDisabled(snapshot: Snapshot, disabled: DisabledSkills): Steps<DisabledMatches> {
+  if (disabled.size === 0) return NO_MATCHES
+  const known = KNOWN.get(snapshot)
+  if (known?.disabled === disabled) return known.matches
+  const traits = traitsOf(disabled)
+  const matches = new Map<string, DisabledMatch>()
+  for (const skill of snapshot.skills) {
+    const match = traits.matchOf(snapshot.source, skill)
+    if (match !== undefined) matches.set(skill.path, match)
+    yield
+  }
+  for (const [path, match] of holdersIn(snapshot, matches)) matches.set(path, match)
+  KNOWN.set(snapshot, { disabled, matches })
+  return matches
+}
+
+const NO_MATCHES: DisabledMatches = new Map()
+const KNOWN = new WeakMap<Snapshot, { readonly disabled: DisabledSkills; readonly matches: DisabledMatches }>()
+
+/** The snapshot without those documents that are the SKILL.md of a disabled skill. The same one where there are none. */
+export function withoutDisabledDocs(snapshot: Snapshot, disabled: DisabledSkills): Snapshot {
+  const { docs, source } = snapshot
+  if (docs === undefined || disabled.size === 0) return snapshot
+  const traits = traitsOf(disabled)
+  const files = docs.files.filter(({ sha256 }) => traits.byDocument(source, sha256) === undefined)
+  if (files.length === docs.files.length) return snapshot
+  const known = WITHOUT.get(snapshot)
+  if (known?.disabled === disabled) return known.without
+  const without = { ...snapshot, docs: { ...docs, files } }
+  WITHOUT.set(snapshot, { disabled, without })
+  return without
+}
+
+const WITHOUT = new WeakMap<Snapshot, { readonly disabled: DisabledSkills; readonly without: Snapshot }>()
+
+/** Skills that could not be given without files of one that matches. */
+function holdersIn({ skills }: Snapshot, matches: DisabledMatches): ReadonlyMap<string, DisabledMatch> {
+  const holders = new Map<string, DisabledMatch>()
+  const byPath = matches.size === 0 ? undefined : new Map(skills.map((skill) => [skill.path, skill]))
+  for (const [path, match] of matches) {
+    for (const above of foldersAbove(path)) {
+      const holder = matches.has(above) ? undefined : byPath?.get(above)
+      const inner = relativeTo(above, path)
+      if (holder?.files.some((file) => isBelow(file.path, inner)) === true)
+        holders.set(above, { ...match, by: 'holds' })
+    }
+  }
+  return holders
+}
+
+interface Named {
+  readonly source: SourceId
+  readonly path: string
+  readonly entry: DisabledSkill
+}
+
+/** All that skills are known by, for a look-up each. */
+class Traits {
+  readonly #own = new Map<string, Named>()
+  readonly #paths = new Map<string, Named>()
+  readonly #uris = new Map<string, Named>()
+  readonly #ids = new Map<string, Named>()
+  readonly #names = new Map<string, Named[]>()
+  readonly #documents = new Map<string, (Named & { readonly of: SourceId | undefined })[]>()
+
+  constructor(disabled: DisabledSkills) {
+    for (const [source, entries] of disabled) for (const [path, entry] of entries) this.#add({ source, path, entry })
+  }
+
+  /** In the order in which people are best told. */
+  matchOf(source: SourceId, skill: Skill): DisabledMatch | undefined {
+    const { path, servedPath, contract, files } = skill
+    const holding = this.#documents.size === 0 ? [] : files.filter(({ sha256 }) => this.byDocument(source, sha256))
+    const document = holding.find((file) => file.path === 'SKILL.md')
+    const found = (named: Named | undefined, by: MatchedBy): DisabledMatch | undefined =>
+      named && { source: named.source, path: named.path, by }
+    return (
+      found(this.#own.get(keyOf(source, path)), 'path') ??
+      found(document && this.byDocument(source, document.sha256), 'content') ??
+      found(servedPath === undefined ? undefined : this.#uris.get(keyOf(source, servedPath)), 'uri') ??
+      found(contract && this.#ids.get(keyOf(source, contract.id)), 'uri') ??
+      found(this.#byName(source, skill), 'name') ??
+      found(this.#paths.get(keyOf(source, path)), 'path') ??
+      found(holding[0] && this.byDocument(source, holding[0].sha256), 'holds')
+    )
+  }
+
+  /** The entry whose SKILL.md a file is. */
+  byDocument(source: SourceId, sha256: string): Named | undefined {
+    return this.#documents.get(sha256)?.find(({ of }) => of === undefined || of === source)
+  }
+
+  #add(named: Named): void {
+    const { source, path, entry } = named
+    put(this.#own, keyOf(source, path), named)
+    for (const [index, place] of entry.places.entries()) {
+      put(this.#paths, keyOf(place.source, place.path), named)
+      if (place.servedPath !== undefined) put(this.#uris, keyOf(place.source, place.servedPath), named)
+      if (place.id !== undefined) put(this.#ids, keyOf(place.source, place.id), named)
+      if (place.name !== undefined) append(this.#names, keyOf(place.source, place.name), named)
+      // Later content is its author's choice, who could take other sources' skills out of service by it.
+      const isEverywhere = index === 0 && entry.sourceOnly !== true
+      if (place.document !== undefined)
+        append(this.#documents, place.document, { ...named, of: isEverywhere ? undefined : place.source })
+    }
+  }
+
+  #byName(source: SourceId, { path, name }: Skill): Named | undefined {
+    const folder = baseName(path)
+    for (const one of new Set([name ?? folder, folder])) {
+      const named = this.#names.get(keyOf(source, one))
+      const found = named?.find(({ entry }) => !entry.beside.includes(keyOf(source, path)))
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+}
+
+function traitsOf(disabled: DisabledSkills): Traits {
+  const known = TRAITS.get(disabled) ?? new Traits(disabled)
+  TRAITS.set(disabled, known)
+  return known
+}
+
+const TRAITS = new WeakMap<DisabledSkills, Traits>()
+
+/** Something of a source, whatever the case of letters. */
+export function keyOf(source: SourceId, text: string): string {
+  return foldedPath(`${source}/${text}`)
+}
+
+/** The first entry that has a key stays. */
+function put(map: Map<string, Named>, key: string, named: Named): void {
+  if (!map.has(key)) map.set(key, named)
+}
+
+function append<Item>(map: Map<string, Item[]>, key: string, item: Item): void {
+  map.set(key, [...(map.get(key) ?? []), item])
+}

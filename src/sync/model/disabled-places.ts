@@ -1,0 +1,140 @@
+import { disabledIn, keyOf, type DisabledMatch } from './disabled-matches.ts'
+import { MOST_PLACES, withEntry, type DisabledPlace, type DisabledSkill, type DisabledSkills } from './disabled.ts'
+import { baseName } from './paths.ts'
+import type { Skill } from './skill.ts'
+import type { Snapshot } from './snapshot.ts'
+import type { SourceId } from './source-id.ts'
+
+/** The entry of a skill that is being disabled, as the snapshots have it. It need not be in one. */
+export function entryOf(
+  source: SourceId,
+  path: string,
+  snapshots: readonly Snapshot[],
+  sourceOnly = false,
+): DisabledSkill {
+  const snapshot = snapshots.find((one) => one.source === source)
+  const skill = snapshot?.skills.find((one) => one.path === path)
+  const alone = sourceOnly && { sourceOnly: true as const }
+  if (snapshot === undefined || skill === undefined) return { places: [unseen(source, path)], beside: [], ...alone }
+  return { ...withPlace({ places: [], beside: [] }, placeOf(source, skill), snapshot, new Set([path])), ...alone }
+}
+
+/** Of a skill that is in no snapshot only what its path says is known. */
+function unseen(source: SourceId, path: string): DisabledPlace {
+  return path === '' ? { source, path } : { source, path, servedPath: path, name: baseName(path) }
+}
+
+/** The entries once a skill is enabled: without its own, and without each that it matches where it is now. */
+export function enabledAt(
+  before: DisabledSkills,
+  source: SourceId,
+  path: string,
+  snapshots: readonly Snapshot[],
+): DisabledSkills {
+  const snapshot = snapshots.find((one) => one.source === source)
+  let after = before.get(source)?.has(path) === true ? withEntry(before, source, path, undefined) : before
+  for (;;) {
+    const match = snapshot && disabledIn(snapshot, after).get(path)
+    if (match === undefined || match.by === 'holds') return after
+    after = withEntry(after, match.source, match.path, undefined)
+  }
+}
+
+/** A skill that was met where its entry did not know it yet. */
+export interface Returned extends DisabledMatch {
+  readonly at: { readonly source: SourceId; readonly path: string }
+}
+
+/** The entries with all places where the snapshots have their skills now. The same value where that is nothing new. */
+export interface Followed {
+  readonly disabled: DisabledSkills
+  readonly returned: readonly Returned[]
+  /** Of an entry that has as many places as it can remember. */
+  readonly full: DisabledMatch | undefined
+}
+
+/** What a skill that matches is known by from now on stands for it too, else its author brings it back in two steps. */
+export function followed(before: DisabledSkills, snapshots: readonly Snapshot[]): Followed {
+  let disabled = before
+  const returned: Returned[] = []
+  let full: DisabledMatch | undefined
+  // What is learnt in one round can be matched by in the next.
+  for (let round: DisabledSkills | undefined; round !== disabled;) {
+    round = disabled
+    for (const snapshot of snapshots) {
+      const matches = disabledIn(snapshot, round)
+      const skills = snapshot.skills.filter(({ path }) => (matches.get(path)?.by ?? 'holds') !== 'holds')
+      for (const skill of skills) {
+        const match = matches.get(skill.path)
+        const entry = match && disabled.get(match.source)?.get(match.path)
+        if (match === undefined || entry === undefined) continue
+        const place = placeIn(snapshot, skill, match.source)
+        if (entry.places.some((one) => isSamePlace(one, place))) continue
+        const isKnown = match.by === 'path' || entry.places.some((one) => isAt(one, place))
+        if (entry.places.length >= MOST_PLACES) {
+          if (!isKnown) full ??= match
+          continue
+        }
+        if (!isKnown) returned.push({ ...match, at: { source: snapshot.source, path: skill.path } })
+        disabled = withEntry(disabled, match.source, match.path, withPlace(entry, place, snapshot, matches))
+      }
+    }
+  }
+  return { disabled, returned, full }
+}
+
+function placeOf(source: SourceId, { path, servedPath, name, contract, files, ...skill }: Skill): DisabledPlace {
+  const called = name ?? baseName(path)
+  const file = files.find((one) => one.path === 'SKILL.md')
+  // A file that is empty, say, is no skill's: other skills have the same.
+  const canBeSkill = skill.standing !== 'withheld' || (name !== undefined && skill.description !== undefined)
+  return {
+    source,
+    path,
+    ...(servedPath !== undefined && { servedPath }),
+    ...(called !== '' && { name: called }),
+    ...(contract !== undefined && { id: contract.id }),
+    ...(file !== undefined && canBeSkill && { document: file.sha256 }),
+  }
+}
+
+/** In a source of somebody else the name is no sign of it: its neighbours have names of their own. */
+function placeIn({ source }: Snapshot, skill: Skill, own: SourceId): DisabledPlace {
+  const { name: _name, id: _id, ...rest } = placeOf(source, skill)
+  return source === own ? placeOf(source, skill) : rest
+}
+
+function isAt(a: DisabledPlace, b: DisabledPlace): boolean {
+  return keyOf(a.source, a.path) === keyOf(b.source, b.path)
+}
+
+function isSamePlace(a: DisabledPlace, b: DisabledPlace): boolean {
+  return (
+    a.source === b.source &&
+    a.path === b.path &&
+    a.servedPath === b.servedPath &&
+    a.name === b.name &&
+    a.id === b.id &&
+    a.document === b.document
+  )
+}
+
+/** `matched`: the paths of the snapshot that stand for a disabled skill. Others that are called alike are not meant. */
+function withPlace(
+  { places, beside, ...rest }: DisabledSkill,
+  place: DisabledPlace,
+  { source, skills }: Snapshot,
+  matched: Pick<ReadonlySet<string>, 'has'>,
+): DisabledSkill {
+  const { name, ...unnamed } = place
+  const isNew = name !== undefined && !places.some((one) => one.source === source && one.name === name)
+  const alike = isNew ? skills.filter((skill) => !matched.has(skill.path) && isCalled(skill, name)) : []
+  const more = [...new Set([...beside, ...alike.map(({ path }) => keyOf(source, path))])]
+  // So many that the name says nothing.
+  if (more.length > MOST_PLACES) return { places: [...places, unnamed], beside, ...rest }
+  return { places: [...places, place], beside: more, ...rest }
+}
+
+function isCalled({ path, name }: Skill, wanted: string): boolean {
+  return [name, baseName(path)].some((one) => one?.toLowerCase() === wanted.toLowerCase())
+}
