@@ -179,7 +179,7 @@ export class Follower implements AsyncDisposable {
     if (current === undefined) return
     // What may be served of the same generation changes with them.
     const { decisions } = this.#store
-    const rules = [decisions.file, decisions.copy, ...rulesIn(this.#config)]
+    const rules = [decisions.file, decisions.copy, decisions.record, ...rulesIn(this.#config)]
     const mark = [current, ...(await Promise.all(rules.map(markOf)))].join('|')
     // What can be read at one moment is in no mark: what could not be is tried again.
     if (mark === this.#seen && !decisions.isFailing) return

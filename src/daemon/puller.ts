@@ -261,7 +261,7 @@ export class Puller implements AsyncDisposable {
   /** Throws where it cannot be read. A person may have mended what could not be before. */
   async #decisionOf(id: SourceId): Promise<Decision> {
     const { decisions } = this.#parts.store
-    if (decisions.isFailing) {
+    if (decisions.isFailing || decisions.loss !== undefined) {
       await readDecisions(this.#parts)
       this.serve()
     }

@@ -11,7 +11,9 @@ export async function readDecisions({ store, log }: Pick<Parts, 'store' | 'log'>
   try {
     await store.decisions.read()
     log.recovery('decisions-not-read', '')
-    const { damage } = store.decisions
+    const { damage, loss } = store.decisions
+    if (loss === undefined) log.recovery('decisions-lost', '')
+    else log.failure('error', 'decisions-lost', { source: '', code: loss.code, message: loss.message })
     if (damage === undefined) log.recovery('decisions-damaged', '')
     else log.failure('warn', 'decisions-damaged', { source: '', code: damage.code, message: damage.message })
   } catch (error) {

@@ -42,6 +42,8 @@ export interface Status {
   readonly problems: readonly ContractProblem[]
   /** The lock of the configuration; absent where the sources were named on a command line. */
   readonly lock?: LockStatus
+  /** What people decided is lost but for a record of it, by which it is served: why, and what a person can do. */
+  readonly decisionsLost?: string
   /** Of the process that answers; absent where none runs and the state folder was read. */
   readonly daemon?: DaemonStatus
   /** Of the HTTP side of that process, where it has one. */
@@ -165,6 +167,8 @@ export interface StatusInput {
   readonly recordOf: (source: Source) => SourceRecord
   readonly decisions: Decisions
   readonly disabled: DisabledSkills
+  /** Of `decisions.json` and its copy. */
+  readonly loss: SyncError | undefined
   readonly approvals: Approvals
   readonly lock: LockRead
   readonly nextPolls: ReadonlyMap<SourceId, Date>
@@ -177,7 +181,7 @@ export interface StatusInput {
 }
 
 export function statusOf(input: StatusInput): Status {
-  const { config, catalog, startedAt, http } = input
+  const { config, catalog, startedAt, http, loss } = input
   return {
     version: VERSION,
     state: config.state,
@@ -188,6 +192,7 @@ export function statusOf(input: StatusInput): Status {
     // Whoever prints it asks: that takes time in which this process serves nobody.
     problems: [],
     ...(config.lock !== undefined && { lock: lockStatusOf(input.lock, config.lock, config) }),
+    ...(loss !== undefined && { decisionsLost: loss.message }),
     ...(startedAt !== undefined && {
       daemon: { pid: process.pid, startedAt: startedAt.toISOString(), ...config.mode },
     }),

@@ -159,6 +159,7 @@ function input(parts: Partial<StatusInput>): StatusInput {
     recordOf: () => recordAt(undefined, { url: '' }),
     decisions: new Map(),
     disabled: new Map(),
+    loss: undefined,
     approvals: new Map(),
     lock: undefined,
     nextPolls: new Map(),

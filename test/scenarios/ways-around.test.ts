@@ -1,4 +1,4 @@
-import { readFile, readdir, appendFile, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, readdir, appendFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Desk, TEAM, skills } from './desk.ts'
@@ -173,4 +173,27 @@ test('decisions of which the file is damaged are had from their copy: what is di
   expect([before, desk.names()]).toEqual([['two'], ['three', 'two']])
   expect(desk.logged('decisions-damaged')).toMatchObject([{ level: 'warn', message: expect.stringContaining(file) }])
   expect(await readFile(file, 'utf8'), 'it is mended').toBe(sound)
+})
+
+test('where the decisions and their copy are gone nothing disabled is served, and the alarm lasts until a person decides', async () => {
+  await using desk = await Desk.open()
+  await desk.repository.commit(skills('one', 'two'))
+  await desk.start()
+  await desk.sync()
+  await desk.daemon.disable(TEAM, 'one', true)
+  const [file, copy] = ['decisions.json', 'decisions-copy.json'].map((name) => join(desk.state, name))
+  for (const path of [file!, copy!]) await rm(path)
+  await desk.start()
+
+  const before = desk.names()
+  await desk.repository.commit({ one: null, ...skills('three') })
+  await desk.sync()
+  const { decisionsLost } = desk.daemon.status()
+  await copyFile(join(desk.state, 'generations/decisions.json'), file!)
+  await desk.sync()
+
+  expect([before, desk.names()]).toEqual([['two'], ['three', 'two']])
+  expect(desk.logged('decisions-lost')).toMatchObject([{ level: 'error', message: decisionsLost }])
+  expect(decisionsLost).toContain(`cp "${join(desk.state, 'generations/decisions.json')}" "${file}"`)
+  expect(desk.daemon.status().decisionsLost).toBeUndefined()
 })

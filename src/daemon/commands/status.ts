@@ -58,7 +58,8 @@ export const status: Command = {
       const sorted = { ...whole, sources: byUrgency(sources, now) }
       printLines(context, linesOf(sorted, { attention, ...linked }, lookOf(context, now)))
     }
-    return context.values['check'] === true && attention.person > 0 ? 3 : 0
+    const needsPerson = attention.person > 0 || whole.decisionsLost !== undefined
+    return context.values['check'] === true && needsPerson ? 3 : 0
   },
 }
 
@@ -131,6 +132,7 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
     recordOf: (source) => recordAt(records.get(source.id), source),
     decisions: decisions ?? new Map<SourceId, Decision>(),
     disabled: store?.decisions.disabled ?? NO_DISABLED_SKILLS,
+    loss: store?.decisions.loss,
     approvals: store?.decisions.approvals ?? NONE_APPROVED,
     lock: await lockRead(config),
     nextPolls: new Map<SourceId, Date>(),
@@ -167,6 +169,9 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     `state ${now.state}`,
     ...lockLines(now),
     ...[clients, access, hooks].filter((line) => line !== undefined),
+    ...(now.decisionsLost === undefined
+      ? []
+      : [look.paint('red', printable(`! decisions-lost: ${now.decisionsLost}`))]),
     ...(now.http?.unready ?? []).map((unready) => look.paint('red', unreadyText(unready))),
     ...folders.filter((folder) => !isAsServed(folder)).map(folderText),
     ...(foldersError === undefined ? [] : [printable(foldersError)]),

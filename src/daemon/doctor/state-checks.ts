@@ -90,7 +90,8 @@ async function decisionsChecked(state: string): Promise<Checked[]> {
   const decisions = new DecisionStore(folder)
   try {
     await decisions.read()
-    const { damage } = decisions
+    const { damage, loss } = decisions
+    if (loss !== undefined) return [fail(loss.message, LOSS_MEND)]
     if (damage !== undefined)
       return [warn(damage.message, 'Nothing: it is written again by the daemon at its next look')]
     return [ok('what people decided can be read')]
@@ -100,8 +101,9 @@ async function decisionsChecked(state: string): Promise<Checked[]> {
   }
 }
 
+const LOSS_MEND = 'Take the file from a backup, or do one of the two that the message names; then restart the daemon'
 const DECISIONS_MEND =
-  'Give both files to the user of the daemon, mend one of them (JSON) or take it from a backup; or move both away and decide again'
+  'Give both files to the user of the daemon, mend one of them (JSON) or take it from a backup; or move both away, and generations/decisions.json with them, and decide again'
 
 async function diskChecked({ config: { state, limits } }: Ground, signal: AbortSignal): Promise<Checked[]> {
   const disk = await statfs(await nearest(state))

@@ -19,6 +19,8 @@ export interface DaemonFigures extends CatalogInput {
   readonly unready: readonly Unready[]
   /** Of the state folder. */
   readonly storedBytes: number
+  /** `decisions.json` and its copy are gone. */
+  readonly areDecisionsLost: boolean
 }
 
 /** What /metrics says: looked up when it is asked for, but for what happens once and is counted then. */
@@ -76,8 +78,14 @@ export class Metrics {
   }
 }
 
-function storeFamilies({ storedBytes, limits }: DaemonFigures): Family[] {
+function storeFamilies({ storedBytes, limits, areDecisionsLost }: DaemonFigures): Family[] {
   return [
+    single(
+      'skillsyncd_decisions_lost',
+      'gauge',
+      'Whether decisions.json and its copy are gone, and what was decided is known from a record of it.',
+      areDecisionsLost ? 1 : 0,
+    ),
     single('skillsyncd_store_bytes', 'gauge', 'What the state folder keeps, as last counted.', storedBytes),
     single('skillsyncd_store_max_bytes', 'gauge', 'What it may keep: limits.disk.bytes.', limits.disk.bytes),
   ]

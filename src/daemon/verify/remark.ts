@@ -13,6 +13,7 @@ export interface Remark {
 /** Stable, for programs. What an upstream answered has its own code, that of the error. */
 export type RemarkCode =
   | 'decisions-damaged'
+  | 'decisions-lost'
   | 'lock-unreadable'
   | 'lock-missing'
   | 'lock-mismatch'

@@ -14,6 +14,7 @@ import type { Verifying } from './verifying.ts'
 export async function* decisionsAreWhole({ store }: Verifying): AsyncGenerator<Remark> {
   try {
     await store?.decisions.read()
+    if (store?.decisions.loss !== undefined) yield finding('decisions-lost', store.decisions.loss.message)
     if (store?.decisions.damage !== undefined) yield finding('decisions-damaged', store.decisions.damage.message)
   } catch (error) {
     if (!(error instanceof SyncError)) throw error

@@ -13,24 +13,31 @@ import type { StateFolder } from './state-folder.ts'
 
 /**
  * `decisions.json`, and a copy of it: what a person took out of service must not come back since one file was damaged. The file
- * counts where it can be read.
+ * counts where it can be read. What serves nothing without being there remembers them too: the folder of the generations, so that
+ * both can be missed.
  */
 export class DecisionFiles {
   /** Replaced whole whenever something is decided. */
   readonly file: string
   readonly copy: string
+  /** What was decided, for where both are gone. */
+  readonly record: string
 
   constructor(state: StateFolder) {
     this.file = join(state.path, 'decisions.json')
     this.copy = join(state.path, 'decisions-copy.json')
+    this.record = state.at('generations', 'decisions.json')
   }
 
-  /** Throws where neither can be read. `damage`: why the file could not be. */
-  async read(): Promise<{ readonly written: Written; readonly damage?: SyncError }> {
+  /**
+   * Throws where neither can be read. `damage`: why the file could not be. `loss`: both are gone, and what was decided is taken from
+   * the record of it.
+   */
+  async read(): Promise<{ readonly written: Written; readonly damage?: SyncError; readonly loss?: SyncError }> {
     const file = await lookedAt(this.file)
     if (file.kind === 'whole') return file
     const copy = await lookedAt(this.copy)
-    if (file.kind === 'absent' && copy.kind === 'absent') return { written: NOTHING }
+    if (file.kind === 'absent' && copy.kind === 'absent') return this.#remembered()
     const attempt = `Cannot read "${this.file}": ${file.why}`
     if (copy.kind === 'whole') {
       const message = `${attempt}; what people decided is taken from its copy "${this.copy}"`
@@ -41,12 +48,26 @@ export class DecisionFiles {
     throw new SyncError('store-failed', `${attempt}, nor its copy "${this.copy}": ${copy.why}; ${rest}`, file)
   }
 
+  /** Nothing was ever decided where there is no record either. */
+  async #remembered(): Promise<{ readonly written: Written; readonly loss?: SyncError }> {
+    const record = await lookedAt(this.record)
+    if (record.kind === 'absent') return { written: NOTHING }
+    const attempt = `Cannot read "${this.file}" nor its copy: both are gone, and something was decided`
+    if (record.kind !== 'whole') {
+      const message = `${attempt}; the record of it, "${this.record}", cannot be read either: ${record.why}; take one of them from a backup, or remove the record to have decided nothing`
+      throw new SyncError('store-failed', message, record)
+    }
+    if (canonicalJson(textForm(record.written)) === TEXT_OF_NOTHING) return { written: NOTHING }
+    const message = `${attempt}; it holds as "${this.record}" has it. To keep that: cp "${this.record}" "${this.file}". To have decided nothing: rm "${this.record}"`
+    return { written: record.written, loss: new SyncError('store-failed', message) }
+  }
+
   /** It is on the disk when this returns. */
   async write(written: Written): Promise<void> {
     const text = canonicalJson(textForm(written))
     await writeWhole(this.file, text)
     // With the file it is decided. A copy that the disk has no room for is written by the next look, and told of by that.
-    await writeWhole(this.copy, text).catch(isExpected)
+    for (const path of [this.copy, this.record]) await writeWhole(path, text).catch(isExpected)
   }
 
   /** Writes again what is gone or damaged of the two. Says whether something was damaged. */
@@ -56,6 +77,7 @@ export class DecisionFiles {
     const isWhole = file === undefined ? text === TEXT_OF_NOTHING : parseDecisions(file) !== undefined
     if (!isWhole) await writeWhole(this.file, text)
     const sound = isWhole ? file : text
+    if (sound !== undefined && (await textIn(this.record)) !== sound) await writeWhole(this.record, sound)
     const copy = await textIn(this.copy)
     if (sound === undefined || copy === sound) return !isWhole
     await writeWhole(this.copy, sound)

@@ -27,6 +27,7 @@ export class DecisionStore {
   readonly #files: DecisionFiles
   #written: Written = NOTHING
   #failure: SyncError | undefined
+  #loss: SyncError | undefined
   #damage: SyncError | undefined
   #wasRead = false
   #last: Promise<unknown> = Promise.resolve()
@@ -44,9 +45,19 @@ export class DecisionStore {
     return this.#files.copy
   }
 
+  /** What was decided, for where both are gone. */
+  get record(): string {
+    return this.#files.record
+  }
+
   /** Why the file could not be read, where the copy was. */
   get damage(): SyncError | undefined {
     return this.#damage
+  }
+
+  /** What is told where the file and its copy are gone, and they are known all the same. A person has to say what is to count. */
+  get loss(): SyncError | undefined {
+    return this.#loss
   }
 
   /** Whether they could not be read when that was tried last. */
@@ -94,9 +105,10 @@ export class DecisionStore {
 
   async #read(): Promise<Decisions> {
     try {
-      const { written, damage } = await this.#files.read()
+      const { written, damage, loss } = await this.#files.read()
       this.#written = written
       this.#damage = damage
+      this.#loss = loss
       this.#failure = undefined
       this.#wasRead = true
       return written.sources
@@ -180,7 +192,7 @@ export class DecisionStore {
   /** Writes them again where the file or its copy is gone or damaged since. Says whether one was. Only for the one writer. */
   async mend(): Promise<boolean> {
     // What was not read is not known here: a person has to look.
-    if (this.#failure !== undefined) return false
+    if (this.#failure !== undefined || this.#loss !== undefined) return false
     return this.#inTurn(async () => {
       const isMended = await this.#files.mend(this.#written)
       this.#damage = undefined
@@ -198,7 +210,10 @@ export class DecisionStore {
   }
 
   async #write(after: Written): Promise<void> {
-    if (canonicalJson(textForm(after)) !== canonicalJson(textForm(this.#written))) await this.#files.write(after)
+    if (canonicalJson(textForm(after)) !== canonicalJson(textForm(this.#written))) {
+      await this.#files.write(after)
+      this.#loss = undefined
+    }
     this.#written = after
   }
 }

@@ -120,6 +120,7 @@ function source(parts: Partial<SourceStatus>): SourceStatus {
     recordOf: () => ({ lastAttempt: undefined, lastSuccess: undefined, condition: undefined, revision: undefined }),
     decisions: new Map(),
     disabled: new Map(),
+    loss: undefined,
     approvals: new Map(),
     lock: undefined,
     nextPolls: new Map([[sourceId('team'), new Date('2026-06-15T12:02:00.000Z')]]),

@@ -96,6 +96,29 @@ test('decisions that are had from their copy are told of, and those of which bot
   expect(lost.findings).toMatchObject([{ code: 'decisions-damaged', message: expect.stringContaining('nor its copy') }])
 })
 
+test('decisions of which file and copy are gone are an alarm to verify and status, and the next decision writes all again', async () => {
+  await using world = await World.create()
+  await world.synced()
+  const { home } = world
+  expect(await home.command('disable', 'alpha')).toMatchObject({ status: 0 })
+  for (const name of ['decisions.json', 'decisions-copy.json']) await rm(join(home.state, name))
+
+  const lost = await verified(world)
+  const status = await home.command('status', '--check')
+  const told = JSON.parse((await home.command('status', '--json')).stdout)
+  const again = await home.command('disable', 'alpha', '--json')
+  const enabled = await home.command('enable', 'alpha')
+  const after = await verified(world)
+
+  expect([lost.status, codes(lost)]).toEqual([3, ['decisions-lost']])
+  expect(status.status).toBe(3)
+  expect(status.stdout).toContain('! decisions-lost: Cannot read')
+  expect(status.stdout).toContain(`cp "${join(home.state, 'generations', 'decisions.json')}"`)
+  expect(told.decisionsLost).toContain('both are gone')
+  expect(JSON.parse(again.stdout)).toMatchObject({ skills: [{ already: true }] })
+  expect([enabled.status, after.status]).toEqual([0, 0])
+})
+
 test('32: a generation that a killed process wrote and did not publish is noted, and is no damage', async () => {
   await using world = await World.create()
   await world.synced()

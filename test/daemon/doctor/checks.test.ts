@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
@@ -156,7 +156,10 @@ test('decisions are looked at: whole, had from their copy, or lost, each with wh
   const copied = await judged()
   await writeFile(decisions.copy, '{')
   const lost = await judged()
+  for (const path of [decisions.file, decisions.copy]) await rm(path)
+  const gone = await judged()
 
+  expect(gone).toMatchObject({ state: 'fail', message: expect.stringContaining('gone'), mend: expect.any(String) })
   expect(whole).toMatchObject({ state: 'ok' })
   expect(copied).toMatchObject({
     state: 'warn',

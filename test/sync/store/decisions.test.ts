@@ -153,6 +153,68 @@ test('where neither can be read nothing is known before a person mended one of t
   expect([decisions.areUnknown, [...decisions.disabled.keys()]]).toEqual([false, [TEAM]])
 })
 
+test('where both files are gone what was decided holds by its record, and nothing is written before a person decides', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions: before } = await Store.open(folder.path)
+  await before.disable(TEAM, 'a', true)
+  const sound = await readFile(before.file, 'utf8')
+  for (const path of [before.file, before.copy]) await rm(path)
+
+  const { decisions } = await Store.open(folder.path)
+  await decisions.read()
+  const { loss } = decisions
+  const isMended = await decisions.mend()
+  const left = (await readdir(folder.path)).filter((name) => name.startsWith('decisions'))
+  const known = pathsIn(decisions)
+  await decisions.disable(TEAM, 'b', true)
+
+  expect(loss).toMatchObject({ code: 'store-failed', message: expect.stringContaining(`cp "${before.record}"`) })
+  expect([isMended, left, known]).toEqual([false, [], ['a']])
+  expect([decisions.loss, await readFile(before.record, 'utf8')]).toEqual([
+    undefined,
+    await readFile(before.file, 'utf8'),
+  ])
+  expect(sound).not.toBe(await readFile(before.file, 'utf8'))
+})
+
+test('where nothing was ever decided, or all was taken back, no file is missed', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  await decisions.read()
+  const never = decisions.loss
+  await decisions.disable(TEAM, 'a', true)
+  await decisions.disable(TEAM, 'a', false)
+  for (const path of [decisions.file, decisions.copy]) await rm(path)
+
+  await decisions.read()
+
+  expect([never, decisions.loss, decisions.areUnknown]).toEqual([undefined, undefined, false])
+})
+
+test('where the record of what was decided is damaged as well nothing is known', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions: before } = await Store.open(folder.path)
+  await before.disable(TEAM, 'a', true)
+  for (const path of [before.file, before.copy]) await rm(path)
+  await writeFile(before.record, '{')
+
+  const { decisions } = await Store.open(folder.path)
+
+  await expect(decisions.read()).rejects.toMatchObject({ code: 'store-failed' })
+  expect(decisions.areUnknown).toBe(true)
+})
+
+test('what a build without a record decided has one once it is mended', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  await decisions.disable(TEAM, 'a', true)
+  await rm(decisions.record)
+
+  await decisions.mend()
+
+  expect(await readFile(decisions.record, 'utf8')).toBe(await readFile(decisions.file, 'utf8'))
+})
+
 test('decisions that are made at once are all kept, and whoever reads meanwhile finds a whole file', async () => {
   await using folder = await temporaryFolder()
   const { decisions } = await Store.open(folder.path)
