@@ -52,7 +52,7 @@ describe.skipIf(OBSTACLE !== undefined)(`with a small disk${OBSTACLE === undefin
 
     await disk.closeToWriting()
     await scene.commit()
-    await scene.condition('store-failed')
+    expect(await scene.condition('store-failed')).toContain('EROFS')
     await scene.witness.looksAgain()
     await disk.openToWriting()
 

@@ -1,6 +1,5 @@
-import { constants } from 'node:fs'
 import type { StatsFs } from 'node:fs'
-import { access, link, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
+import { link, mkdir, open, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { DecisionStore } from '../../sync/store/decisions.ts'
@@ -27,7 +26,7 @@ async function folderChecked(state: string): Promise<Checked[]> {
   // Throws for one of somebody else, and for the layout of another version.
   if ((await openExistingState(state)) === undefined) {
     const above = await nearest(state)
-    const why = await whyNotWritable(above)
+    const why = await whyNoFolder(above)
     if (why === undefined) return [ok('it is made by the first start')]
     return [fail(`it is not there and cannot be made in "${above}": ${why}`, OWNER_MEND)]
   }
@@ -175,13 +174,16 @@ async function nearest(path: string): Promise<string> {
   return found === undefined && dirname(path) !== path ? nearest(dirname(path)) : path
 }
 
-async function whyNotWritable(folder: string): Promise<string | undefined> {
+/** Makes a folder in it, and removes it again: the system may say no for reasons that its permission bits do not show. */
+async function whyNoFolder(folder: string): Promise<string | undefined> {
+  const probe = temporaryIn(folder)
   try {
     if (!(await stat(folder)).isDirectory()) return 'it is no folder'
-    await access(folder, constants.W_OK | constants.X_OK)
+    await mkdir(probe)
+    await rmdir(probe)
     return undefined
   } catch (error) {
-    if (isDiskError(error)) return whyNotUsed(error)
-    throw error
+    if (!isDiskError(error)) throw error
+    return error.code === 'ENOENT' ? 'the system makes no folders there' : whyNotUsed(error)
   }
 }

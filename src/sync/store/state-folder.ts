@@ -1,9 +1,9 @@
-import { chmodSync, lstatSync, mkdirSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { readFile, readdir, rename, rmdir } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { SyncError } from '../model/sync-error.ts'
 import { isTemporary, removeAll, syncFolder, temporaryIn, writeWhole } from './atomic.ts'
-import { attempted, cannot, unlessAbsent } from './disk-error.ts'
+import { attempted, cannot, isDiskError, unlessAbsent } from './disk-error.ts'
 
 /** The version of the layout. A change that an older version would misread gets the next number. */
 const FORMAT = '2'
@@ -35,6 +35,8 @@ export async function openExistingState(path: string): Promise<StateFolder | und
 /** The folder that survives a restart. Every server reads it; one process writes it. */
 export class StateFolder {
   readonly path: string
+  /** Scratch folders that the disk refused to remove. */
+  readonly #left = new Set<string>()
 
   constructor(path: string) {
     this.path = path
@@ -68,15 +70,22 @@ export class StateFolder {
 
   /** A fresh folder of its own, gone with everything in it when disposed. */
   async scratch(): Promise<Scratch> {
+    for (const left of this.#left) await this.#remove(left).catch(unlessExpected)
     const path = temporaryIn(this.at('tmp'))
     makeFolder(path, 0o700)
-    return {
-      path,
-      [Symbol.asyncDispose]: async () => {
-        // Most pulls find nothing new: an empty folder goes ten times as fast by itself.
-        await rmdir(path).catch(() => removeAll(path))
-      },
-    }
+    return { path, [Symbol.asyncDispose]: async () => this.#remove(path) }
+  }
+
+  /** A disk that says no for a moment costs nothing for long: what it keeps is removed with the next scratch. */
+  async #remove(path: string): Promise<void> {
+    // Most pulls find nothing new: an empty folder goes ten times as fast by itself.
+    await rmdir(path)
+      .catch(() => removeAll(path))
+      .catch((error: unknown) => {
+        this.#left.add(path)
+        throw error
+      })
+    this.#left.delete(path)
   }
 
   /**
@@ -88,6 +97,10 @@ export class StateFolder {
     const moved = unlessAbsent(rename(path, aside).then(() => aside))
     return moved.catch(cannot(`take "${path}" out of its place`))
   }
+}
+
+function unlessExpected(error: unknown): void {
+  if (!(error instanceof SyncError)) throw error
 }
 
 export interface Scratch extends AsyncDisposable {
@@ -139,10 +152,25 @@ function ownFolder(path: string): void {
   )
 }
 
-/** Makes one folder with exactly these permission bits; one that is there stays as it is. */
+/** Makes a folder, and those above it, with exactly these permission bits; one that is there stays as it is. */
 export function makeFolder(path: string, mode: number): void {
-  attempted(`make the folder "${path}"`, () => {
-    // The umask can only take bits away from what `mkdir` is asked for, and one that is too strict locks ourselves out.
-    if (mkdirSync(path, { recursive: true, mode }) !== undefined) chmodSync(path, mode)
-  })
+  attempted(`make the folder "${path}"`, () => makeStep(path, mode))
+}
+
+/**
+ * The recursion of Node says ENOENT where the reason is another, such as EROFS, and never ends below a folder that is there and
+ * in which the system says ENOENT: `/proc`, a home that is mounted when it is asked for.
+ */
+function makeStep(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { mode })
+  } catch (error) {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return
+    const above = dirname(path)
+    if (!isDiskError(error, 'ENOENT') || statSync(above, { throwIfNoEntry: false }) !== undefined) throw error
+    makeStep(above, mode)
+    return makeStep(path, mode)
+  }
+  // The umask can only take bits away from what `mkdir` is asked for, and one that is too strict locks ourselves out.
+  chmodSync(path, mode)
 }

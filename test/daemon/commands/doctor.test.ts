@@ -81,6 +81,23 @@ test('a configuration that cannot be used is one fault among the checks of the m
   expect(end.stdout).toContain(`ok    state-folder ${home.state}: it is made by the first start\n`)
 })
 
+test.skipIf(process.platform !== 'linux')(
+  'a state folder in a folder that takes none is refused at once by a command, and is a fault to doctor',
+  async () => {
+    await using home = await Home.create()
+    await home.configure({ team: ['url: http://127.0.0.1:9/x.git'] })
+
+    const refused = await home.run('sync', '--state', '/proc/nope')
+    const end = await home.command('doctor', '--state', '/proc/nope')
+
+    expect(refused).toMatchObject({ status: 1, stdout: '' })
+    expect(refused.stderr).toContain('Cannot make the folder "/proc/nope": ENOENT')
+    expect(end.stdout).toContain(
+      '/proc/nope: it is not there and cannot be made in "/proc": the system makes no folders there',
+    )
+  },
+)
+
 test('a folder of an agent that is behind what is served is named by status and doctor, with the command that mends it', async () => {
   await using world = await World.create()
   const { home, repository } = world
