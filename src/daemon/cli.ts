@@ -1,6 +1,6 @@
 import { inspect, parseArgs } from 'node:util'
 import { VERSION } from '../serve/version.ts'
-import { SyncError, mendOf } from '../sync/model/sync-error.ts'
+import { SyncError, mendOf, unsuppressed } from '../sync/model/sync-error.ts'
 import { UsageError } from './usage-error.ts'
 import type { Command, Commands, Context, ExitStatus, Streams } from './commands/command.ts'
 import { isAbortError } from './abort-error.ts'
@@ -135,7 +135,8 @@ function parsed(command: Command, args: readonly string[]): ReturnType<typeof pa
 }
 
 /** Ours alone: what stops the process without a name for it is a fault of the program, and is shown as one. */
-function failureOf(error: unknown): { readonly text: string; readonly status: ExitStatus } | undefined {
+function failureOf(thrown: unknown): { readonly text: string; readonly status: ExitStatus } | undefined {
+  const error = unsuppressed(thrown)
   if (error instanceof UsageError || error instanceof ConfigError) return { text: error.message, status: 2 }
   if (isAbortError(error)) return { text: 'stopped', status: 1 }
   if (error instanceof SyncError) return { text: `${printable(error.message)}\n  ${mendOf(error.code)}`, status: 1 }

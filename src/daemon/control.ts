@@ -4,7 +4,7 @@ import { chmod, lstat, mkdir, rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { SyncError } from '../sync/model/sync-error.ts'
+import { SyncError, unsuppressed } from '../sync/model/sync-error.ts'
 import { isAbortError } from './abort-error.ts'
 import { answers, ControlError } from './control-client.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
@@ -155,7 +155,8 @@ function fail(socket: Socket, { code, message }: ControlError | SyncError): void
 const MESSAGE_CHARACTERS = 4_096
 
 /** What the one who asked is told; undefined for what nobody expected. */
-function toldOf(error: unknown): ControlError | SyncError | undefined {
+function toldOf(thrown: unknown): ControlError | SyncError | undefined {
+  const error = unsuppressed(thrown)
   if (error instanceof SyncError || error instanceof ControlError) return error
   if (isAbortError(error)) return new ControlError('stopped', error.message)
   return undefined

@@ -8,7 +8,7 @@ import type { Revision } from '../sync/model/revision.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
 import type { McpSource, Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
-import { NotSigned, SyncError, type SyncErrorCode } from '../sync/model/sync-error.ts'
+import { NotSigned, SyncError, unsuppressed, type SyncErrorCode } from '../sync/model/sync-error.ts'
 import type { Changed, Publisher } from '../sync/publisher.ts'
 import { pull } from '../sync/pull.ts'
 import type { Registry } from '../serve/registry.ts'
@@ -144,7 +144,8 @@ export class Puller implements AsyncDisposable {
       return await this.#lanes.request(source.id, hostOf(source), (signal, fetching) => {
         return this.#run(configured, { trigger, signal, fetching })
       })
-    } catch (error) {
+    } catch (thrown) {
+      const error = unsuppressed(thrown)
       // The lane took the place back from a pull that did not end: that is an outcome too.
       if (!(error instanceof SyncError)) throw error
       return await this.#lost(source, error)

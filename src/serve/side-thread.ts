@@ -54,9 +54,20 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
       this.#timer = setTimeout(() => this.#stop(), this.#limits.idleMs ?? IDLE_MS).unref()
       return
     }
-    this.#worker ??= this.#start()
+    this.#worker ??= this.#startIfItCan()
+    if (this.#worker === undefined) return this.#answered(undefined)
     this.#timer = setTimeout(() => this.#stop(), this.#limits.deadlineMs).unref()
     this.#worker.postMessage(this.#current.question, [])
+  }
+
+  /** Without a descriptor left, say, the system starts none: there is no answer, and the next question tries again. */
+  #startIfItCan(): Worker | undefined {
+    try {
+      return this.#start()
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_INIT_FAILED') return undefined
+      throw error
+    }
   }
 
   #start(): Worker {

@@ -6,7 +6,7 @@ import type { Drift, Outcome, Updated, Waiting } from './model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from './model/revision.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import { isAway, type Source } from './model/source.ts'
-import { NotSigned, SyncError, type SyncErrorCode } from './model/sync-error.ts'
+import { NotSigned, SyncError, unsuppressed, type SyncErrorCode } from './model/sync-error.ts'
 import { isApproved, offered, resigned } from './offer.ts'
 import { pullLocked } from './pull-locked.ts'
 import { isByRules } from './survey-rules.ts'
@@ -31,7 +31,8 @@ export async function pull(
   try {
     const outcome = locked === undefined ? await follow(one) : await pullLocked(one, locked)
     return (await revokedIn(one, outcome)) ?? outcome
-  } catch (error) {
+  } catch (thrown) {
+    const error = unsuppressed(thrown)
     if (!(error instanceof SyncError)) throw error
     // What the lock does not name any longer, or nobody trusts any longer, is not served on for want of something else.
     const stays = current === undefined || (await mayStay(one, current.snapshot))

@@ -92,9 +92,15 @@ export class TinyDisk {
 
   /** From now on nobody can write to it. What is open for writing by now stays so. */
   async closeToWriting(): Promise<void> {
-    // A mount with such a file cannot be made read-only; one that lies over it can.
-    await this.#inside('mount', '--bind', this.#folder, this.#folder)
-    await this.#inside('mount', '-o', 'remount,bind,ro', this.#folder)
+    // A mount with such a file cannot be made read-only; one that lies over it can, if it comes there as such.
+    const over = [
+      'aside=$(mktemp -d)',
+      'mount --bind "$0" "$aside"',
+      'mount -o remount,bind,ro "$aside"',
+      'mount --move "$aside" "$0"',
+      'rmdir "$aside"',
+    ]
+    await this.#inside('sh', '-c', over.join(' && '), this.#folder)
   }
 
   async openToWriting(): Promise<void> {

@@ -70,6 +70,41 @@ export class NotSigned extends SyncError {
   }
 }
 
+/**
+ * The error to go by where what was thrown may be a `SuppressedError`: work failed, and then the disposal of what it held. That is
+ * why the work failed, if it is ours; why the disposal failed becomes a cause of it. A fault of the program stays as it is.
+ */
+export function unsuppressed(thrown: unknown): unknown {
+  if (!isSuppressed(thrown)) return thrown
+  const [first, later] = [unsuppressed(thrown.suppressed), unsuppressed(thrown.error)]
+  if (!isExpected(later)) return thrown
+  if (!(first instanceof SyncError)) return isAbort(first) ? first : thrown
+  first.cause = first.cause === undefined ? later : new AggregateError([first.cause, later], textOf(first.cause, later))
+  return first
+}
+
+/** That of the language, and that of the compiler where there is none yet. */
+function isSuppressed(thrown: unknown): thrown is Error & { readonly error: unknown; readonly suppressed: unknown } {
+  return thrown instanceof Error && thrown.name === 'SuppressedError' && 'error' in thrown && 'suppressed' in thrown
+}
+
+function isExpected(error: unknown): error is Error {
+  return error instanceof SyncError || isSystemError(error)
+}
+
+/** Whether it comes from the operating system. */
+export function isSystemError(error: unknown): error is Error & { readonly code: unknown } {
+  return error instanceof Error && 'syscall' in error && 'code' in error
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError'
+}
+
+function textOf(cause: unknown, later: Error): string {
+  return `${cause instanceof Error ? cause.message : String(cause)}; then ${later.message}`
+}
+
 /** What a person can try next, one sentence per code. Shown by status and by the command line under the error. */
 export function mendOf(code: SyncErrorCode): string {
   return MENDS[code]

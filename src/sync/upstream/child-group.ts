@@ -114,10 +114,11 @@ export async function runToEnd(
   signal: AbortSignal,
 ): Promise<Ended & { readonly stdout: Buffer }> {
   signal.throwIfAborted()
+  // Before anything listens to the signal: where no program starts, nothing would wait for what an abort then rejects.
+  await using group = new ChildGroup(start)
   const { promise: stopped, reject: stop } = Promise.withResolvers<never>()
   const abort = () => stop(signal.reason)
   signal.addEventListener('abort', abort, { once: true })
-  await using group = new ChildGroup(start)
   using silence = new Silence(bounds, (ms) => {
     stop(new SyncError('source-unreachable', `${what}: nothing came within ${ms} ms`))
   })

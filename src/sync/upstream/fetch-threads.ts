@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { SyncError } from '../model/sync-error.ts'
 
 /**
  * The threads that fetches run in, each in one of its own. To start one takes as long as a small fetch does, and one that has
@@ -78,18 +79,30 @@ interface Spare {
 const BURST_MS = 10_000
 const HOUR_MS = 3_600_000
 
-/** Where the system gives no more threads, the fetch that needs one tells that. */
+/** The fetch that needs a thread reports that there is none. */
 function startedIfItCan(): Worker | undefined {
   try {
     return startThread()
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_INIT_FAILED') return undefined
+    if (error instanceof SyncError) return undefined
     throw error
   }
 }
 
 /** A thread for one fetch, by itself. */
 export function startThread(): Worker {
+  try {
+    return newThread()
+  } catch (cause) {
+    // Without a descriptor, or memory, or below a limit of threads.
+    if (!(cause instanceof Error) || !('code' in cause) || cause.code !== 'ERR_WORKER_INIT_FAILED') throw cause
+    throw new SyncError('source-unreachable', `Cannot fetch: the system starts no thread now: ${cause.message}`, {
+      cause,
+    })
+  }
+}
+
+function newThread(): Worker {
   return new Worker(new URL('./git-worker.js', import.meta.url), {
     name: 'git',
     // Of use where a program has the objects; else nobody writes to either.

@@ -4,7 +4,7 @@ import { parentPort } from 'node:worker_threads'
 import { hiddenInFile } from '../model/hidden-unicode.ts'
 import { isLfsPointer } from '../model/lfs.ts'
 import type { ObjectId, Revision } from '../model/revision.ts'
-import { SyncError } from '../model/sync-error.ts'
+import { isSystemError, SyncError } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
 import { BlobSpool } from './blob-spool.ts'
 import {
@@ -178,9 +178,11 @@ function take(request: WorkerRequest): void {
   queue = queue
     .then(() => answer(request))
     .catch((error: unknown): WorkerAnswer => {
+      // What the system says of a file here is about the scratch folder, or a repository on this disk.
+      const expected = isSystemError(error) ? new SyncError('store-failed', `Cannot fetch: ${error.message}`) : error
       // Anything else is a fault of this program: it ends the thread, and the other side hears of it.
-      if (!(error instanceof SyncError)) throw error
-      return { kind: 'failed', failure: failureFrom(error) }
+      if (!(expected instanceof SyncError)) throw error
+      return { kind: 'failed', failure: failureFrom(expected) }
     })
     .then(send)
 }

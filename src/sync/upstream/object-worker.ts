@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import type { ChildGroup } from './child-group.ts'
-import { SyncError } from '../model/sync-error.ts'
+import { isSystemError, SyncError } from '../model/sync-error.ts'
 import { startThread, THREAD_HEAP_MB, type FetchThreads } from './fetch-threads.ts'
 import { errorOf, type WorkerAnswer, type WorkerRequest, type WorkerTask } from './git-messages.ts'
 
@@ -108,5 +108,6 @@ function explained(cause: unknown): Error {
     const message = `Cannot read what was sent: it takes more than ${THREAD_HEAP_MB} MB of memory`
     return new SyncError('limit-exceeded', message, { cause })
   }
+  if (isSystemError(cause)) return new SyncError('store-failed', `Cannot fetch: ${cause.message}`, { cause })
   return cause instanceof Error ? cause : new Error(String(cause))
 }

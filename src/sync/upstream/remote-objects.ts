@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatOf, isIdOf, type ObjectId, type Revision } from '../model/revision.ts'
-import { SyncError, type SyncErrorCode } from '../model/sync-error.ts'
+import { isSystemError, SyncError, type SyncErrorCode } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
 import { GitHttp } from './git-http.ts'
 import type { Place, WorkerTask } from './git-messages.ts'
@@ -139,9 +139,17 @@ export class RemoteObjects implements Objects {
       await spoolPack(requestPack(http, server, wanted), file, server.format)
       return await PackReader.open(file, server.format, allowance.pack, found)
     } finally {
-      // The reader holds it open; its name is not needed any more.
-      rmSync(file, { force: true })
+      removeName(file)
     }
+  }
+}
+
+/** The reader holds the file open. A name that cannot be removed goes with the scratch folder, and hides no other error. */
+function removeName(file: string): void {
+  try {
+    rmSync(file, { force: true })
+  } catch (error) {
+    if (!isSystemError(error)) throw error
   }
 }
 
