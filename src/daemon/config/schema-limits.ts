@@ -27,7 +27,10 @@ function ofCount(fallback: number, description: string) {
 const HTTP_LIMITS = z.strictObject({
   body_bytes: ofBytes(2 ** 20, 'The body of one request.'),
   header_timeout: ofTimer(10_000, 'How long a client may take to send its headers.'),
-  request_timeout: ofTimer(30_000, 'How long a client may take to send a whole request.'),
+  request_timeout: ofTimer(
+    30_000,
+    'How long a client may take to send a whole request, and the daemon to serve one batch of them.',
+  ),
   connections: ofCount(10_000, 'Connections open at once.'),
   streams: ofCount(
     10_000,
@@ -42,7 +45,7 @@ const HTTP_LIMITS = z.strictObject({
   connections_per_address: count().optional().describe('Connections open at once from one address.'),
   rate: z
     .strictObject({
-      requests: count().describe('How many requests.'),
+      requests: count().describe('How many requests; each message of a batch is one.'),
       per: duration().describe('In how long a time.'),
     })
     .optional()

@@ -195,6 +195,8 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
   const guard = new Guard({ ...names, host })
   const audit = new HttpAudit(serving, proxies, now)
   const { streams, signedIn } = heard
+  const { bodyBytes, requestMs: batchMs } = options.limits
+  const batches = { rate: heard.rate, holderOf, batchMs, now }
   const offered = web && webOf(serving, web, { access, admit, address, now, audit, holderOf, streams, signedIn })
   const site: Site = {
     refusalOf: (request) => guard.refusalOf(request),
@@ -207,7 +209,8 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
         ...heard,
         audit,
         holderOf,
-        bodyBytes: options.limits.bodyBytes,
+        bodyBytes,
+        batches,
         nothingHere: NOTHING_HERE,
       }),
       ...healthRoutes(healthOf(serving, options)),

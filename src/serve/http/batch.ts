@@ -1,9 +1,52 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
+import { UNWAITED } from '../mcp/audited.ts'
 import type { Response } from '../mcp/multiplexer.ts'
 import { INTERNAL_ERROR } from '../mcp/rpc-error.ts'
+import type { Principal } from '../principal.ts'
+import type { HolderOf } from './holder.ts'
+import type { RateLimit } from './rate-limit.ts'
+import { sendError } from './send.ts'
+
+/** A batch is a thing of 2025-03-26; so many messages may come in one. */
+const MAX_BATCH = 100
 
 /** What the answers of one batch may take together: a hundred reads of the largest files are more than V8 has strings for. */
 const MAX_ANSWER_BYTES = 64 * 2 ** 20
+
+/** The bounds of batches: how often their messages may come, and how long one is served. */
+export interface BatchBounds {
+  readonly rate: RateLimit | undefined
+  readonly holderOf: HolderOf
+  readonly batchMs: number
+  /** Milliseconds that only ever go up. */
+  readonly now: () => number
+}
+
+/**
+ * Refuses a batch that is longer than any may be, or than its client's rate has room for, before anything of it is served. Says
+ * whether it does. The request that brought it is counted already, as its first message.
+ */
+export function refuseBatch(
+  { length }: readonly unknown[],
+  { rate, holderOf }: Pick<BatchBounds, 'rate' | 'holderOf'>,
+  request: IncomingMessage,
+  response: ServerResponse,
+  principal: Principal | undefined,
+): boolean {
+  const most = Math.min(MAX_BATCH, rate?.most ?? MAX_BATCH)
+  if (length > most) {
+    const why = most < MAX_BATCH ? ': each counts against limits.http.rate' : ''
+    sendError(response, 400, -32600, `A batch holds at most ${most} messages${why}`)
+    return true
+  }
+  const waitS = length > 1 ? rate?.take(holderOf(request, principal), length - 1) : undefined
+  if (waitS === undefined) return false
+  const message = `Too many requests: a batch counts as the ${length} messages that it holds`
+  sendError(response, 429, -32000, message, { headers: { 'retry-after': String(waitS) } })
+  return true
+}
 
 /** Serves the requests of a batch. */
 export interface BatchServer {
@@ -14,61 +57,76 @@ export interface BatchServer {
 }
 
 /**
- * The answers to a batch as one JSON text, made one after another: what is held is the text, and one answer. Once it would
- * be too large, the request that made it so is refused, and so is each one after it, without being served.
+ * The answers to a batch as one JSON text in pieces, made one after another: what is held is the text, and one answer. Others are
+ * served between two of them. Once it would be too large, the request that made it so is refused, and so is each one after it,
+ * without being served; likewise those that its time does not suffice for. The signal ends it.
  */
 export async function answerBatch(
   requests: readonly JSONRPCRequest[],
   { serve, unserved }: BatchServer,
-): Promise<string> {
+  { batchMs, now }: Pick<BatchBounds, 'batchMs' | 'now'>,
+  signal: AbortSignal,
+): Promise<readonly Buffer[]> {
   const batch = new BatchAnswer()
-  try {
-    for (const request of requests) {
-      if (!batch.isFull) await serve(request, (answer) => batch.add(request, answer))
-      else {
-        unserved(request, TOO_LARGE)
-        batch.refuse(request)
-      }
-    }
-  } catch (error) {
-    // Who serves one tells of it also where that fails.
-    for (const request of requests.slice(batch.length + 1))
-      unserved(request, 'one before it in its batch was not answered')
-    throw error
+  const endMs = now() + batchMs
+  const rest = (from: number, why: string): void => {
+    for (const request of requests.slice(from)) unserved(request, why)
   }
-  return batch.text
+  for (const [index, request] of requests.entries()) {
+    // A turn of the loop, in which this client may have left.
+    if (index > 0) await setImmediate()
+    if (signal.aborted) {
+      rest(index, UNWAITED)
+      throw signal.reason
+    }
+    const why = batch.isFull ? TOO_LARGE : now() > endMs ? TOO_LONG : undefined
+    if (why !== undefined) {
+      unserved(request, why)
+      batch.refuse(request, why)
+      continue
+    }
+    try {
+      await serve(request, (answer) => batch.add(request, answer))
+    } catch (error) {
+      // Who serves one tells of it also where that fails.
+      rest(index + 1, signal.aborted ? UNWAITED : 'one before it in its batch was not answered')
+      throw error
+    }
+  }
+  return batch.pieces
 }
 
 class BatchAnswer {
-  readonly #answers: string[] = []
+  readonly #answers: Buffer[] = []
   #bytes = 0
 
   get isFull(): boolean {
     return this.#bytes > MAX_ANSWER_BYTES
   }
 
-  get length(): number {
-    return this.#answers.length
-  }
-
-  get text(): string {
-    return `[${this.#answers.join(',')}]`
+  get pieces(): readonly Buffer[] {
+    return [...this.#answers, Buffer.from(']')]
   }
 
   /** Says what goes out for it. */
   add(request: JSONRPCRequest, answer: Response): Response {
-    const text = JSON.stringify(answer)
-    this.#bytes += Buffer.byteLength(text)
-    if (this.isFull) return this.refuse(request)
+    const text = Buffer.from(this.#begun(answer))
+    this.#bytes += text.length
+    if (this.isFull) return this.refuse(request, TOO_LARGE)
     this.#answers.push(text)
     return answer
   }
 
-  refuse({ id }: JSONRPCRequest): Response {
-    const refusal = { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message: TOO_LARGE } } as const
-    this.#answers.push(JSON.stringify(refusal))
+  refuse({ id }: JSONRPCRequest, message: string): Response {
+    const refusal = { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message } } as const
+    this.#answers.push(Buffer.from(this.#begun(refusal)))
     return refusal
+  }
+
+  #begun(answer: Response): string {
+    return `${this.#answers.length === 0 ? '[' : ','}${JSON.stringify(answer)}`
   }
 }
 
 const TOO_LARGE = "The batch's answer is too large; ask for it alone"
+const TOO_LONG = 'The batch takes longer than limits.http.request_timeout; ask for it alone'

@@ -7,6 +7,7 @@ import { ScopedCore } from '../mcp/scoped-core.ts'
 import type { TextCache } from '../mcp/text-cache.ts'
 import type { Principal } from '../principal.ts'
 import type { ViewName } from '../views.ts'
+import type { BatchBounds } from './batch.ts'
 import { ByView } from './by-view.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { HolderOf } from './holder.ts'
@@ -29,6 +30,7 @@ export interface DoorParts {
   readonly audit: HttpAudit
   readonly holderOf: HolderOf
   readonly bodyBytes: number
+  readonly batches: BatchBounds
   /** Said where no route leads: of a pack that is not there for a caller, nobody learns more. */
   readonly nothingHere: string
 }
@@ -68,15 +70,14 @@ function seesPack({ packs }: Serving, id: string, principal: Principal | undefin
 }
 
 function endpointOf(parts: DoorParts, view: ViewName, contents: TextCache): McpEndpoint {
-  const { serving: whole, rooms, sessions, streams, audit, holderOf, bodyBytes } = parts
+  const { serving: whole, rooms, sessions, streams, audit, holderOf, bodyBytes, batches } = parts
   const serving = servingFor(whole, view)
   const ofView = sessions.in(view)
   return new McpEndpoint(
     new ModernEdge(new ScopedCore(serving, 'modern'), serving, rooms.of(view).hub, streams, audit, holderOf),
-    new LegacyEdge(new ScopedCore(serving, 'legacy'), ofView, streams, audit, holderOf),
+    new LegacyEdge(new ScopedCore(serving, 'legacy'), ofView, streams, audit, batches),
     new Shortcut(new Answers(serving, contents), ofView, audit),
     audit,
-    bodyBytes,
-    (body) => announcedBytes(serving.registry.catalog, serving.forms, body),
+    { bodyBytes, batches, announced: (body) => announcedBytes(serving.registry.catalog, serving.forms, body) },
   )
 }

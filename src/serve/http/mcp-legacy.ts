@@ -11,20 +11,16 @@ import { traceIn } from '../mcp/trace.ts'
 import { isOver } from '../principal.ts'
 import type { Principal } from '../principal.ts'
 import { answerBatch } from './batch.ts'
-import type { BatchServer } from './batch.ts'
+import type { BatchBounds, BatchServer } from './batch.ts'
 import { disconnected } from './disconnected.ts'
 import type { HttpAudit } from './http-audit.ts'
 import { EventStream, refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
-import type { HolderOf } from './holder.ts'
-import { sendError, sendJson, sendJsonText, sendNoStream, sendStatus } from './send.ts'
+import { sendError, sendJson, sendJsonPieces, sendNoStream, sendStatus } from './send.ts'
 import type { Session } from './session.ts'
 import type { SessionsOfView } from './sessions.ts'
 
 export const SESSION_HEADER = 'mcp-session-id'
-
-/** A batch is a thing of 2025-03-26; so many requests may come in one. */
-const MAX_BATCH = 100
 
 /** What the wire of 2025-11-25 and earlier asks of an HTTP server around the core: sessions, and a stream for each. */
 export class LegacyEdge {
@@ -32,14 +28,14 @@ export class LegacyEdge {
   readonly #sessions: SessionsOfView
   readonly #streams: EventStreams
   readonly #audit: HttpAudit
-  readonly #holderOf: HolderOf
+  readonly #batches: BatchBounds
 
-  constructor(core: Core, sessions: SessionsOfView, streams: EventStreams, audit: HttpAudit, holderOf: HolderOf) {
+  constructor(core: Core, sessions: SessionsOfView, streams: EventStreams, audit: HttpAudit, batches: BatchBounds) {
     this.#core = core
     this.#sessions = sessions
     this.#streams = streams
     this.#audit = audit
-    this.#holderOf = holderOf
+    this.#batches = batches
   }
 
   async answer(
@@ -53,8 +49,6 @@ export class LegacyEdge {
     const session = this.#sessionOf(request, response, principal)
     if (session === undefined) return
     const messages = Array.isArray(body) ? body : [body]
-    if (messages.length > MAX_BATCH)
-      return sendError(response, 400, -32600, `A batch holds at most ${MAX_BATCH} messages`)
     const requests = messages.filter((message) => isJSONRPCRequest(message))
     if (requests.some(({ method }) => method === 'initialize'))
       return sendError(response, 400, -32600, '`initialize` cannot be part of a batch')
@@ -68,10 +62,10 @@ export class LegacyEdge {
       servedTo(tellOf(message), signal, async () => goesOut(await this.#serve(message, request, asking)))
     const unserved = (message: JSONRPCRequest, why: string): void => tellOf(message)({ refused: why })
     const answer = Array.isArray(body)
-      ? await answerBatch(requests, { serve, unserved })
-      : JSON.stringify(await serve(first, (answer) => answer))
+      ? await answerBatch(requests, { serve, unserved }, this.#batches, signal)
+      : [Buffer.from(JSON.stringify(await serve(first, (answer) => answer)))]
     await session.written
-    sendJsonText(response, 200, answer)
+    sendJsonPieces(response, 200, answer)
   }
 
   /** GET: the stream of a session's notifications. */
@@ -82,7 +76,7 @@ export class LegacyEdge {
     const refusal = refusalOfStream(response)
     if (refusal !== undefined) return sendError(response, 400, -32000, refusal)
     if (session.isListening) return sendError(response, 409, -32000, 'The session has a stream already')
-    const holder = this.#holderOf(request, principal)
+    const holder = this.#batches.holderOf(request, principal)
     if (!this.#streams.hasRoomFor(holder)) return sendNoStream(response)
     const headers = { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) }
     const stream = new EventStream(response, headers, this.#streams.pendingBytes)
@@ -114,7 +108,7 @@ export class LegacyEdge {
       const why = '`initialize` names a protocolVersion, capabilities and clientInfo'
       return sendError(response, 400, INVALID_PARAMS, why, { id: message.id })
     }
-    const opened = this.#sessions.open(principal?.id, this.#holderOf(request, undefined))
+    const opened = this.#sessions.open(principal?.id, this.#batches.holderOf(request, undefined))
     if (opened === undefined) {
       return sendError(response, 503, -32000, NO_SESSION, { id: message.id, headers: { 'retry-after': '30' } })
     }

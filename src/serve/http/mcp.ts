@@ -4,6 +4,8 @@ import type { InboundLadderRejection } from '@modelcontextprotocol/server'
 import { isOver } from '../principal.ts'
 import type { Principal } from '../principal.ts'
 import { MAX_DEPTH, jsonBody } from './body.ts'
+import { refuseBatch } from './batch.ts'
+import type { BatchBounds } from './batch.ts'
 import type { HttpAudit } from './http-audit.ts'
 import type { LegacyEdge } from './mcp-legacy.ts'
 import type { ModernEdge } from './mcp-modern.ts'
@@ -19,16 +21,15 @@ export class McpEndpoint {
   readonly #audit: HttpAudit
   readonly #plain = new PlainRequests()
   readonly #bodyBytes: number
+  readonly #batches: Pick<BatchBounds, 'rate' | 'holderOf'>
   readonly #announced: (body: unknown) => number
 
-  /** `announced`: about how large the answer to a body will be, where that is known before it is made. */
   constructor(
     modern: ModernEdge,
     legacy: LegacyEdge,
     shortcut: Shortcut,
     audit: HttpAudit,
-    bodyBytes: number,
-    announced: (body: unknown) => number,
+    { bodyBytes, batches, announced }: Bounds,
   ) {
     this.#announced = announced
     this.#modern = modern
@@ -36,6 +37,7 @@ export class McpEndpoint {
     this.#shortcut = shortcut
     this.#audit = audit
     this.#bodyBytes = bodyBytes
+    this.#batches = batches
   }
 
   async answer(request: IncomingMessage, response: ServerResponse, principal: Principal | undefined): Promise<void> {
@@ -59,6 +61,8 @@ export class McpEndpoint {
     if (body.ok) this.#audit.asks(response, body.json)
     if (isOver(principal)) return refuseLapsed(response)
     if (!body.ok) return refuseBody(response, body.why, this.#bodyBytes)
+    const { json } = body
+    if (Array.isArray(json) && refuseBatch(json, this.#batches, request, response, principal)) return
     if (!hasRoom(response, this.#announced(body.json))) return sendBusy(response, idOf(body.json))
     const plain = this.#plain.read(body.json, request.headers)
     if (plain !== undefined && (await this.#shortcut.answer(plain, principal, request, response))) return
@@ -75,6 +79,14 @@ export class McpEndpoint {
         return this.#legacy.answer(body.json, request, response, principal)
     }
   }
+}
+
+/** The bounds of what is read and answered. */
+interface Bounds {
+  readonly bodyBytes: number
+  readonly batches: Pick<BatchBounds, 'rate' | 'holderOf'>
+  /** About how large the answer to a body will be, where that is known before it is made. */
+  readonly announced: (body: unknown) => number
 }
 
 /** A token can be revoked while its bearer is still sending. */

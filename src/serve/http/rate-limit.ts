@@ -32,14 +32,19 @@ export class RateLimit {
     return this.#buckets.size
   }
 
-  /** Takes one request of a client. Where there is none left: the seconds until there is one. */
-  take(client: string): number | undefined {
+  /** The most requests that a client can have left. */
+  get most(): number {
+    return this.#rate.requests
+  }
+
+  /** Takes requests of a client, all or none. Where so many are not left: the seconds until they are. */
+  take(client: string, count = 1): number | undefined {
     const now = this.#now()
     this.#forget(now)
     const left = this.#leftOf(client, now)
-    if (left < 1) return Math.ceil(((1 - left) * this.#rate.perMs) / this.#rate.requests / 1000)
+    if (left < count) return Math.ceil(((count - left) * this.#rate.perMs) / this.#rate.requests / 1000)
     this.#buckets.delete(client)
-    this.#buckets.set(client, { left: left - 1, at: now })
+    this.#buckets.set(client, { left: left - count, at: now })
     return undefined
   }
 

@@ -1,12 +1,15 @@
 import { once } from 'node:events'
+import { request } from 'node:http'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newToken } from '../../../src/daemon/tokens.ts'
+import type { AuditEvent } from '../../../src/serve/audit.ts'
 import { networkOf } from '../../../src/serve/http/client-address.ts'
 import { RateLimit } from '../../../src/serve/http/rate-limit.ts'
-import { exchange, modern } from '../../conformance/exchange.ts'
+import type { Surface } from '../../../src/serve/mcp/methods.ts'
+import { INITIALIZE, exchange, legacy, modern } from '../../conformance/exchange.ts'
 import type { Answer } from '../../conformance/exchange.ts'
 import { Repository } from '../../support/repository.ts'
 import { serve } from '../../support/served.ts'
@@ -60,6 +63,79 @@ test('each token has a rate of its own, wrong ones share that of their address, 
   expect(ofOther.map(({ status }) => status)).toEqual([200])
   expect(wrong.map(({ status }) => status)).toEqual([401, 401, 429])
   expect(health.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+})
+
+test('each message of a batch counts against the rate, and a batch that does not fit is refused whole', async () => {
+  let nowMs = 0
+  await using served = await serve(repository, {
+    config: ['limits: { http: { rate: { requests: 10, per: 30s } } }'],
+    now: () => nowMs,
+  })
+  const send = await batchesOf(served)
+
+  const fits = await send(6)
+  const tooMany = await send(5)
+  nowMs = 6_000
+  const later = await send(3)
+  nowMs = 1_000_000
+  const neverFits = await send(11)
+
+  expect([fits.status, fits.batch?.length]).toEqual([200, 6])
+  expect([tooMany.status, tooMany.error?.message, tooMany.headers.get('retry-after')]).toEqual([
+    429,
+    expect.stringContaining('a batch counts as the 5 messages'),
+    '6',
+  ])
+  expect([later.status, later.batch?.length]).toEqual([200, 3])
+  expect([neverFits.status, neverFits.error?.message]).toEqual([400, expect.stringContaining('at most 10 messages')])
+})
+
+test('of a batch that is refused for the rate, each request is remembered as refused, and none is served', async () => {
+  const events: AuditEvent[] = []
+  await using served = await serve(repository, {
+    config: ['limits: { http: { rate: { requests: 10, per: 1h } } }'],
+    now: () => 0,
+    audit: (event) => events.push(event),
+  })
+  const send = await batchesOf(served)
+
+  await send(8)
+  await send(7)
+
+  expect(events.map(({ asked, allowed }) => [asked, allowed])).toEqual([
+    ...Array.from({ length: 8 }, () => ['skills/list', true]),
+    ...Array.from({ length: 7 }, () => ['skills/list', false]),
+  ])
+})
+
+test('a client that hangs up during its batch has the rest of it left undone', async () => {
+  let count = 0
+  const counting: Surface = {
+    capabilities: {},
+    methods: (known) => ({
+      ...known,
+      'test/count': () => {
+        count += 1
+        asking.destroy()
+        return {}
+      },
+    }),
+  }
+  await using served = await serve(repository, { surfaces: [counting] })
+  const session = await sessionIn(served)
+  const asking = request(served.url, { method: 'POST', headers: legacy('ping', {}, session).headers, agent: false })
+  const left = once(
+    asking.on('error', () => {}),
+    'close',
+  ).catch(() => {})
+  asking.end(JSON.stringify(Array.from({ length: 100 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'test/count' }))))
+  await left
+
+  const after = await exchange(served.url, legacy('ping', {}, session))
+
+  expect(after.status).toBe(200)
+  expect(count).toBeGreaterThan(0)
+  expect(count).toBeLessThan(100)
 })
 
 test.each([
@@ -155,6 +231,21 @@ async function asked(served: Served, times: number, token?: string, forwarded?: 
   const replies: Answer[] = []
   for (let time = 0; time < times; time += 1) replies.push(await exchange(served.url, { headers: all, body }))
   return replies
+}
+
+/** Sends batches of so many requests, in a session. The one that opened it counts as well. */
+async function batchesOf(served: Served): Promise<(length: number) => Promise<Answer>> {
+  const session = await sessionIn(served)
+  const { headers } = legacy('skills/list', {}, session)
+  return async (length) => {
+    const body = Array.from({ length }, (_, id) => ({ jsonrpc: '2.0', id, method: 'skills/list', params: {} }))
+    return exchange(served.url, { headers, body })
+  }
+}
+
+async function sessionIn({ url }: Served): Promise<string> {
+  const { headers } = await exchange(url, legacy('initialize', INITIALIZE))
+  return headers.get('mcp-session-id') ?? ''
 }
 
 async function tokenFor(served: Served, name: string): Promise<string> {
