@@ -1,86 +1,99 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import { filesOf } from '../../sync/model/skill-files.ts'
+import type { Steps } from '../../sync/model/slices.ts'
 import { uriOf } from '../../sync/model/skill-uri.ts'
 import type { Registry } from '../registry.ts'
 import { contractTemplates, isSpelledAs } from './contract-templates.ts'
 import { formsFor } from './forms.ts'
 import type { Forms } from './forms.ts'
+import { MadeOnce } from './made-once.ts'
 import type { Surface } from './methods.ts'
 import type { Params } from './params.ts'
 import { invalidParams } from './rpc-error.ts'
 import { valuesIn, variablesOf } from './skill-space.ts'
 import type { SkillSpace } from './skill-space.ts'
+import { beginningWith } from './sorted.ts'
+import type { Sorted } from './sorted.ts'
+import { SourcePaths } from './source-paths.ts'
+import { ValueTable } from './value-table.ts'
+import type { ValueRow } from './value-table.ts'
 
 /** So many values one answer holds at the most (MCP, completion). */
 const MAX_VALUES = 100
 
 /** `completion/complete` for the variables of resource templates: values that lead to something that is listed. */
 export function templateCompletion(registry: Registry, forms: Forms): Surface {
+  const templates = new Templates()
   return {
     capabilities: { completions: {} },
     methods: (known) => ({
       ...known,
-      'completion/complete': (params, { principal }) => complete(registry.catalog, formsFor(principal, forms), params),
+      'completion/complete': async (params, { principal }) => {
+        const question = questionOf(params)
+        return answerOf(question, templates.find(question.template, registry.catalog, formsFor(principal, forms)))
+      },
     }),
   }
 }
 
-function complete(catalog: Catalog, forms: Forms, params: Params): object {
-  const { template, name, begin, given } = questionOf(params)
-  const variables = variablesOfTemplate(catalog, forms, template)
-  const valuesOf = variables.get(name)
-  if (valuesOf === undefined) {
-    const known = [...variables.keys()].join(', ')
-    throw invalidParams(`The template has no variable ${JSON.stringify(name)}; it has ${known}`)
+async function answerOf({ name, begin, given }: Question, { names, valuesOf }: Completable): Promise<object> {
+  if (!names.includes(name)) {
+    throw invalidParams(`The template has no variable ${JSON.stringify(name)}; it has ${names.join(', ')}`)
   }
-  const values = [...new Set([...valuesOf(given)].filter((value) => value.startsWith(begin)))].toSorted()
-  const { length: total } = values
-  return { completion: { values: values.slice(0, MAX_VALUES), total, hasMore: total > MAX_VALUES } }
+  let total = 0
+  const first: string[] = []
+  for (const part of await valuesOf(name, given)) {
+    const [from, to] = beginningWith(part, begin)
+    total += to - from
+    for (let at = from; at < Math.min(to, from + MAX_VALUES); at += 1) first.push(part.at(at) ?? '')
+  }
+  return { completion: { values: first.toSorted().slice(0, MAX_VALUES), total, hasMore: total > MAX_VALUES } }
 }
 
-/** The values that a variable can have, given what is said of the others. */
-type ValuesOf = (given: ReadonlyMap<string, string>) => Iterable<string>
-
-function variablesOfTemplate(
-  catalog: Catalog,
-  { spaces, contract }: Forms,
-  template: string,
-): ReadonlyMap<string, ValuesOf> {
-  const space = spaces.find((candidate) => candidate.template === template)
-  if (space !== undefined) {
-    return new Map(variablesOf(space).map((name) => [name, (given) => skillValues(catalog, space, name, given)]))
-  }
-  const ofContract = contract === undefined ? [] : contractTemplates(contract.of(catalog))
-  const found = ofContract.find((candidate) => isSpelledAs(candidate.listed.uriTemplate, template))
-  if (found !== undefined) return found.variables
-  const source = catalog.snapshots
-    .map((snapshot) => uriOf(snapshot.source, ''))
-    .find((root) => isSpelledAs(`${root}/{+path}`, template))
-  if (source === undefined) throw invalidParams(`There is no resource template ${JSON.stringify(template)}`)
-  return new Map([['path', () => filePaths(catalog, source)]])
+/** A template whose variables can be completed. */
+interface Completable {
+  readonly names: readonly string[]
+  /** The values that a variable can have, given what is said of the others, in parts that share none. */
+  readonly valuesOf: (name: string, given: ReadonlyMap<string, string>) => Promise<readonly Sorted[]>
 }
 
-function* skillValues(
-  catalog: Catalog,
-  space: SkillSpace,
-  name: string,
-  given: ReadonlyMap<string, string>,
-): Generator<string> {
-  for (const { uri } of catalog.listed) {
+/** The templates of a catalog, and what was made ready of them: a call searches it, however much there is. */
+class Templates {
+  readonly #spaces = new MadeOnce<Catalog, Map<SkillSpace, ValueTable>>()
+  readonly #paths = new SourcePaths()
+
+  find(template: string, catalog: Catalog, { spaces, contract }: Forms): Completable {
+    const space = spaces.find((candidate) => candidate.template === template)
+    if (space !== undefined) return completableBy(this.#tableOf(space, catalog))
+    const ofContract = contract === undefined ? [] : contractTemplates(contract.of(catalog))
+    const found = ofContract.find((candidate) => isSpelledAs(candidate.listed.uriTemplate, template))
+    if (found !== undefined) return completableBy(found.values)
+    const source = catalog.snapshots
+      .map((snapshot) => uriOf(snapshot.source, ''))
+      .find((root) => isSpelledAs(`${root}/{+path}`, template))
+    if (source === undefined) throw invalidParams(`There is no resource template ${JSON.stringify(template)}`)
+    return { names: ['path'], valuesOf: async () => this.#paths.below(source, catalog) }
+  }
+
+  #tableOf(space: SkillSpace, catalog: Catalog): ValueTable {
+    const tables = this.#spaces.of(catalog, () => new Map())
+    const table = tables.get(space) ?? new ValueTable(variablesOf(space), () => rowsOf(space, catalog))
+    tables.set(space, table)
+    return table
+  }
+}
+
+function completableBy(table: ValueTable): Completable {
+  return { names: table.names, valuesOf: async (name, given) => [await table.of(name, given)] }
+}
+
+function* rowsOf(space: SkillSpace, { listed }: Catalog): Steps<readonly ValueRow[]> {
+  const rows: ValueRow[] = []
+  for (const { uri } of listed) {
     const values = valuesIn(space, uri)
-    const value = values?.get(name)
-    if (values === undefined || value === undefined) continue
-    const agrees = [...values].every(([other, known]) => other === name || (given.get(other) ?? known) === known)
-    if (agrees) yield value
+    if (values !== undefined) rows.push([...values.values()])
+    yield
   }
-}
-
-/** As they stand in URIs: what is expanded with `+` keeps what is encoded (RFC 6570, 3.2.3). */
-function* filePaths(catalog: Catalog, root: string): Generator<string> {
-  for (const skill of catalog.listed) {
-    if (!skill.root.startsWith(`${root}/`)) continue
-    for (const { uri } of filesOf(skill)) yield uri.slice(root.length + 1)
-  }
+  return rows
 }
 
 interface Question {

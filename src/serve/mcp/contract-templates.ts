@@ -1,9 +1,13 @@
-import type { ContractFamily } from './contract.ts'
+import type { Steps } from '../../sync/model/slices.ts'
+import type { ContractFamily, ContractResource } from './contract.ts'
+import { MadeOnce } from './made-once.ts'
+import { ValueTable } from './value-table.ts'
+import type { ValueRow } from './value-table.ts'
 
 /** A template of the family, and the values of its variables that lead to something that is listed. */
 export interface ContractTemplate {
   readonly listed: ListedTemplate
-  readonly variables: ReadonlyMap<string, ValuesOf>
+  readonly values: ValueTable
 }
 
 /** What `resources/templates/list` has of one. */
@@ -15,16 +19,18 @@ interface ListedTemplate {
   readonly mimeType?: string
 }
 
-/** The values that a variable can have, given what is said of the others. */
-type ValuesOf = (given: ReadonlyMap<string, string>) => Iterable<string>
-
-/** Each only while something is behind it. */
-export function contractTemplates(family: ContractFamily): ContractTemplate[] {
-  const skills = family.listed.length === 0 ? [] : ofSkills(family)
-  const references = family.listed.some(({ contract }) => contract.references.length > 0) ? [ofReferences(family)] : []
-  const docs = pathsOfDocs(family).length === 0 ? [] : [ofDocs(family)]
-  return [...skills, ...references, ...docs]
+/** Each only while something is behind it; made once for each family. */
+export function contractTemplates(family: ContractFamily): readonly ContractTemplate[] {
+  return TEMPLATES.of(family, () => {
+    const skills = family.listed.length === 0 ? [] : ofSkills(family)
+    const hasReferences = family.listed.some(({ contract }) => contract.references.length > 0)
+    const references = hasReferences ? [ofReferences(family)] : []
+    const docs = [...family.resources.values()].some(isListedDoc) ? [ofDocs(family)] : []
+    return [...skills, ...references, ...docs]
+  })
 }
+
+const TEMPLATES = new MadeOnce<ContractFamily, readonly ContractTemplate[]>()
 
 /** FastMCP, and the contract, write `{path*}` for what RFC 6570 writes `{+path}`. */
 export function isSpelledAs(template: string, asked: string): boolean {
@@ -32,7 +38,7 @@ export function isSpelledAs(template: string, asked: string): boolean {
 }
 
 function ofSkills(family: ContractFamily): ContractTemplate[] {
-  const variables = new Map([['skill_id', () => family.listed.map(({ contract }) => contract.id)]])
+  const values = new ValueTable(['skill_id'], () => rowsOf(family.listed, ({ contract }) => [[contract.id]]))
   return [
     {
       listed: {
@@ -41,7 +47,7 @@ function ofSkills(family: ContractFamily): ContractTemplate[] {
         description: 'What is known of a skill, by its id',
         mimeType: 'application/json',
       },
-      variables,
+      values,
     },
     {
       listed: {
@@ -50,29 +56,26 @@ function ofSkills(family: ContractFamily): ContractTemplate[] {
         description: 'The SKILL.md of a skill, by its id',
         mimeType: 'text/markdown',
       },
-      variables,
+      values,
     },
   ]
 }
 
 function ofReferences({ listed }: ContractFamily): ContractTemplate {
-  const pairs = listed.flatMap(({ contract }) => contract.references.map(({ id }) => [contract.id, id] as const))
-  const isGiven = (given: string | undefined, value: string): boolean => given === undefined || given === value
   return {
     listed: {
       uriTemplate: 'resource://skills/{skill_id}/references/{ref_id}',
       name: 'skill_reference',
       description: 'A document that a skill refers to, by the ids of both',
     },
-    variables: new Map<string, ValuesOf>([
-      ['skill_id', (given) => pairs.filter(([, ref]) => isGiven(given.get('ref_id'), ref)).map(([skill]) => skill)],
-      ['ref_id', (given) => pairs.filter(([skill]) => isGiven(given.get('skill_id'), skill)).map(([, ref]) => ref)],
-    ]),
+    values: new ValueTable(['skill_id', 'ref_id'], () =>
+      rowsOf(listed, ({ contract }) => contract.references.map(({ id }) => [contract.id, id])),
+    ),
   }
 }
 
 /** What clients make of `{path*}` has its slashes encoded (RFC 6570, 3.2.2), and leads nowhere. */
-function ofDocs(family: ContractFamily): ContractTemplate {
+function ofDocs({ resources }: ContractFamily): ContractTemplate {
   return {
     listed: {
       uriTemplate: `${DOCS}{+path}`,
@@ -80,14 +83,23 @@ function ofDocs(family: ContractFamily): ContractTemplate {
       description: 'A document below docs/, by its path',
       mimeType: 'text/markdown',
     },
-    variables: new Map([['path', () => pathsOfDocs(family)]]),
+    values: new ValueTable(['path'], () =>
+      rowsOf(resources.values(), (resource) => (isListedDoc(resource) ? [[resource.uri.slice(DOCS.length)]] : [])),
+    ),
   }
 }
 
 const DOCS = 'resource://docs/'
 
-function pathsOfDocs({ resources }: ContractFamily): string[] {
-  return [...resources.values()].flatMap((resource) =>
-    resource.kind === 'doc' && resource.isListed ? [resource.uri.slice(DOCS.length)] : [],
-  )
+function isListedDoc(resource: ContractResource): boolean {
+  return resource.kind === 'doc' && resource.isListed
+}
+
+function* rowsOf<Item>(items: Iterable<Item>, rowsIn: (item: Item) => readonly ValueRow[]): Steps<readonly ValueRow[]> {
+  const rows: ValueRow[] = []
+  for (const item of items) {
+    rows.push(...rowsIn(item))
+    yield
+  }
+  return rows
 }

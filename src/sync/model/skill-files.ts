@@ -109,7 +109,7 @@ class FolderUris {
 }
 
 /** Whether its files, which are in the order of their paths, are so by URI: in most skills the one is written like the other. */
-function isInUriOrder({ isAlone, skill }: CatalogSkill): boolean {
+export function isInUriOrder({ isAlone, skill }: CatalogSkill): boolean {
   return isAlone && skill.files.every(({ path }) => NOTHING_ENCODED.test(path))
 }
 
