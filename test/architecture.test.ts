@@ -27,7 +27,6 @@ const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   'p-queue': ['daemon'],
   cron: ['daemon'],
   chokidar: ['daemon'],
-  'node-unix-socket': ['daemon'],
   jose: ['daemon'],
 }
 

@@ -109,8 +109,7 @@ export class ServiceNotifier implements AsyncDisposable {
       this.#isMute = false
     } catch (error) {
       // Whatever is the matter with it, clients are served all the same.
-      if (!this.#isMute)
-        log.warn('service-manager-not-told', { way: socket.way, code: codeOf(error), message: String(error) })
+      if (!this.#isMute) log.warn('service-manager-not-told', { code: codeOf(error), message: String(error) })
       this.#isMute = true
     }
   }

@@ -92,7 +92,7 @@ test('a manager that cannot be told is logged once, and told on', async () => {
   await notifier[Symbol.asyncDispose]()
 
   expect(lines).toHaveLength(1)
-  expect(JSON.parse(lines[0]!)).toMatchObject({ level: 'warn', event: 'service-manager-not-told', way: 'socket' })
+  expect(JSON.parse(lines[0]!)).toMatchObject({ level: 'warn', event: 'service-manager-not-told' })
   expect(heard.messages).toEqual([['WATCHDOG=1']])
 })
 
@@ -122,7 +122,6 @@ test('where nobody wants to know nothing is told, and nothing waits', async () =
 
 /** What a manager hears. */
 class Hearing implements NotifySocket {
-  readonly way = 'socket'
   readonly messages: (readonly string[])[] = []
   failure: Error | undefined
   gate: PromiseWithResolvers<void> | undefined

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, readFile, readdir } from 'node:fs/promises'
+import { cp, mkdir, readFile, readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -9,6 +9,8 @@ import { VERSION } from '../../src/serve/version.ts'
 import { modernHttp } from '../support/peer.ts'
 import { Home, Program } from '../support/program.ts'
 import { Repository } from '../support/repository.ts'
+import { lockedPackages } from '../support/npm-lock.ts'
+import { NpmRegistry, publishing } from '../support/npm-registry.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
 const run = promisify(execFile)
@@ -26,19 +28,24 @@ describe('what npm pack makes', () => {
   beforeAll(async () => {
     folder = await temporaryFolder()
     prefix = join(folder.path, 'prefix')
-    // The build of this run is packed: another one would take it away from the tests that run beside this.
+    const staged = join(folder.path, 'staged')
+    await stage(staged)
     const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder.path], {
-      cwd: root,
+      cwd: staged,
     })
     const [{ filename, files }] = JSON.parse(stdout)
     packed = files.map(({ path }: { readonly path: string }) => path)
     const home = join(folder.path, 'home')
     await mkdir(home)
+    const archive = await readFile(join(folder.path, filename))
+    const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+    // It comes from a registry, as users have it: npm obeys the lock of no archive that comes otherwise.
+    await using registry = await NpmRegistry.start(publishing('@loopback/skillsyncd', manifest, archive))
     const args = ['install', '--global', '--prefix', prefix, '--prefer-offline', '--ignore-scripts', '--no-audit']
     // In an empty home npm still has to know from where this machine has its packages, and through which proxy.
     const env = { ...process.env, ...(await npmSettings()), HOME: home }
-    const timeout = INSTALL_MS
-    await run('npm', [...args, '--no-fund', join(folder.path, filename)], { cwd: home, env, timeout })
+    const from = ['--no-fund', `--@loopback:registry=${registry.url}`, 'skillsyncd@npm:@loopback/skillsyncd']
+    await run('npm', [...args, ...from], { cwd: home, env, timeout: INSTALL_MS })
   }, INSTALL_MS + 60_000)
 
   afterAll(() => folder[Symbol.asyncDispose]())
@@ -58,11 +65,17 @@ describe('what npm pack makes', () => {
         'docs',
         'examples',
         'man',
+        'npm-shrinkwrap.json',
         'package.json',
         'systemd',
       ]),
     )
-    for (const path of ['dist/program/main.js', 'config/skillsyncd.schema.json', 'man/skillsyncd.1'])
+    for (const path of [
+      'dist/program/main.js',
+      'dist/sbom.cdx.json',
+      'config/skillsyncd.schema.json',
+      'man/skillsyncd.1',
+    ])
       expect(packed).toContain(path)
     expect(packed.filter((path) => /\.map$|\.test\.|(?:^|\/)\./.test(path))).toEqual([])
   })
@@ -76,6 +89,16 @@ describe('what npm pack makes', () => {
 
     expect(texts.length).toBeGreaterThan(100)
     expect(told.map(([path]) => path)).toEqual([])
+  })
+
+  test('is installed with exactly the versions that were tested, and with nothing that is for development', async () => {
+    const at = join(prefix, 'lib/node_modules/skillsyncd')
+    const tested = Object.fromEntries((await lockedPackages()).map(({ path, version }) => [path, version]))
+
+    const installed = await installedVersions(at)
+
+    expect(Object.keys(installed).length).toBeGreaterThan(50)
+    expect(installed).toEqual(tested)
   })
 
   test('brings its manual page to where man looks', async () => {
@@ -111,6 +134,29 @@ async function listed(url: string): Promise<string> {
   await using peer = await modernHttp(url)
   return JSON.stringify((await peer.call('skills/list')).result)
 }
+
+/** Copies what is packed, and makes what `prepack` does, but for the build: it would take that of this run away from other tests. */
+async function stage(folder: string): Promise<void> {
+  const { files } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const made = new Set(['dist/sbom.cdx.json', 'npm-shrinkwrap.json'])
+  const kept = files.filter((path: string) => !path.startsWith('!') && !made.has(path))
+  for (const path of ['package.json', 'README.md', 'LICENSE', ...kept])
+    await cp(join(root, path), join(folder, path), { recursive: true })
+  await run(process.execPath, ['.ci/sbom.mjs', join(folder, 'dist/sbom.cdx.json')], { cwd: root })
+  await run(process.execPath, ['.ci/shrinkwrap.mjs', join(folder, 'npm-shrinkwrap.json')], { cwd: root })
+}
+
+/** The version of each package that is installed below a folder, by its own folder. */
+async function installedVersions(at: string): Promise<Record<string, string>> {
+  const manifests = (await readdir(at, { recursive: true })).filter((path) => MANIFEST.test(path))
+  const versions = manifests.map(async (path) => {
+    const { version } = JSON.parse(await readFile(join(at, path), 'utf8'))
+    return [dirname(path), version] as const
+  })
+  return Object.fromEntries(await Promise.all(versions))
+}
+
+const MANIFEST = /^(?:node_modules\/(?:@[^/]+\/)?[^/]+\/)+package\.json$/
 
 async function npmSettings(): Promise<Record<string, string>> {
   const { stdout } = await run('npm', ['config', 'get', 'cache', 'userconfig', 'registry'], { cwd: root })

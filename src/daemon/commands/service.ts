@@ -3,7 +3,6 @@ import { join, resolve } from 'node:path'
 import { readConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { printable } from '../log-line.ts'
-import { hasDatagrams } from '../notify-socket.ts'
 import { analyze } from '../service/analyze.ts'
 import type { Checked } from '../service/analyze.ts'
 import { install, whatIsAt } from '../service/install.ts'
@@ -79,8 +78,7 @@ async function plannedOf(context: Context): Promise<Planned> {
   const state = typeof values['state'] === 'string' ? values['state'] : undefined
   const config = await readConfig({ file, state }, environment)
   const program = await programFiles()
-  const speaksItself = await hasDatagrams()
-  const service: Service = { program, config: file, state: config.state, http: config.serve.http, speaksItself }
+  const service: Service = { program, config: file, state: config.state, http: config.serve.http }
   const unwritable = [program.node, program.main, file, config.state].find((path) => /\p{Cc}/u.test(path))
   if (unwritable !== undefined)
     throw new UsageError(`Cannot make a service of "${printable(unwritable)}": it has control characters`)

@@ -11,7 +11,7 @@ import { takeSockets } from '../handed-sockets.ts'
 import type { HandedSocket, HandedSockets } from '../handed-sockets.ts'
 import type { Log } from '../log.ts'
 import { metricsPlaceOf } from '../metrics/metrics-place.ts'
-import { openNotifySocket } from '../notify-socket.ts'
+import { notifySocketAt } from '../notify-socket.ts'
 import { Reload } from '../reload.ts'
 import type { Reloaded } from '../reload.ts'
 import { ServiceNotifier } from '../systemd.ts'
@@ -35,7 +35,7 @@ export const start: Command = {
     const listen = listenOn(context, config, sockets)
     const place = metricsPlaceOf(config, listen, sockets.operations ?? config.serve.operations)
     const log = logOf(context)
-    await using manager = await notifierOf(environment, log)
+    await using manager = notifierOf(environment, log)
     const reloading = Promise.withResolvers<Reload>()
     // Whoever asks before all is up waits for that.
     const reloaded = async (work: (reload: Reload) => Promise<Reloaded>): Promise<Reloaded> => {
@@ -98,8 +98,8 @@ function handedAddress({ values }: Context, { host, port }: HandedSocket): Liste
 }
 
 /** Tells the service manager, if one wants to know. */
-async function notifierOf({ manager, path }: Environment, log: Log): Promise<ServiceNotifier> {
-  const socket = manager.notify === undefined ? undefined : await openNotifySocket(manager.notify, { path })
+function notifierOf({ manager, path }: Environment, log: Log): ServiceNotifier {
+  const socket = manager.notify === undefined ? undefined : notifySocketAt(manager.notify, { path })
   return new ServiceNotifier({ socket, manager, clock: systemClock, log })
 }
 

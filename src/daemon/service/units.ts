@@ -18,8 +18,6 @@ export interface Service {
   readonly config: string
   readonly state: string
   readonly http: ListenAddress
-  /** Whether this machine can tell the manager without another program. */
-  readonly speaksItself: boolean
 }
 
 /** The state of the system's service: a user of its own has no other place. */
@@ -55,14 +53,13 @@ async function unitsIn(
 export const MARK =
   '# Written by skillsyncd service install, which writes it anew: keep changes in a drop-in (systemctl edit).\n'
 
-function valuesOf({ program, config, state, speaksItself }: Service): Readonly<Record<string, string>> {
+function valuesOf({ program, config, state }: Service): Readonly<Record<string, string>> {
   const line = (command: string): string =>
     commandLine([program.node, program.main, command, '--config', config, '--state', state])
   return {
     Documentation: `file:${encodeURI(join(program.folder, 'systemd', 'README.md')).replaceAll('%', '%%')}`,
     ExecStart: line('start'),
     ExecReload: line('reload'),
-    NotifyAccess: speaksItself ? 'main' : 'all',
   }
 }
 

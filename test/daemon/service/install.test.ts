@@ -77,7 +77,6 @@ const SERVICE: Service = {
   config: '/etc/hostname',
   state: '/home/ada/.local/state/skillsyncd',
   http: { host: '127.0.0.1', port: 8741 },
-  speaksItself: true,
 }
 
 test.each([

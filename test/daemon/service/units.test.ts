@@ -17,7 +17,6 @@ const SERVICE: Service = {
   config: '/etc/skillsyncd/skillsyncd.yaml',
   state: '/home/ada/.local/state/skillsyncd',
   http: { host: '127.0.0.1', port: 8741 },
-  speaksItself: true,
 }
 
 const SCOPES = [
@@ -28,12 +27,10 @@ const SCOPES = [
 test.skipIf(!HAS_SYSTEMD).each(SCOPES)(
   'the %s units have no fault, and are exposed no more than was promised (skipped where systemd is absent)',
   async (scope, unitsOf) => {
-    for (const speaksItself of [true, false]) {
-      const checked = await analyze(await unitsOf({ ...SERVICE, speaksItself }), scope, ENVIRONMENT, NEVER)
+    const checked = await analyze(await unitsOf(SERVICE), scope, ENVIRONMENT, NEVER)
 
-      expect(checked?.flatMap(({ said }) => said)).toEqual([])
-      expect(checked?.map(({ ok }) => ok)).toEqual([true, true])
-    }
+    expect(checked?.flatMap(({ said }) => said)).toEqual([])
+    expect(checked?.map(({ ok }) => ok)).toEqual([true, true])
   },
 )
 
@@ -82,12 +79,11 @@ test('what systemd itself starts again never comes to the limit of starts', asyn
   }
 })
 
-test('only what needs the program of systemd lets it speak for the daemon', async () => {
+test('the units accept what the systemd-notify program sends for the daemon', async () => {
   for (const [, unitsOf] of SCOPES) {
-    const [itself] = await unitsOf(SERVICE)
-    const [byProgram] = await unitsOf({ ...SERVICE, speaksItself: false })
+    const [unit] = await unitsOf(SERVICE)
 
-    expect([linesOf(itself!, 'NotifyAccess'), linesOf(byProgram!, 'NotifyAccess')]).toEqual([['main'], ['all']])
+    expect(linesOf(unit!, 'NotifyAccess')).toEqual(['all'])
   }
 })
 

@@ -1,0 +1,38 @@
+// Writes what the program is made of, as CycloneDX 1.6: each package that users install, with its license, address and digest.
+// The same lock gives the same bytes. (`npm sbom --omit=dev` leaves out what a package for development needs as well.)
+import { ComponentType, HashAlgorithm } from '@cyclonedx/cyclonedx-library/Enums'
+import { Bom, Component, HashDictionary, LicenseExpression, Metadata } from '@cyclonedx/cyclonedx-library/Models'
+import { JSON as AsJson, JsonSerializer } from '@cyclonedx/cyclonedx-library/Serialize'
+import { Spec1dot6 } from '@cyclonedx/cyclonedx-library/Spec'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+const SORTED = { sortLists: true, space: 2 }
+const [output = 'dist/sbom.cdx.json'] = process.argv.slice(2)
+const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
+const { '': program, ...dependencies } = packages
+const bom = new Bom({
+  metadata: new Metadata({ component: componentOf(ComponentType.Application, program.name, program) }),
+})
+for (const [path, entry] of Object.entries(dependencies)) {
+  // An optional peer (`devOptional`) is installed for development alone.
+  if (entry.dev || entry.devOptional) continue
+  const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
+  bom.components.add(componentOf(ComponentType.Library, name, entry))
+}
+mkdirSync(dirname(output), { recursive: true })
+writeFileSync(output, `${new JsonSerializer(new AsJson.Normalize.Factory(Spec1dot6)).serialize(bom, SORTED)}\n`)
+
+function componentOf(type, name, { version, license, integrity }) {
+  const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`
+  const component = new Component(type, name, { bomRef: purl, version, purl, hashes: hashesOf(integrity) })
+  if (license !== undefined) component.licenses.add(new LicenseExpression(license))
+  return component
+}
+
+/** Subresource Integrity has the digest in base64. */
+function hashesOf(integrity) {
+  if (integrity === undefined) return new HashDictionary()
+  const digest = Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex')
+  return new HashDictionary([[HashAlgorithm['SHA-512'], digest]])
+}
