@@ -20,7 +20,8 @@ import { Candidates, type Comparison } from './candidates.ts'
 import { Freshness } from './freshness.ts'
 import { configuredIn, idsOf } from './config.ts'
 import type { Config, ConfiguredSource } from './config.ts'
-import { decisionAfter, isWaiting, type Verb } from './decide.ts'
+import { decisionAfter, expectWaiting, isWaiting } from './decide.ts'
+import type { Held, Named, Situation, Verb } from './decide.ts'
 import { Keyring } from './keyring.ts'
 import { KnownLock } from './known-lock.ts'
 import { lastingFor } from './lasting.ts'
@@ -310,16 +311,32 @@ export class Daemon implements AsyncDisposable {
     return this.#candidates.take(this.#configured(id), this.#puller.currentOf(id), precise, signal)
   }
 
+  /** What of a source waits for a decision, and why. Throws where nothing does. */
+  waiting(id: SourceId, verb: 'approve' | 'reject'): Held {
+    const situation = this.#situation(id)
+    const revision = expectWaiting(situation, this.#parts.store.decisions.of(id).frozen, verb)
+    const { condition } = this.#report.recordOf(this.#configured(id).source)
+    if (condition === undefined) throw new TypeError('What waits does so under a condition')
+    return { revision, ...condition }
+  }
+
   /** Writes down what a person decided about a source. The next pull goes by it. */
-  async decide(id: SourceId, verb: Verb, commit: string | undefined): Promise<void> {
+  async decide(id: SourceId, verb: Verb, named: Named = {}): Promise<void> {
     // A pull that is under way goes by what was decided before.
     await this.#puller.stop(id)
+    const situation = { ...this.#situation(id), ...named }
+    await this.#parts.store.decisions.change(id, (before) => decisionAfter(verb, before, situation))
+    const { commit, tag } = named
+    const about = { ...(commit !== undefined && { commit }), ...(tag !== undefined && { tag }) }
+    this.#parts.log.info('decided', { source: id, decision: verb, ...about })
+  }
+
+  /** What a decision about a source is made on, but for what the operator names. */
+  #situation(id: SourceId): Omit<Situation, keyof Named> {
     const { condition, revision } = this.#report.recordOf(this.#configured(id).source)
     const served = this.#puller.currentOf(id)?.snapshot.revision
     const waiting = isWaiting(condition?.code) ? revision : undefined
-    const situation = { source: id, served, waiting, pending: this.pendingOf(id).length, commit }
-    await this.#parts.store.decisions.change(id, (before) => decisionAfter(verb, before, situation))
-    this.#parts.log.info('decided', { source: id, decision: verb, ...(commit !== undefined && { commit }) })
+    return { source: id, served, waiting, pending: this.pendingOf(id).length }
   }
 
   /**

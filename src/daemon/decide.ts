@@ -1,3 +1,4 @@
+import { described } from '../sync/brakes.ts'
 import { identityOf, isAbout, type Decision } from '../sync/model/decisions.ts'
 import { isObjectId, type ObjectId, type Revision } from '../sync/model/revision.ts'
 import type { SyncErrorCode } from '../sync/model/sync-error.ts'
@@ -7,16 +8,29 @@ import { ControlError } from './control-client.ts'
 export const VERBS = ['pause', 'resume', 'pin', 'unpin', 'release', 'approve', 'reject'] as const
 export type Verb = (typeof VERBS)[number]
 
+/** What an operator names with a decision. */
+export interface Named {
+  /** For `approve` and `reject` the full id; for `pin` its first digits are enough. */
+  readonly commit?: string | undefined
+  /** The tag object, where the ref is an annotated tag. */
+  readonly tag?: string | undefined
+}
+
 /** What a decision is made on. */
-export interface Situation {
+export interface Situation extends Named {
   readonly source: string
   readonly served: Revision | undefined
   /** What upstream had when it last answered, and is not served. */
   readonly waiting: Revision | undefined
   /** How many of its skills wait, each for itself. */
   readonly pending: number
-  /** The commit that the person named, or its first digits. */
-  readonly commit: string | undefined
+}
+
+/** A revision that waits for a decision, and why. */
+export interface Held {
+  readonly revision: Revision
+  readonly code: SyncErrorCode
+  readonly message: string
 }
 
 /** What becomes of the decision about a source. Throws where there is nothing of the kind to decide, saying what there is. */
@@ -80,9 +94,23 @@ function commitToPin({ source, served, commit }: Situation): ObjectId {
   throw nothing(`"${source}" serves ${served.commit}; to pin it elsewhere, name a full commit id`)
 }
 
-/** What waits, which has to be what the person looked at. */
+/** What waits, which has to be exactly what the operator named: something else may have come since that was shown. */
 function candidateOf(situation: Situation, frozen: Decision['frozen'], verb: 'approve' | 'reject'): Revision {
-  const { source, waiting, commit, pending } = situation
+  const { source, commit, tag } = situation
+  const waiting = expectWaiting(situation, frozen, verb)
+  if (commit === waiting.commit && tag === waiting.tag) return waiting
+  const named = commit === undefined ? 'what is not named' : described({ commit, tag })
+  throw nothing(
+    `Cannot ${verb} ${named}: what waits of "${source}" is ${described(waiting)}; skillsyncd approve ${source} shows it`,
+  )
+}
+
+/** What waits of a source. Throws where nothing does, saying what else there is to decide. */
+export function expectWaiting(
+  { source, waiting, pending }: Pick<Situation, 'source' | 'waiting' | 'pending'>,
+  frozen: Decision['frozen'],
+  verb: 'approve' | 'reject',
+): Revision {
   if (frozen !== undefined) {
     const way = frozen.by === 'pin' ? 'unpin' : 'release'
     throw nothing(`"${source}" stays at ${frozen.commit}, whatever waits; skillsyncd ${way} ${source} lets it move`)
@@ -93,8 +121,7 @@ function candidateOf(situation: Situation, frozen: Decision['frozen'], verb: 'ap
   }
   if (waiting === undefined)
     throw nothing(`Nothing of "${source}" waits for a decision; skillsyncd status shows what does`)
-  if (commit === undefined || waiting.commit.startsWith(commit)) return waiting
-  throw nothing(`Cannot ${verb} ${commit}: what waits of "${source}" is ${waiting.commit}`)
+  return waiting
 }
 
 /** Conditions under which what upstream had last waits for a person, or was turned away by one. */

@@ -11,7 +11,7 @@ export function decisionTexts({ paused, frozen, skipped, approved }: Decision, s
   if (skipped?.by === 'rollback')
     texts.push(`rolled back from ${skipped.commit}, which is passed over until skillsyncd release ${source}`)
   if (skipped?.by === 'reject') texts.push(`rejected ${skipped.commit}, which is passed over`)
-  if (approved !== undefined) texts.push(`approved ${approved.commit}, which the next pull takes`)
+  if (approved !== undefined) texts.push(`approved ${approved.commit}, which is taken as soon as upstream leads to it`)
   return texts
 }
 

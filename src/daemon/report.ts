@@ -1,11 +1,12 @@
 import { followedIn } from '../sync/brakes.ts'
+import { identityOf } from '../sync/model/decisions.ts'
 import type { Moved } from '../sync/model/moved.ts'
-import type { Outcome } from '../sync/model/outcome.ts'
+import type { Drift, Outcome } from '../sync/model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from '../sync/model/revision.ts'
 import { tallyOf } from '../sync/model/snapshot.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
-import { SyncError, isByChoice } from '../sync/model/sync-error.ts'
+import { SyncError, isByChoice, mendOf } from '../sync/model/sync-error.ts'
 import { recordAt } from '../sync/store/source-records.ts'
 import type { SourceRecord, SourceRecords } from '../sync/store/source-records.ts'
 import type { Clock } from './clock.ts'
@@ -93,14 +94,15 @@ export class Report {
           ...common,
           ...toldOf(outcome.reason),
           commit: outcome.revision?.commit,
+          ...mendFor(source, outcome.reason, outcome.revision),
         })
         return
       case 'unchanged':
-        this.#recovered(source, outcome.drift?.error)
+        this.#recovered(source, outcome.drift)
         this.#log.debug('source-unchanged', { ...common, commit: outcome.revision?.commit })
         return
       case 'updated': {
-        this.#recovered(source, outcome.drift?.error)
+        this.#recovered(source, outcome.drift)
         const { seen, clean, noted, tools, withheld } = tallyOf(outcome.snapshot.skills)
         const { ref, commit } = outcome.revision
         const from = outcome.from?.commit
@@ -124,12 +126,16 @@ export class Report {
     }
   }
 
-  #recovered({ id }: Source, drift: SyncError | undefined): void {
+  #recovered({ id }: Source, drift: Drift | undefined): void {
     this.#log.recovery('pull-failed', id)
     this.#log.recovery('source-held', id)
     if (drift === undefined) this.#log.recovery('upstream-drifted', id)
     else
-      this.#log.failure(isByChoice(drift.code) ? 'info' : 'warn', 'upstream-drifted', { source: id, ...toldOf(drift) })
+      this.#log.failure(isByChoice(drift.error.code) ? 'info' : 'warn', 'upstream-drifted', {
+        source: id,
+        ...toldOf(drift.error),
+        ...mendFor({ id }, drift.error, drift.newest),
+      })
   }
 }
 
@@ -187,6 +193,12 @@ function conditionOf(error: SyncError | undefined): SourceRecord['condition'] {
 
 function movedText({ added, removed, changed }: Moved): string {
   return `+${added} -${removed} ~${changed}`
+}
+
+/** What is to be done about what waits; of the rest, the code says it. */
+function mendFor({ id }: Pick<Source, 'id'>, { code }: SyncError, waiting: Revision | undefined) {
+  if (waiting === undefined || isByChoice(code)) return {}
+  return { mend: mendOf(code, { source: id, ...identityOf(waiting) }) }
 }
 
 function toldOf({ code, message, cause }: SyncError) {

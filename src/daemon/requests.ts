@@ -68,10 +68,15 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       await daemon.upstreams.recheck(idOf(source, config), path)
       return null
     },
+    async waiting(params) {
+      checked(params)
+      const { source, verb } = parsed(WAITING, params)
+      return daemon.waiting(idOf(source, config), verb)
+    },
     async decide(params) {
       checked(params)
-      const { source, verb, commit } = parsed(DECIDE, params)
-      await daemon.decide(idOf(source, config), verb, commit)
+      const { source, verb, ...named } = parsed(DECIDE, params)
+      await daemon.decide(idOf(source, config), verb, named)
       return null
     },
     async disable(params) {
@@ -166,7 +171,13 @@ const REQUEST = z.object({ config: z.string(), mode: MODE.optional(), sources: z
 type Request = z.infer<typeof REQUEST>
 
 const OF_SOURCE = z.object({ source: z.string() })
-const DECIDE = z.object({ source: z.string(), verb: z.enum(VERBS), commit: z.string().optional() })
+const WAITING = z.object({ source: z.string(), verb: z.enum(['approve', 'reject']) })
+const DECIDE = z.object({
+  source: z.string(),
+  verb: z.enum(VERBS),
+  commit: z.string().optional(),
+  tag: z.string().optional(),
+})
 const DISABLE = z.object({
   source: z.string(),
   path: z.string(),

@@ -4,7 +4,7 @@ import type { Catalog } from '../sync/model/catalog.ts'
 import { contractProblems } from '../sync/model/contract-problems.ts'
 import type { ContractProblem } from '../sync/model/contract-problems.ts'
 import type { Finding } from '../sync/model/finding.ts'
-import { UNDECIDED, type Decision, type Decisions } from '../sync/model/decisions.ts'
+import { UNDECIDED, identityOf, type Decision, type Decisions } from '../sync/model/decisions.ts'
 import { disabledIn, type DisabledMatch, type DisabledMatches } from '../sync/model/disabled-matches.ts'
 import type { DisabledSkills } from '../sync/model/disabled.ts'
 import type { ListingForm } from '../sync/model/listing-form.ts'
@@ -236,7 +236,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     lastSuccess,
     nextPoll: input.nextPolls.get(source.id)?.toISOString(),
     lookingSince: input.lookingSince.get(source.id)?.toISOString(),
-    condition: condition && conditionOf(condition, configured),
+    condition: condition && conditionOf(condition, revision, configured),
     tally: tallyOf(snapshot?.skills ?? [], matches, new Set(pending)),
     findings: snapshot === undefined ? [] : findingsOf(snapshot, input.catalog, configured),
   }
@@ -276,9 +276,16 @@ function servedOf({ revision, proof: { signers }, rebuiltFrom }: Snapshot): Serv
   return { commit, ref, ...(signers !== undefined && { signers }), ...(rebuiltFrom !== undefined && { rebuiltFrom }) }
 }
 
-function conditionOf(condition: NonNullable<SourceRecord['condition']>, configured: ConfiguredSource): Condition {
+/** `seen`: what upstream had when it last answered. */
+function conditionOf(
+  condition: NonNullable<SourceRecord['condition']>,
+  seen: Revision | undefined,
+  configured: ConfiguredSource,
+): Condition {
   const credential = condition.code === 'credentials-rejected' ? credentialsOf(configured) : undefined
-  return { ...condition, mend: mendOf(condition.code), ...(credential !== undefined && { credential }) }
+  const { id: source } = configured.source
+  const mend = mendOf(condition.code, seen && { source, ...identityOf(seen) })
+  return { ...condition, mend, ...(credential !== undefined && { credential }) }
 }
 
 /** A repository can have more findings than a line of the socket takes. Who asks reads them from the state folder. */

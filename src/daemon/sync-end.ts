@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { Outcome } from '../sync/model/outcome.ts'
+import { identityOf } from '../sync/model/decisions.ts'
+import type { Drift, Outcome } from '../sync/model/outcome.ts'
 import { isObjectId } from '../sync/model/revision.ts'
 import type { Revision } from '../sync/model/revision.ts'
 import { tallyOf } from '../sync/model/snapshot.ts'
@@ -53,19 +54,21 @@ export interface Beside {
 export function syncEndOf(source: string, outcome: Outcome, { pending, served, lock }: Beside): SyncEnd {
   switch (outcome.kind) {
     case 'failed':
-      return { source, outcome: 'failed', lock, ...toldOf(outcome.error) }
-    case 'held':
-      return { source, outcome: 'held', ...placeOf(outcome.revision), lock, ...toldOf(outcome.reason) }
+      return { source, outcome: 'failed', lock, ...toldOf(source, outcome.error) }
+    case 'held': {
+      const { revision, reason } = outcome
+      return { source, outcome: 'held', ...placeOf(revision), lock, ...toldOf(source, reason, revision) }
+    }
     case 'unchanged': {
       const { revision, drift } = outcome
-      return { source, outcome: 'unchanged', ...placeOf(served), ...seen(revision), lock, ...toldOf(drift?.error) }
+      return { source, outcome: 'unchanged', ...placeOf(served), ...seen(revision), lock, ...driftOf(source, drift) }
     }
     case 'updated': {
       const { revision, snapshot, drift } = outcome
       // What a pull found; what people disabled of it is the status's to tell.
       const { disabled: _none, ...skills } = tallyOf(snapshot.skills, new Set(), new Set(pending))
       const upstream = seen(drift?.newest ?? outcome.seen)
-      return { source, outcome: 'updated', ...placeOf(revision), ...upstream, lock, skills, ...toldOf(drift?.error) }
+      return { source, outcome: 'updated', ...placeOf(revision), ...upstream, lock, skills, ...driftOf(source, drift) }
     }
     default:
       return outcome satisfies never
@@ -82,6 +85,17 @@ function placeOf(revision: Revision | undefined): Pick<SyncEnd, 'ref' | 'commit'
   return revision === undefined ? {} : { ref: revision.ref, commit: revision.commit }
 }
 
-function toldOf(error: SyncError | undefined): Pick<SyncEnd, 'code' | 'message' | 'mend'> {
-  return error === undefined ? {} : { code: error.code, message: error.message, mend: mendOf(error.code) }
+function driftOf(source: string, drift: Drift | undefined): Pick<SyncEnd, 'code' | 'message' | 'mend'> {
+  return toldOf(source, drift?.error, drift?.newest)
+}
+
+/** `waiting`: what upstream has, of which the error says why it is not served. */
+function toldOf(
+  source: string,
+  error: SyncError | undefined,
+  waiting?: Revision,
+): Pick<SyncEnd, 'code' | 'message' | 'mend'> {
+  if (error === undefined) return {}
+  const mend = mendOf(error.code, waiting && { source, ...identityOf(waiting) })
+  return { code: error.code, message: error.message, mend }
 }

@@ -32,7 +32,9 @@ export async function holdOnMove(
 ): Promise<SyncError | undefined> {
   const standing = standingHold(source, served, found, decision)
   if (standing !== undefined) return standing
-  if (held === undefined || isSameRevision(held, found) || isWanted(decision, found)) return undefined
+  if (isWanted(decision, found)) return undefined
+  if (held === undefined) return source.update === 'review' ? awaitingFirstReview(source, served, found) : undefined
+  if (isSameRevision(held, found)) return undefined
   const tag = source.brakes.movedTag === 'hold' ? movedTag(source, held, found) : undefined
   if (tag !== undefined) return tag
   const branch = await movedDefaultBranch(source, held, found, relationOf)
@@ -102,6 +104,14 @@ async function awaitingReview(
   if (isRewritten)
     return new SyncError('history-rewritten', `Cannot follow unseen: ${moved}, which does not lead to it`)
   return new SyncError('awaiting-approval', `Cannot follow unseen: ${moved}`)
+}
+
+/** The first commit of a source, and of another repository that the operator names in its place, is as unseen as any other. */
+function awaitingFirstReview({ id }: Source, served: Revision | undefined, found: Revision): SyncError | undefined {
+  // Another address of the same repository: a commit is its content, wherever it is from.
+  if (served !== undefined && served.commit === found.commit && served.tag === found.tag) return undefined
+  const first = `${found.ref} of "${id}" is at ${described(found)}, and nothing from there was approved before`
+  return new SyncError('awaiting-approval', `Cannot follow unseen: ${first}`)
 }
 
 /** A commit that takes away most of what there was is more often a mistake than meant. */

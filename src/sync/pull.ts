@@ -1,5 +1,6 @@
 import { disabledReturns, followedIn, holdOnMove, massDeletion } from './brakes.ts'
 import { declarationOf } from './model/approvals.ts'
+import { isAbout } from './model/decisions.ts'
 import type { Followed } from './model/followed.ts'
 import { isLocked } from './model/lock.ts'
 import type { Drift, Outcome, Updated, Waiting } from './model/outcome.ts'
@@ -66,19 +67,23 @@ export async function unproved(snapshot: Snapshot, { prove }: Pick<Pulling, 'pro
 
 /** Goes where the ref goes, unless something is in the way. */
 async function follow(one: Pull): Promise<Outcome> {
-  const { source, orders, io, signal } = one
+  const { source, orders, io } = one
   if (orders.offline && isAway(source)) return offline(one)
   await using scratch = await io.store.scratch()
   const upstream = openUpstream(one, scratch.path)
   // Whatever the ref says, it is to be fetched.
   if (one.current === undefined && source.kind === 'git') io.threads?.prepare()
-  const { revision, isSeen } = await wanted(one, upstream)
+  const place = await wanted(one, upstream)
+  const { revision } = place
   if (isHeld(one, revision) && !(await isBelied(one)))
     return withSeen((await resigned(one)) ?? unchanged(one, revision), revision)
-  const relationOf = (from: Revision, to: Revision): Promise<Relation> =>
-    upstream.relation(from.commit, to.commit, signal)
-  const before = { served: one.current?.snapshot.revision, followed: followedBefore(one)?.revision }
-  const hold = await holdOnMove(source, before, revision, orders.decision, relationOf)
+  const outcome = await moved(one, place, upstream)
+  return outcome.kind === 'held' ? ((await approvedBelow(one, outcome, revision, upstream)) ?? outcome) : outcome
+}
+
+/** Goes to where the ref moved, unless something is in the way. */
+async function moved(one: Pull, { revision, isSeen }: Place, upstream: Upstream): Promise<Outcome> {
+  const hold = await holdFrom(one, one.current?.snapshot.revision, followedBefore(one)?.revision, revision, upstream)
   const waiting: Waiting | undefined = hold ? { kind: 'held', revision, reason: hold } : seenBefore(one, revision)
   if (waiting === undefined) {
     const outcome = await takenOrMended(one, revision, upstream)
@@ -92,6 +97,52 @@ async function follow(one: Pull): Promise<Outcome> {
 /** What is taken is not all that was learnt: where the ref leads was seen. */
 function withSeen(outcome: Outcome, seen: Revision): Outcome {
   return outcome.kind === 'updated' ? { ...outcome, seen } : outcome
+}
+
+async function holdFrom(
+  { source, orders, signal }: Pull,
+  served: Revision | undefined,
+  followed: Revision | undefined,
+  found: Revision,
+  upstream: Upstream,
+): Promise<SyncError | undefined> {
+  const relationOf = (from: Revision, to: Revision): Promise<Relation> =>
+    upstream.relation(from.commit, to.commit, signal)
+  return holdOnMove(source, { served, followed }, found, orders.decision, relationOf)
+}
+
+/**
+ * What an operator approved is taken although the branch moved on from it since: what moves all the time would never be
+ * served else. Undefined where nothing is approved but what is served.
+ */
+async function approvedBelow(
+  one: Pull,
+  waiting: Waiting,
+  found: Revision,
+  upstream: Upstream,
+): Promise<Outcome | undefined> {
+  const { current, orders, signal } = one
+  const { approved, frozen } = orders.decision
+  if (approved === undefined || frozen !== undefined || isAbout(approved, found)) return undefined
+  if (isAbout(approved, current?.snapshot.revision ?? found)) return undefined
+  const revision = { asked: found.asked, ref: found.ref, commit: approved.commit }
+  try {
+    const isBelow = approved.tag === undefined && found.ref.startsWith('refs/heads/')
+    const relation = isBelow ? await upstream.relation(approved.commit, found.commit, signal) : 'unknown'
+    if (relation !== 'descends') return notTaken(waiting, revision, `${found.ref} does not lead to it`)
+    const outcome = await takeAnew(one, revision, upstream)
+    const hold = await holdFrom(one, revision, revision, found, upstream)
+    return withSeen(hold === undefined ? outcome : besides(outcome, { error: hold, newest: found }), found)
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    // What waits can be approved in its place: a failure would hide it.
+    return notTaken(waiting, revision, error.message)
+  }
+}
+
+function notTaken({ reason, ...waiting }: Waiting, { commit }: Revision, why: string): Waiting {
+  const message = `${reason.message}; what was approved is not taken, ${commit}: ${why}`
+  return { ...waiting, reason: new SyncError(reason.code, message) }
 }
 
 function unchanged(one: Pull, revision: Revision): Outcome {
@@ -161,11 +212,14 @@ async function mendedIn(one: Pull, upstream: Upstream): Promise<Updated | Waitin
   }
 }
 
+/** Where a source is to go. `isSeen`: upstream said that its ref leads there. */
+interface Place {
+  readonly revision: Revision
+  readonly isSeen: boolean
+}
+
 /** What the ref points to; what a person froze the source at, where that is not what is served: then upstream is not asked. */
-async function wanted(
-  { source, current, orders, signal }: Pull,
-  upstream: Upstream,
-): Promise<{ readonly revision: Revision; readonly isSeen: boolean }> {
+async function wanted({ source, current, orders, signal }: Pull, upstream: Upstream): Promise<Place> {
   const { frozen } = orders.decision
   if (frozen !== undefined && current?.snapshot.revision.commit !== frozen.commit)
     return { revision: { asked: source.ref, ref: frozen.commit, commit: frozen.commit }, isSeen: false }

@@ -182,7 +182,7 @@ test('what waits beside what had to be judged anew is told, and can be approved'
 
   const judged = (await daemon.sync()).get(TEAM)
   const { served, upstream, condition } = daemon.status().sources[0]!
-  await daemon.decide(TEAM, 'approve', upstream?.commit)
+  await daemon.decide(TEAM, 'approve', { commit: upstream?.commit })
   await daemon.sync()
 
   expect(judged).toMatchObject({ kind: 'updated', drift: { newest: { commit: upstream?.commit } } })

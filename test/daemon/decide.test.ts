@@ -5,6 +5,7 @@ import type { Decision } from '../../src/sync/model/decisions.ts'
 
 const A = revision('a')
 const B = revision('b')
+const SITUATION = { source: 'team', served: A, waiting: B, pending: 0 }
 const EVERYTHING: Decision = {
   paused: true,
   frozen: { commit: A.commit, by: 'pin' },
@@ -12,7 +13,7 @@ const EVERYTHING: Decision = {
 }
 
 function decided(verb: Verb, before: Decision, commit?: string): Decision {
-  return decisionAfter(verb, before, { source: 'team', served: A, waiting: B, pending: 0, commit })
+  return decisionAfter(verb, before, { ...SITUATION, commit })
 }
 
 test.each<[Verb, Decision, Decision]>([
@@ -37,7 +38,9 @@ test.each<[Verb, Decision, Decision]>([
   ],
   ['reject', { approved: { commit: B.commit } }, { skipped: { commit: B.commit, by: 'reject' } }],
 ])('%s changes its own part of a decision and no other: %j', (verb, before, after) => {
-  expect(decided(verb, before)).toEqual(after)
+  const isOfWaiting = verb === 'approve' || verb === 'reject'
+
+  expect(decided(verb, before, isOfWaiting ? B.commit : undefined)).toEqual(after)
 })
 
 test.each<[Verb, Decision, string | undefined, RegExp]>([
@@ -46,8 +49,11 @@ test.each<[Verb, Decision, string | undefined, RegExp]>([
   ['unpin', { frozen: { commit: A.commit, by: 'rollback' } }, undefined, /skillsyncd release team lets it move/],
   ['release', EVERYTHING, undefined, /skillsyncd unpin team lets it move/],
   ['pin', {}, 'abc', /name a full commit id/],
-  ['approve', {}, 'aaaa', /what waits of "team" is b{40}/],
-  ['reject', {}, 'aaaa', /what waits of "team" is b{40}/],
+  ['approve', {}, A.commit, /^Cannot approve a{40}: what waits of "team" is b{40}; skillsyncd approve team shows it$/],
+  ['approve', {}, B.commit.slice(0, 39), /what waits of "team" is b{40}/],
+  ['approve', {}, undefined, /^Cannot approve what is not named: what waits of "team" is b{40}/],
+  ['reject', {}, 'bbbb', /what waits of "team" is b{40}/],
+  ['reject', {}, undefined, /what waits of "team" is b{40}/],
 ])('%s where there is nothing of the kind says what there is: %j', (verb, before, commit, says) => {
   expect(() => decided(verb, before, commit)).toThrow(
     expect.objectContaining({ code: 'nothing-to-decide', message: expect.stringMatching(says) }),
@@ -60,15 +66,14 @@ test('a source is pinned at any full commit id, and at what is served by its fir
 })
 
 test('an approval is of the tag object too, and of no other one for the same commit', () => {
-  const tagged = { ...B, tag: B.commit }
+  const situation = { ...SITUATION, waiting: { ...B, tag: A.commit } }
+  const named = (tag?: ObjectId) => decisionAfter('approve', {}, { ...situation, commit: B.commit, tag })
 
-  const decision = decisionAfter(
-    'approve',
-    {},
-    { source: 'team', served: A, waiting: tagged, pending: 0, commit: undefined },
-  )
-
-  expect(decision).toEqual({ approved: { commit: B.commit, tag: B.commit } })
+  expect(named(A.commit)).toEqual({ approved: { commit: B.commit, tag: A.commit } })
+  for (const tag of [undefined, B.commit])
+    expect(() => named(tag)).toThrow(
+      expect.objectContaining({ message: expect.stringContaining(`(tag object ${A.commit})`) }),
+    )
 })
 
 test('nothing waits where what upstream has could not be seen, or was never held', () => {

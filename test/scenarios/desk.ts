@@ -31,6 +31,8 @@ export class Desk implements AsyncDisposable {
   source: readonly string[]
   /** In place of the git server, from the next start on. */
   upstream: ScriptedUpstream | undefined
+  /** The name of the repository on the git server, from the next start on. */
+  place = 'team'
   /** Lines of the top level. */
   rest: readonly string[] = []
   readonly #folder: AsyncDisposable
@@ -57,7 +59,7 @@ export class Desk implements AsyncDisposable {
   async start(): Promise<void> {
     await this.#daemon?.[Symbol.asyncDispose]()
     const { clock, state } = this
-    const url = `${this.git.origin}/team.git`
+    const url = `${this.git.origin}/${this.place}.git`
     const lines = ['sources:', '  - id: team', ...[`url: ${url}`, ...this.source].map((line) => `    ${line}`)]
     const environment = environmentOf({}, state)
     const config = parseConfig([...lines, ...this.rest].join('\n'), 'skillsyncd.yaml', environment)
@@ -87,7 +89,12 @@ export class Desk implements AsyncDisposable {
   }
 
   async decide(verb: Verb, commit?: string): Promise<void> {
-    await this.daemon.decide(TEAM, verb, commit)
+    await this.daemon.decide(TEAM, verb, { commit })
+  }
+
+  /** Decides on exactly what waits, as an operator does by the line that was printed. */
+  async decideOnWaiting(verb: 'approve' | 'reject'): Promise<void> {
+    await this.daemon.decide(TEAM, verb, this.daemon.waiting(TEAM, verb).revision)
   }
 
   async rollback(commit: string, hold: boolean): Promise<void> {

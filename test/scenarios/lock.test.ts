@@ -112,17 +112,37 @@ test('S67: two updates at once, with a daemon and without one, go one after the 
   expect(await readdir(join(world.home.path, 'config', 'skillsyncd'))).toEqual(['skills.lock', 'skillsyncd.yaml'])
 })
 
-test('an update is the yes to what waits, also where the rules were edited since the last pull', async () => {
-  await using world = await World.create(['update: review'])
+test('an update that names its commit is the yes to what waits, also where the rules were edited since the last pull', async () => {
+  await using world = await World.create()
   await locked(world)
   const commit = await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
   await world.home.configure({ team: ['update: review', 'exclude: [zzz]', `url: ${world.git.origin}/team.git`] })
 
-  const end = await world.home.command('update', 'team')
+  const end = await world.home.command('update', 'team', '--precise', commit)
 
   const { sources } = JSON.parse((await world.home.command('status', '--json')).stdout)
   expect(end).toMatchObject({ status: 0 })
   expect(sources[0]).toMatchObject({ served: { commit }, upstream: { commit } })
+})
+
+test('an update locks nothing of a source with update: review that no operator was shown, and says how', async () => {
+  await using world = await World.create(['update: review'])
+  const first = await world.repository.git('rev-parse', 'main')
+
+  const unseen = await world.home.command('update', 'team')
+  const lock = await lockOf(world.home).catch(() => 'none')
+  await world.home.command('sync')
+  await world.home.command('approve', 'team', first)
+  const seen = await world.home.command('update', 'team')
+  await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  const moved = await world.home.command('update', 'team')
+
+  expect([unseen.status, seen.status, moved.status]).toEqual([1, 0, 1])
+  expect(unseen.stdout).toContain(
+    `team: not updated (awaiting-approval): Cannot lock "team" at ${first}: it waits for approval; skillsyncd update team --precise ${first} names it`,
+  )
+  expect(lock).toBe('none')
+  expect(JSON.parse(await lockOf(world.home)).sources.team.commit).toBe(`sha1:${first}`)
 })
 
 test.each(['lock', 'update'])(
@@ -196,7 +216,7 @@ test('update moves the lock and what is served, and tells commits and skills; ou
   expect(await world.home.command('outdated')).toMatchObject({ status: 3 })
 })
 
-test('update is the yes to a tag that was moved, and leaves the entry of a source that fails', async () => {
+test('an update that names nothing leaves what waits of a moved tag to approve, and the entry of a source that fails', async () => {
   await using world = await World.create(['every: 1h', 'ref: v1'])
   await world.repository.tag('v1', { annotated: true })
   await world.home.configure({
@@ -205,40 +225,43 @@ test('update is the yes to a tag that was moved, and leaves the entry of a sourc
   })
   await locked(world)
   const commit = await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
-  await world.repository.tag('v1', { annotated: true })
+  const tag = await world.repository.tag('v1', { annotated: true })
   await using empty = await Repository.create()
   world.git.serve('gone', empty)
   const { gone } = JSON.parse(await lockOf(world.home)).sources
   expect(await world.home.command('sync', 'team')).toMatchObject({ status: 3 })
 
   const end = await world.home.command('update', '--json')
+  const body = await servedBody(world)
+  const approved = await world.home.command('approve', 'team', tag)
 
-  expect(end.status).toBe(1)
+  expect([end.status, approved.status]).toEqual([1, 0])
   const { sources } = JSON.parse(end.stdout)
   expect(sources).toMatchObject([
-    { source: 'team', to: { commit }, sync: { outcome: 'updated', commit } },
+    { source: 'team', to: { commit }, sync: { outcome: 'held', code: 'tag-moved', commit } },
     { source: 'gone', error: { code: 'ref-not-found' } },
   ])
+  expect(sources[0].sync.mend).toContain(`skillsyncd approve team ${tag}`)
   expect(JSON.parse(await lockOf(world.home)).sources.gone).toEqual(gone)
-  expect(await servedBody(world)).toBe(skill('alpha', 'second'))
+  expect([body, await servedBody(world)]).toEqual([skill('alpha', 'first'), skill('alpha', 'second')])
 })
 
-test('update is the yes to what waits for review, and a source that follows the lock just follows', async () => {
+test('update moves a source that follows the lock, and one with update: review where the commit is named', async () => {
   await using world = await World.create()
   const url = `url: ${world.git.origin}/team.git`
   await world.home.configure({ team: [url, 'update: review'], follows: [url, 'update: locked'] })
-  expect(await world.home.command('sync', 'team')).toMatchObject({ status: 0 })
+  await world.home.command('sync', 'team')
+  await world.home.command('approve', 'team', await world.repository.git('rev-parse', 'main'))
   expect(await world.home.command('lock')).toMatchObject({ status: 0 })
   const commit = await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
   expect(await world.home.command('sync')).toMatchObject({ status: 3 })
 
-  const end = await world.home.command('update', '--json')
+  const follows = await world.home.command('update', 'follows', '--json')
+  const team = await world.home.command('update', 'team', '--precise', commit, '--json')
 
-  expect(end.status).toBe(0)
-  expect(JSON.parse(end.stdout).sources).toMatchObject([
-    { source: 'team', to: { commit }, sync: { outcome: 'updated', commit } },
-    { source: 'follows', to: { commit }, sync: { outcome: 'updated', commit } },
-  ])
+  expect([follows.status, team.status]).toEqual([0, 0])
+  for (const { stdout } of [follows, team])
+    expect(JSON.parse(stdout).sources).toMatchObject([{ to: { commit }, sync: { outcome: 'updated', commit } }])
   expect(await servedBody(world)).toBe(skill('alpha', 'second'))
 })
 

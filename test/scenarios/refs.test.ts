@@ -67,7 +67,7 @@ test.each([{ annotated: false }, { annotated: true }])(
 
     const held = await desk.sync()
     const servedMeanwhile = desk.served()
-    await desk.decide('approve', second.slice(0, 8))
+    await desk.decideOnWaiting('approve')
     const after = await desk.sync()
 
     expect(held).toMatchObject({ kind: 'held', reason: { code: 'tag-moved' } })
@@ -102,7 +102,7 @@ test('S5: a tag that is made anew for the same commit is held too: it is another
   const after = await desk.repository.tag('v1', { annotated: true, commit })
 
   const held = await desk.sync()
-  await desk.decide('approve')
+  await desk.decideOnWaiting('approve')
   const approved = await desk.sync()
 
   expect(before).not.toBe(after)
@@ -204,7 +204,7 @@ test('the highest tag of a range that is deleted is served on, held by name', as
 
   const held = await desk.sync()
   const served = desk.served()
-  await desk.decide('approve')
+  await desk.decideOnWaiting('approve')
   const approved = await desk.sync()
 
   expect(held).toMatchObject({ kind: 'held', reason: { code: 'tag-moved' } })
@@ -225,7 +225,7 @@ test('a default branch that was renamed without a commit is followed; another on
   await desk.repository.git('symbolic-ref', 'HEAD', 'refs/heads/next')
   const held = await desk.sync()
   const served = desk.served()
-  await desk.decide('approve')
+  await desk.decideOnWaiting('approve')
   const approved = await desk.sync()
 
   expect(renamed).toMatchObject({ kind: 'updated', revision: { commit: first, ref: 'refs/heads/trunk' } })

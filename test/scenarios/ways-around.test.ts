@@ -35,10 +35,12 @@ test('a tag that moved while a damaged snapshot was all that is known of it is h
 })
 
 test('a commit that was rejected stays so although the snapshot that was served is damaged', async () => {
-  await using desk = await Desk.open(['update: review'])
+  await using desk = await Desk.open()
   const first = await desk.repository.commit(skills('one'))
   await desk.start()
   await desk.sync()
+  desk.source = ['update: review']
+  await desk.start()
   const second = await desk.repository.commit(skills('two'))
   await desk.sync()
   await desk.decide('reject', second)

@@ -83,15 +83,19 @@ export class Home implements AsyncDisposable {
   }
 
   /** The same on a terminal, where these lines are typed, and then nothing more. */
-  async typing(lines: readonly string[], ...args: string[]): Promise<Ended> {
+  async typing(lines: Iterable<string> | AsyncIterable<string>, ...args: string[]): Promise<Ended> {
     return this.#command(args, lines, true)
   }
 
-  async #command(args: readonly string[], lines: readonly string[], isTTY: boolean): Promise<Ended> {
+  async #command(
+    args: readonly string[],
+    lines: Iterable<string> | AsyncIterable<string>,
+    isTTY: boolean,
+  ): Promise<Ended> {
     // Most tests run child processes alone, and need not wait until the whole program is loaded here.
     const { run } = await import('../../src/daemon/cli.ts')
     const [stdout, stderr] = [new Heard(isTTY), new Heard(isTTY)]
-    const stdin = Object.assign(Readable.from(lines.map((line) => `${line}\n`)), { isTTY })
+    const stdin = Object.assign(Readable.from(typed(lines)), { isTTY })
     const process = { stdin, stdout, stderr, on: () => undefined, exit: noExit }
     const status = await run(args, process, environmentOf(this.env, this.path))
     return { status, signal: null, stdout: stdout.text, stderr: stderr.text }
@@ -101,6 +105,10 @@ export class Home implements AsyncDisposable {
     await Promise.all(this.#programs.map((program) => program.kill()))
     await this.#folder[Symbol.asyncDispose]()
   }
+}
+
+async function* typed(lines: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const line of lines) yield `${line}\n`
 }
 
 /** What was written to it. */

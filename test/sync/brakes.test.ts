@@ -87,6 +87,21 @@ test('with update: review a move waits, by the name of what it is', async () => 
   expect(await codeOf(review, held, found, { decision: { approved: { commit: B } } })).toBeUndefined()
 })
 
+test('with update: review the first commit waits too, and one that is served already does not wait for its new address', async () => {
+  const review = source('main', { update: 'review' })
+  const found = at(MAIN, A, 'main')
+  const first = async (served?: Revision, decision: Decision = {}): Promise<string | undefined> => {
+    const hold = await holdOnMove(review, { served, followed: undefined }, found, decision, async () => 'unknown')
+    return hold?.code
+  }
+
+  expect(await first()).toBe('awaiting-approval')
+  expect(await first(at(MAIN, B, 'main'))).toBe('awaiting-approval')
+  expect(await first(found)).toBeUndefined()
+  expect(await first(undefined, { approved: { commit: A } })).toBeUndefined()
+  expect(await first(undefined, { frozen: { commit: A, by: 'pin' } })).toBeUndefined()
+})
+
 test('what a person decided outranks where the ref went', async () => {
   const [held, found] = [at(MAIN, A, 'main'), at(MAIN, B, 'main')]
   const decided = (decision: Decision): Promise<string | undefined> => codeOf(source('main'), held, found, { decision })

@@ -416,7 +416,7 @@ describe('what is served and has to be taken anew', () => {
     'is so where it is %s while a move waits, which is told at once',
     async (how) => {
       await using scene = await Scene.open()
-      const { revision } = await scene.updated({ update: 'review' })
+      const { revision } = await scene.updated()
       scene.upstream.files = NEWEST
       scene.orders = { ...scene.orders, isDamaged: how === 'damaged' }
       const edit = { update: 'review', exclude: how === 'damaged' ? [] : ['s1'] } as const

@@ -3,7 +3,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { Store } from '../../sync/store/store.ts'
 import type { Config } from '../config.ts'
 import { ControlError } from '../control-client.ts'
-import type { Verb } from '../decide.ts'
+import type { Named, Verb } from '../decide.ts'
 import { printable } from '../log-line.ts'
 import { sourcesOf } from '../requests.ts'
 import type { SyncEnd } from '../sync-end.ts'
@@ -11,8 +11,7 @@ import { UsageError } from '../usage-error.ts'
 import { withWriter } from './asking.ts'
 import type { AskWriter } from './asking.ts'
 import { configOf, printJson, printLines } from './command.ts'
-import type { Command, Context } from './command.ts'
-import { approveSkills } from './approving.ts'
+import type { Command, Context, ExitStatus } from './command.ts'
 import { commitNamed } from './commit-operand.ts'
 import { exitOfPulls, linesOfPull, pulled } from './pulled.ts'
 
@@ -88,43 +87,6 @@ export const release = deciding({
   moves: ALWAYS,
 })
 
-const approveRevision = deciding({
-  verb: 'approve',
-  summary: 'Take the revision that waits for a decision',
-  details: 'COMMIT, in full or its first digits, makes sure that it is the one you looked at.',
-  operands: 'commit',
-  done: 'approved',
-  moves: ALWAYS,
-})
-
-export const approve: Command = {
-  ...approveRevision,
-  summary: 'Take the revision, or the skills of an MCP source, that wait for a decision',
-  operands: {
-    text: 'SOURCE [COMMIT] | SKILL… | SOURCE/',
-    most: Number.POSITIVE_INFINITY,
-    offers: ['sources', 'skills'],
-  },
-  details: `
-  COMMIT, in full or its first digits, makes sure that it is the one you looked at.
-  SKILL is SOURCE/PATH or the URI of a skill of an MCP source; SOURCE/ means all of its skills that wait.
-  What is approved is exactly what the source declares now, files and frontmatter: anything else waits again.
-`,
-  async run(context) {
-    const isOfSkills = context.operands.some((operand) => operand.includes('/'))
-    return isOfSkills ? approveSkills(context) : approveRevision.run(context)
-  },
-}
-
-export const reject = deciding({
-  verb: 'reject',
-  summary: 'Pass over the revision that waits for a decision; the next one is looked at',
-  details: 'COMMIT, in full or its first digits, makes sure that it is the one you looked at.',
-  operands: 'commit',
-  done: 'rejected',
-  moves: ALWAYS,
-})
-
 function deciding(kind: Deciding): Command {
   return {
     name: kind.verb,
@@ -135,19 +97,25 @@ function deciding(kind: Deciding): Command {
       const config = await configOf(context)
       const commit = kind.operands === 'commit' ? commitNamed(context.operands[1]) : undefined
       const ids = await meant(kind, context, config)
-      return withWriter(context, config, async (ask) => {
-        const decided = await decideEach(ids, kind, commit, ask)
-        const moving = kind.moves(commit) ? decided.filter(({ error }) => error === undefined) : []
-        const ends = await pulled(
-          context,
-          moving.map(({ source }) => source),
-          ask,
-        )
-        print(context, kind, decided, ends)
-        return decided.some(({ error }) => error !== undefined) ? 1 : exitOfPulls(ends)
-      })
+      return withWriter(context, config, (ask) => decided(context, { ...kind, ids, named: { commit } }, ask))
     },
   }
+}
+
+/** A decision as it is to be made. */
+export interface Making extends Pick<Deciding, 'verb' | 'done' | 'moves'> {
+  readonly ids: readonly SourceId[]
+  readonly named: Named
+}
+
+/** Has the writer decide, pulls what may move by that, and prints what became of it. */
+export async function decided(context: Context, making: Making, ask: AskWriter): Promise<ExitStatus> {
+  const made = await decideEach(making, ask)
+  const moving = making.moves(making.named.commit) ? made.filter(({ error }) => error === undefined) : []
+  const ids = moving.map(({ source }) => source)
+  const ends = await pulled(context, ids, ask)
+  print(context, making, made, ends)
+  return made.some(({ error }) => error !== undefined) ? 1 : exitOfPulls(ends)
 }
 
 /** The sources that are named, or those that the decision can be about. */
@@ -174,43 +142,38 @@ interface Decided {
 }
 
 /** One after the other; where there is nothing to decide about one, the others are decided all the same. */
-async function decideEach(
-  ids: readonly SourceId[],
-  { verb }: Deciding,
-  commit: string | undefined,
-  ask: AskWriter,
-): Promise<Decided[]> {
-  const decided: Decided[] = []
+async function decideEach({ ids, verb, named }: Making, ask: AskWriter): Promise<Decided[]> {
+  const made: Decided[] = []
   for (const source of ids) {
     try {
-      await ask('decide', { source, verb, ...(commit !== undefined && { commit }) })
-      decided.push({ source })
+      await ask('decide', { source, verb, ...named })
+      made.push({ source })
     } catch (error) {
       const isNothing = error instanceof ControlError && error.code === 'nothing-to-decide'
       // Of one source it is the whole answer.
       if (!isNothing || ids.length === 1) throw error
-      decided.push({ source, error })
+      made.push({ source, error })
     }
   }
-  return decided
+  return made
 }
 
-function print(context: Context, kind: Deciding, decided: readonly Decided[], ends: readonly SyncEnd[]): void {
+function print(context: Context, { verb, done }: Making, made: readonly Decided[], ends: readonly SyncEnd[]): void {
   const endOf = (id: SourceId): SyncEnd | undefined => ends.find(({ source }) => source === id)
   if (context.json) {
-    const rows = decided.map(({ source, error }) => ({
+    const rows = made.map(({ source, error }) => ({
       source,
-      decision: kind.verb,
+      decision: verb,
       ...(error !== undefined && { error: { code: error.code, message: error.message } }),
       ...(endOf(source) !== undefined && { pull: endOf(source) }),
     }))
     printJson(context, { sources: rows })
     return
   }
-  const lines = decided.flatMap(({ source, error }) => {
+  const lines = made.flatMap(({ source, error }) => {
     if (error !== undefined) return [`${source}: ${printable(error.message)}`]
     const end = endOf(source)
-    return [`${source}: ${kind.done}`, ...(end === undefined ? [] : linesOfPull(end))]
+    return [`${source}: ${done}`, ...(end === undefined ? [] : linesOfPull(end))]
   })
   printLines(context, lines)
 }

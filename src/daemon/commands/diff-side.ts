@@ -73,7 +73,8 @@ function ofSnapshots(snapshots: readonly Snapshot[]): Side {
   return new Map(snapshots.map((snapshot) => [snapshot.source, contentsOf(snapshot)]))
 }
 
-function contentsOf(snapshot: Snapshot): Contents {
+/** What a snapshot has of its source. */
+export function contentsOf(snapshot: Snapshot): Contents {
   return { revision: snapshot.revision, skills: skillsToLock(snapshot), docs: snapshot.docs?.digest }
 }
 

@@ -44,8 +44,9 @@ export const diff: Command = {
     const ends = compared(before, after, only)
     if (only !== undefined) expectKnown(only, before, after, config)
     const texts = new SkillTexts(await Store.openExisting(config.state))
-    if (context.json) printJson(context, { a, b, sources: await jsonOf(ends, texts, context.values['text'] === true) })
-    else await print(context, ends, texts)
+    if (context.json)
+      printJson(context, { a, b, sources: await differencesOf(ends, texts, context.values['text'] === true) })
+    else await printDifferences(context, ends, texts)
     return statusOf(ends)
   },
 }
@@ -90,7 +91,8 @@ interface Version {
   readonly digest: string
 }
 
-function compared(before: Side, after: Side, only: ReadonlySet<string> | undefined): End[] {
+/** What differs between two sides, source by source. */
+export function compared(before: Side, after: Side, only: ReadonlySet<string> | undefined): End[] {
   const ids = [...new Set([...before.keys(), ...after.keys()])].filter((id) => only?.has(id) ?? true)
   return ids.toSorted(comparePaths).map((source) => endOf(source, before.get(source), after.get(source)))
 }
@@ -140,7 +142,8 @@ function statusOf(ends: readonly End[]): ExitStatus {
   return ends.every(isEqual) ? 0 : 3
 }
 
-async function jsonOf(ends: readonly End[], texts: SkillTexts, withText: boolean): Promise<object[]> {
+/** Differences as plain data. */
+export async function differencesOf(ends: readonly End[], texts: SkillTexts, withText: boolean): Promise<object[]> {
   const sources: object[] = []
   for (const end of ends) {
     if ('failure' in end) sources.push({ source: end.source, error: end.failure })
@@ -164,8 +167,8 @@ async function textOf({ change, from, to }: Change, texts: SkillTexts): Promise<
   return texts.diff(from.digest, to.digest)
 }
 
-/** A skill at a time: of a large change no more than that is held. */
-async function print(context: Context, ends: readonly End[], texts: SkillTexts): Promise<void> {
+/** Prints differences, a skill at a time: of a large change no more than that is held. */
+export async function printDifferences(context: Context, ends: readonly End[], texts: SkillTexts): Promise<void> {
   if (ends.every(isEqual)) printLines(context, ['no difference'])
   for (const end of ends) {
     if (isEqual(end)) continue

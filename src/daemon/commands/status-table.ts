@@ -23,8 +23,8 @@ export function tableOf(sources: readonly SourceStatus[], look: TableLook): stri
   for (const { source, urgency, cells } of rows) {
     lines.push(painted(`${MARKS[urgency]} ${lineOf(cells, widths)}`, urgency, paint))
     const { condition } = source
-    if (condition === undefined || !URGENT.has(urgency) || told.has(condition.code)) continue
-    told.add(condition.code)
+    if (condition === undefined || !URGENT.has(urgency) || told.has(condition.mend)) continue
+    told.add(condition.mend)
     lines.push(...reasonOf(condition, columns))
   }
   return lines

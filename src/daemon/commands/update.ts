@@ -1,11 +1,13 @@
 import { countOf } from '../../serve/count-text.ts'
+import { described } from '../../sync/brakes.ts'
+import { UNDECIDED, identityOf, isAbout, isWanted } from '../../sync/model/decisions.ts'
 import { docsChange, entryOf, skillChanges } from '../../sync/model/lock.ts'
 import type { Lock, LockEntry, SkillChange } from '../../sync/model/lock.ts'
 import { isObjectId, type ObjectId } from '../../sync/model/revision.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { Source } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
+import { SyncError, isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
 import { changeLock, readLock } from '../../sync/store/lock-file.ts'
 import { systemClock } from '../clock.ts'
 import { configuredIn } from '../config.ts'
@@ -33,8 +35,9 @@ export const update: Command = {
   summary: 'Move the lock on purpose: to what upstream has now, or to one commit',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  What the lock lacks is added. Then the sources are pulled, so that what is served follows: an update is the yes to
-  what waits of a source that follows no lock. A source that fails keeps its entry; the others are done.
+  What the lock lacks is added. Then the sources are pulled, so that what is served follows. A source that fails
+  keeps its entry; the others are done. What waits for a decision waits on: --precise, which names it, is the yes to
+  it. A source with update: review is not locked at what was never approved, unless --precise names that.
 `,
   options: {
     precise: {
@@ -96,7 +99,11 @@ async function updated(
       if ('failure' in look) return { id, failure: look.failure }
       if (move === undefined) throw new TypeError('A source that was looked at has no entry')
       const { before, after } = move
-      return { id, before, after, sync: await served(look.source, after, looking.ask, config) }
+      const isNamed = precise !== undefined
+      const sync = isNamed
+        ? await servedAsNamed(look.source, after, looking.ask, config)
+        : await pulled(id, looking.ask)
+      return { id, before, after, sync }
     })
     const looked = looks.flatMap((look) => ('snapshot' in look ? [look.snapshot] : []))
     // Where nothing could be looked at, no empty lock is made either.
@@ -114,10 +121,21 @@ async function lookAt(source: Source, looking: Looking, precise: ObjectId | unde
   try {
     const snapshot = await candidateOf(looking, source.id, precise)
     expectLockable(source, snapshot)
+    if (source.update === 'review' && precise === undefined) await expectSeen(source, snapshot, looking)
     return { source, snapshot }
   } catch (error) {
     return { source, failure: failureIn(error) }
   }
+}
+
+/** A lock lets a commit be served: one that no operator was shown is not written into it in passing. */
+async function expectSeen({ id }: Source, { revision }: Snapshot, { store }: Looking): Promise<void> {
+  const held = (await store.generations.current())?.sources.find(({ source }) => source === id)
+  const served = held && (await store.snapshots.readWhole(held.snapshot))?.revision
+  if (served !== undefined && isAbout(identityOf(served), revision)) return
+  if (isWanted((await store.decisions.read()).get(id) ?? UNDECIDED, revision)) return
+  const message = `Cannot lock "${id}" at ${described(revision)}: it waits for approval; skillsyncd update ${id} --precise ${revision.commit} names it`
+  throw new SyncError('awaiting-approval', message)
 }
 
 interface Move {
@@ -150,8 +168,8 @@ async function written(
   return { isWritten, moves }
 }
 
-/** Lets what is served follow. Where the very commit that was locked waits for a person, this person has just said yes. */
-async function served(source: Source, locked: LockEntry, ask: AskWriter, config: Config): Promise<SyncEnd> {
+/** Lets what is served follow. Where the very commit that was named waits for a person, this person has just said yes. */
+async function servedAsNamed(source: Source, locked: LockEntry, ask: AskWriter, config: Config): Promise<SyncEnd> {
   const { id } = source
   const first = await pulled(id, ask)
   // What was served had to be mended before: that took the whole pull.

@@ -111,7 +111,7 @@ const PLACES: Readonly<Record<string, { readonly root: string; readonly followed
 
 const UPDATES = {
   locked: 'locked: only the lock moves it',
-  review: 'review: a ref that moved waits for skillsyncd approve',
+  review: 'review: each commit waits for skillsyncd approve',
 } as const
 
 /** What moves the source: where it follows the lock, that alone. */

@@ -182,7 +182,7 @@ const FOLLOWING = {
   update: z
     .enum(['auto', 'locked', 'review'])
     .default('auto')
-    .describe('Follow the ref; move only when the lock moves; or wait for `skillsyncd approve`.'),
+    .describe('Follow the ref; move only when the lock moves; or wait for `skillsyncd approve`, the first commit too.'),
   webhook: WEBHOOK.optional().describe('Accept "look now" from the git host at /hooks/<id>.'),
   fallback: id()
     .optional()

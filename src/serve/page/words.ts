@@ -50,6 +50,8 @@ interface CommitWords {
   /** The first line of its message. */
   readonly subject: string
   readonly author: string
+  /** When it was written, as the commit itself has it: ISO 8601, UTC. */
+  readonly at?: string
 }
 
 /** What the raw commit of a snapshot says. Undefined where nobody made one: a folder has no more than its content. */
@@ -58,11 +60,12 @@ export function commitWords({ revision, proof }: Pick<Snapshot, 'revision' | 'pr
   const text = Buffer.from(proof.commit, 'base64').toString('utf8')
   const end = text.indexOf('\n\n')
   if (end === -1) return undefined
-  const author = /^author (.*?) </m.exec(text.slice(0, end))?.[1] ?? ''
+  const [, author = '', seconds = ''] = /^author (.*?) <(?:.*> (\d{1,11}) )?/m.exec(text.slice(0, end)) ?? []
   const [subject = ''] = text
     .slice(end + 2)
     .trimStart()
     .split('\n', 1)
   if (subject === '') return undefined
-  return { subject: subject.slice(0, 200).toWellFormed(), author: author.slice(0, 100).toWellFormed() }
+  const at = seconds === '' ? {} : { at: new Date(Number(seconds) * 1000).toISOString() }
+  return { subject: subject.slice(0, 200).toWellFormed(), author: author.slice(0, 100).toWellFormed(), ...at }
 }

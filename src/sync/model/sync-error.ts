@@ -105,9 +105,20 @@ function textOf(cause: unknown, later: Error): string {
   return `${cause instanceof Error ? cause.message : String(cause)}; then ${later.message}`
 }
 
-/** What a person can try next, one sentence per code. Shown by status and by the command line under the error. */
-export function mendOf(code: SyncErrorCode): string {
-  return MENDS[code]
+/** The source that an error is about, and the revision that waits of it. */
+export interface ErrorSubject {
+  readonly source: string
+  readonly commit: string
+  readonly tag?: string | undefined
+}
+
+/**
+ * What a person can try next, one sentence per code. Shown by status and by the command line under the error. With a subject its
+ * commands can be pasted: they name exactly what waits, by the tag object where there is one, since that names the commit too.
+ */
+export function mendOf(code: SyncErrorCode, about?: ErrorSubject): string {
+  if (about === undefined) return MENDS[code]
+  return MENDS[code].replaceAll('SOURCE', about.source).replaceAll(/\bID\b/g, about.tag ?? about.commit)
 }
 
 /** Whether somebody decided that it be so: there is nothing to mend. */
@@ -154,6 +165,10 @@ const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
   'store-failed': true,
 }
 
+const LOOK = 'Look at it with skillsyncd diff served upstream --only SOURCE'
+const APPROVE = 'skillsyncd approve SOURCE ID'
+const DECIDE = `${APPROVE} or skillsyncd reject SOURCE ID`
+
 const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'source-unreachable': 'It is tried again with growing delay; check the address and the network if it stays',
   'dns-failed': 'Check the host name in the address, and the resolver of this machine',
@@ -164,17 +179,16 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'repository-not-found': 'Check the address, or the folder; a private repository without a credential looks the same',
   'ref-not-found': 'Check `ref`; the branch or tag may have been renamed or deleted',
   'ref-ambiguous': 'Write the full name: refs/heads/… for the branch, refs/tags/… for the tag',
-  'tag-moved': 'Look at both with skillsyncd diff; the old one is served on until skillsyncd approve, reject or update',
-  'history-rewritten': 'Look at both with skillsyncd diff; the old one is served on until skillsyncd approve or reject',
-  'mass-deletion': 'If the deletion is meant, skillsyncd approve; until then the last skills are served on',
-  'default-branch-moved': 'Name the branch that is meant in `ref`, or skillsyncd approve to follow the new one',
-  'disabled-returns':
-    'Look at it with skillsyncd diff; the last commit is served on until skillsyncd approve, reject or enable',
-  'awaiting-approval': 'Look at it with skillsyncd diff, then skillsyncd approve or reject',
+  'tag-moved': `${LOOK}, then ${DECIDE}; where the lock is followed, skillsyncd update SOURCE`,
+  'history-rewritten': `${LOOK}, then ${DECIDE}; where the lock is followed, skillsyncd update SOURCE`,
+  'mass-deletion': `${LOOK}; if the deletion is meant, ${APPROVE}`,
+  'default-branch-moved': `${LOOK}; name the branch that is meant in \`ref\`, or ${APPROVE}`,
+  'disabled-returns': `${LOOK}, then ${DECIDE}; skillsyncd enable lets the skill itself be served again`,
+  'awaiting-approval': `${LOOK}, then ${DECIDE}`,
   paused: 'skillsyncd resume lets it be looked at again',
   pinned: 'skillsyncd unpin lets it move again',
   'rolled-back': 'skillsyncd release lets it move again; without --hold the next commit is taken by itself',
-  rejected: 'Nothing to do: the next commit is taken; skillsyncd approve takes this one after all',
+  rejected: `Nothing to do: the next commit is taken; ${APPROVE} takes this one after all`,
   'revision-unverified': 'Check who signed the commit or the tag, and the files that `signed` names',
   'lock-mismatch':
     'skillsyncd verify tells all that differs; skillsyncd lock adds what is missing, update moves what is there',

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { World, skill } from './world.ts'
+
+test('a push between diff and approve is never served: what was approved is, or approve names what waits now', async () => {
+  await using world = await World.create(['every: 1h', 'update: review'])
+  const { home, repository } = world
+  const first = await repository.git('rev-parse', 'main')
+  const daemon = home.start('start')
+  await daemon.line()
+  await daemon.said((line) => line.includes('source-held'))
+
+  const begun = await home.run('approve', 'team', first)
+  const second = await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  await home.run('sync')
+  const shown = await home.run('diff', 'served', 'upstream', '--only', 'team')
+  const third = await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'third') })
+  const approved = await home.run('approve', 'team', second)
+  const fourth = await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'fourth') })
+  await home.run('sync')
+  const late = await home.run('approve', 'team', third)
+  const unnamed = await home.run('approve', 'team')
+
+  expect([begun.status, shown.status, approved.status, late.status, unnamed.status]).toEqual([0, 3, 3, 1, 2])
+  expect(shown.stdout).toContain(`refs/heads/main at ${first} to refs/heads/main at ${second}`)
+  expect(approved.stdout).toContain(
+    `team: approved ${second}\nteam: updated, refs/heads/main at ${second.slice(0, 12)}`,
+  )
+  expect(approved.stdout).toContain(`skillsyncd approve team ${third} or`)
+  expect(late.stderr).toContain(`Cannot approve ${third}: what waits of "team" is ${fourth}`)
+  expect(unnamed.stderr).toContain(`skillsyncd approve team ${fourth}\n`)
+  const { generations } = JSON.parse((await home.run('log', '--json')).stdout)
+  const commits = generations.flatMap(({ sources }: { sources: { to: string }[] }) => sources.map(({ to }) => to))
+  expect(new Set(commits)).toEqual(new Set([first, second]))
+})
