@@ -1,7 +1,7 @@
 import { offeredIn } from '../sync/model/offered.ts'
 import type { Offered } from '../sync/model/offered.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
-import { splitAtHidden } from '../sync/model/hidden-unicode.ts'
+import { withoutHidden } from '../sync/model/hidden-unicode.ts'
 
 /** The skills that models are told of, as text for a prompt. Empty where there are none: a model is not shown an empty list. */
 export function catalogText(skills: readonly Offered[]): string {
@@ -32,20 +32,10 @@ function entryOf({ id, name, description, source, uri, skill: { upstream } }: Of
 
 /** On one line, with nothing that only a model would read in it, and nothing that ends the element it stands in. */
 function plain(text: string): string {
-  // Most texts are ASCII, and hide nothing but what is taken out below.
-  const shown = ASCII.test(text) ? text : withoutHidden(text.toWellFormed())
-  return shown
-    .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+  return withoutHidden(text.toWellFormed())
+    .replaceAll(/\s+/g, ' ')
     .trim()
     .replaceAll(/[&<>]/g, (character) => ENTITIES[character] ?? '')
-}
-
-const ASCII = /^[\t\n\r -~]*$/
-
-function withoutHidden(text: string): string {
-  return splitAtHidden(text)
-    .flatMap((part) => ('text' in part ? [part.text] : []))
-    .join('')
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CatalogFile, CatalogSkill } from '../sync/model/catalog-entry.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
+import { withoutHidden } from '../sync/model/hidden-unicode.ts'
 import { filesOf } from '../sync/model/skill-files.ts'
 import { bytesOf } from './content.ts'
 import type { ReadFile } from './content.ts'
@@ -131,7 +132,7 @@ export class Discovery {
     return {
       name,
       type: archive === undefined ? 'skill-md' : 'archive',
-      description: clipped(skill.description),
+      description: clipped(withoutHidden(skill.description)),
       url: this.#base + (archive === undefined ? `${name}/SKILL.md` : `${name}.zip`),
       digest: `sha256:${artifact?.sha256}`,
       version,

@@ -1,6 +1,7 @@
 import { againstContract } from './against-contract.ts'
 import { firstFindings } from './first-findings.ts'
-import { hiddenFindings, hiddenInValues } from './hidden-findings.ts'
+import { hiddenInValues, judgeHidden } from './hidden-findings.ts'
+import type { HidingPlace } from './hidden-findings.ts'
 import { fileSetOf } from './declared-files.ts'
 import type { FileSet } from './declared-files.ts'
 import { shown } from './model/contract-value.ts'
@@ -8,6 +9,7 @@ import { digestOf } from './model/digest.ts'
 import type { Finding, FindingRule } from './model/finding.ts'
 import { frontmatterOf } from './model/frontmatter.ts'
 import type { JsonObject } from './model/frontmatter.ts'
+import { hiddenIn } from './model/hidden-unicode.ts'
 import { baseName, folderOf, foldersAbove, joinPath, relativeTo } from './model/paths.ts'
 import { place } from './model/placement.ts'
 import { EXECUTABLES } from './model/skill.ts'
@@ -99,12 +101,12 @@ function judgeSkill(entry: NamedEntry, path: string, { source, selection, limits
     : { standing: 'withheld', fields: UNSAID, findings: [finding(read.rule, path, read.message)] }
   const misnamed = nameFindings(path, said.fields.frontmatter)
   const set = fileSetOf(entry, path, limits)
-  const hidden = read.ok ? hiddenFindings(path, 'values', hiddenInValues(read.json)) : []
+  const hidden = judgeHidden(hidingPlaces(path, said.fields.frontmatter, pathsIn(set)), selection.hiddenUnicode)
   const held = againstContract(said.fields.frontmatter, path, pathsIn(set), selection.contract)
   const standings = [
     said.standing,
     misnamed.length > 0 || !set.ok || held.violated.length > 0 ? 'withheld' : 'served',
-    hidden.length > 0 && selection.hiddenUnicode === 'withhold' ? 'withheld' : 'served',
+    hidden.isWithheld ? 'withheld' : 'served',
   ] as const
   return {
     path,
@@ -123,7 +125,7 @@ function judgeSkill(entry: NamedEntry, path: string, { source, selection, limits
       ...said.findings,
       ...misnamed,
       ...(set.ok ? [] : [set.finding]),
-      ...hidden,
+      ...hidden.findings,
       ...held.violated.map((message) => finding('contract-violated', path, message)),
       ...held.noted.map((message) => finding('contract-noted', path, message)),
     ],
@@ -151,6 +153,19 @@ function nameFindings(path: string, frontmatter: JsonObject | undefined): Findin
 
 function pathsIn(set: FileSet): readonly string[] | undefined {
   return set.ok ? set.files.map((file) => file.path) : undefined
+}
+
+/** What a listing says itself; the texts are with the server. */
+function hidingPlaces(
+  path: string,
+  frontmatter: JsonObject | undefined,
+  files: readonly string[] | undefined = [],
+): HidingPlace[] {
+  return [
+    { path, where: 'folder', hidden: hiddenIn(path) },
+    { path, where: 'values', hidden: hiddenInValues(frontmatter) },
+    ...files.map((file) => ({ path: joinPath(path, file), where: 'name', hidden: hiddenIn(file) }) as const),
+  ]
 }
 
 /** Two spellings of one URI come to one path: the first stays. */

@@ -1,9 +1,10 @@
 import { againstContract } from './against-contract.ts'
-import { hiddenFindings, hiddenInValues } from './hidden-findings.ts'
+import { hiddenInValues, judgeHidden } from './hidden-findings.ts'
+import type { HidingPlace } from './hidden-findings.ts'
 import { digestOf, inPathOrder } from './model/digest.ts'
 import type { Finding, FindingRule } from './model/finding.ts'
 import type { FrontmatterLimits } from './model/frontmatter.ts'
-import { hiddenIn } from './model/hidden-unicode.ts'
+import { hiddenIn, hiddenInDocument } from './model/hidden-unicode.ts'
 import type { HiddenText } from './model/hidden-unicode.ts'
 import { foldedPath, foldersAbove, joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
@@ -108,25 +109,29 @@ function documentCase(candidate: ResolvedCandidate): Judgement {
 
 /** Characters that nobody sees, in the text and the names of the files, and in what the frontmatter spells by escapes. */
 function hiddenInFiles(candidate: ResolvedCandidate, { frontmatter }: Said, reading: Reading): Judgement {
-  const all = candidate.files.flatMap(({ path, id }) => {
+  const inFolder = { path: candidate.path, where: 'folder', hidden: hiddenIn(candidate.path) } as const
+  const inFiles = candidate.files.flatMap(({ path, id }): HidingPlace[] => {
     const content = reading.contentOf(id)
-    const inText = content.kind === 'known' ? content.hidden : undefined
-    const inValues = path === candidate.documentName && inText === undefined ? hiddenInValues(frontmatter) : undefined
+    const isDocument = path === candidate.documentName
+    const inFile = content.kind === 'known' ? content.hidden : undefined
+    const inText = isDocument && reading.document.includes(0) ? hiddenInDocument(reading.document) : inFile
+    const inValues = isDocument ? hiddenBesides(inText, hiddenInValues(frontmatter)) : undefined
     const at = joinPath(candidate.path, path)
     return [
-      ...hiddenFindings(at, 'text', inText),
-      ...hiddenFindings(at, 'values', inValues),
-      ...hiddenFindings(at, 'name', hiddenIn(path)),
+      { path: at, where: isDocument ? 'text' : 'text besides', hidden: inText },
+      { path: at, where: 'values', hidden: inValues },
+      { path: at, where: 'name', hidden: hiddenIn(path) },
     ]
   })
-  if (all.length === 0) return { standing: 'served', findings: [] }
-  const more = finding('hidden-unicode', candidate.path, `${all.length - MOST_HIDDEN} more such findings are left out`)
-  const findings = all.length > MOST_HIDDEN ? [...all.slice(0, MOST_HIDDEN), more] : all
-  return { standing: reading.policy.hiddenUnicode === 'withhold' ? 'withheld' : 'served', findings }
+  const { isWithheld, findings } = judgeHidden([inFolder, ...inFiles], reading.policy.hiddenUnicode)
+  return { standing: isWithheld ? 'withheld' : 'served', findings }
 }
 
-/** A skill may have hundreds of files. */
-const MOST_HIDDEN = 16
+/** What the values hide, where that says more than what the text of the file does. */
+function hiddenBesides(inText: HiddenText | undefined, inValues: HiddenText | undefined): HiddenText | undefined {
+  const isSaid = inText !== undefined && (inText.deceit === 'smuggled' || inValues?.deceit === undefined)
+  return isSaid ? undefined : inValues
+}
 
 function heldToContract(
   path: string,

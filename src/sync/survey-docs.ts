@@ -2,7 +2,7 @@ import { firstFindings } from './first-findings.ts'
 import { docsTree, findDocs } from './find-docs.ts'
 import type { FoundDocs } from './find-docs.ts'
 import type { FoundLink } from './find-skills.ts'
-import { hiddenFindings } from './hidden-findings.ts'
+import { judgeHidden } from './hidden-findings.ts'
 import { Places, follow } from './links.ts'
 import { digestOf, inPathOrder } from './model/digest.ts'
 import { whyUnaddressed } from './model/doc-path.ts'
@@ -220,18 +220,23 @@ class DocsSurvey {
       this.findings.push(lfsFinding(at))
       return true
     }
-    if (this.#hides(path, content.hidden) && this.#reading.policy.hiddenUnicode === 'withhold') return true
+    if (this.#hides(path, content.hidden)) return true
     const twin = twinOf(path, met)
     if (twin === undefined) return false
     const meets = `The path meets "${twin}" where case or Unicode form does not count`
     return this.#note('path-collision', at, `${meets}, and is not served; rename it`)
   }
 
+  /** Whether it is left out for what nobody sees in it. */
   #hides(path: string, inText: HiddenText | undefined): boolean {
     const at = joinPath(this.#reading.folder, path)
-    const found = [...hiddenFindings(at, 'text', inText), ...hiddenFindings(at, 'name', hiddenIn(path))]
-    this.findings.push(...found)
-    return found.length > 0
+    const places = [
+      { path: at, where: 'text', hidden: inText },
+      { path: at, where: 'name', hidden: hiddenIn(path) },
+    ] as const
+    const { isWithheld, findings } = judgeHidden(places, this.#reading.policy.hiddenUnicode)
+    this.findings.push(...findings)
+    return isWithheld
   }
 
   #note(rule: FindingRule, path: string, message: string): true {

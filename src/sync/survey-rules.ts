@@ -8,7 +8,7 @@ import { NOTHING_KNOWN } from './upstream/upstream.ts'
 import type { KnownTrees } from './upstream/upstream.ts'
 
 /** Raised when the same tree would be judged otherwise than before: an earlier survey then counts for nothing. */
-const SURVEY_VERSION = 5
+const SURVEY_VERSION = 6
 
 /** What of the configuration a survey depends on. */
 export interface Rules {
@@ -35,9 +35,18 @@ export function isByRules(rules: Rules, snapshot: Pick<Snapshot, 'rules'>): bool
 /** Whether an earlier version of the survey made this of the tree, by the same rules. */
 export function isByEarlierVersion(rules: Rules, snapshot: Pick<Snapshot, 'rules'>): boolean {
   return Array.from({ length: SURVEY_VERSION - 1 }, (_, at) => at + 1).some(
-    (one) => snapshot.rules === rulesOf(rules, one),
+    (one) => snapshot.rules === rulesOf(asOfVersion(rules, one), one),
   )
 }
+
+/** The rules as a version of the survey had them that did not know the policy `deceptive`, and had another default. */
+function asOfVersion(rules: Rules, version: number): Rules {
+  const { selection } = rules
+  if (version >= FIRST_WITH_DECEPTIVE || selection.hiddenUnicode !== 'deceptive') return rules
+  return { ...rules, selection: { ...selection, hiddenUnicode: 'note' } }
+}
+
+const FIRST_WITH_DECEPTIVE = 6
 
 /** The trees that need not be fetched again, given an earlier snapshot of the same source. */
 export function knownTrees(rules: Rules, earlier: Snapshot | undefined): KnownTrees {

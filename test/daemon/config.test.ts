@@ -47,7 +47,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
         nested: 'as-skills',
         strict: false,
         lfs: 'withhold',
-        hiddenUnicode: 'note',
+        hiddenUnicode: 'deceptive',
         contract: false,
         docs: undefined,
         schedule: { kind: 'every', periodMs: 300_000 },

@@ -66,7 +66,7 @@ describe('S47: a name', () => {
       'a:b',
     ]
     const more = ['😀.md', 'ä', '\u202Etxt.exe', '%2e%2e', '%', '?', '#', '*', '"', "'", '~', '...', '__proto__', 'aux']
-    await using hub = await ReadBack.open()
+    await using hub = await ReadBack.open({ source: ['policy: { hidden-unicode: note }'] })
 
     await hub.take({
       'odd/SKILL.md': skillText('odd'),
@@ -81,8 +81,8 @@ describe('S47: a name', () => {
       new Map([...expected, document].map(([name, text]) => [name, text])),
     )
     expect([...files.keys()].filter((uri) => !/^skill:\/\/fx\/[\w.!~*'()%/-]+$/.test(uri))).toEqual([])
-    // Of the one with the override: its name, and its text that has the name in it.
-    expect(hub.said).toEqual(['odd served hidden-unicode,hidden-unicode'])
+    // Of those with the override and with a control: the name, and the text that has the name in it.
+    expect(hub.said).toEqual(['odd served hidden-unicode,hidden-unicode,hidden-unicode,hidden-unicode'])
     await hub.expectHealthy()
   })
 
@@ -256,10 +256,10 @@ test('S52: each way in which a SKILL.md can be wrong has one result, and its sib
     'bom served',
     'crlf served',
     'empty withheld frontmatter-missing',
-    'lone-cr withheld frontmatter-missing',
+    'lone-cr withheld frontmatter-missing,hidden-unicode',
     'no-frontmatter withheld frontmatter-missing',
-    'nul-body served',
-    'nul-name tools name-invalid',
+    'nul-body served hidden-unicode',
+    'nul-name tools name-invalid,hidden-unicode',
     'over-limit withheld frontmatter-too-large',
     'unterminated withheld frontmatter-unterminated',
   ])
@@ -320,7 +320,7 @@ describe('S53: the YAML of a frontmatter', () => {
       invalid('local-tag'),
       'many-keys served',
       invalid('not-a-number'),
-      'wide-json withheld frontmatter-too-large',
+      'wide-json withheld frontmatter-too-large,hidden-unicode',
     ])
     expect(JSON.stringify(again.skills)).toBe(JSON.stringify(hub.skills))
     await hub.expectHealthy()
@@ -392,7 +392,7 @@ describe('S56: text that nobody sees', () => {
   }
 
   test('is told with file, line, column and numbers, and never printed', async () => {
-    await using hub = await ReadBack.open()
+    await using hub = await ReadBack.open({ source: ['policy: { hidden-unicode: note }'] })
 
     await hub.take(files)
 
@@ -410,6 +410,18 @@ describe('S56: text that nobody sees', () => {
     expect(messages[3]).toMatch(/^tags\/SKILL\.md: .* 10 in all, U\+E0069 U\+E0067 .* and 2 more at 6:15$/)
     expect(messages.join('').replaceAll(/[\x20-\x7e]/g, '')).toBe('')
     expect((await hub.read('skill://fx/tags/SKILL.md')).get('skill://fx/tags/SKILL.md')?.toString()).toContain(tags)
+    await hub.expectHealthy()
+  })
+
+  test('withholds the skill by default where its SKILL.md spells out what nobody sees', async () => {
+    await using hub = await ReadBack.open()
+
+    await hub.take(files)
+
+    expect(hub.said).toContain('tags withheld hidden-unicode')
+    expect([...(await hub.list()).keys()]).toEqual(
+      ['bidi', 'comment', 'emoji', 'healthy', 'image'].map((name) => `skill://fx/${name}/SKILL.md`),
+    )
     await hub.expectHealthy()
   })
 

@@ -9,6 +9,7 @@ import { skillPrompts } from '../../src/serve/mcp/skill-prompts.ts'
 import type { SharedDisk, ToolHost } from '../../src/serve/mcp/tool-document.ts'
 import { Registry } from '../../src/serve/registry.ts'
 import type { JsonObject } from '../../src/sync/model/frontmatter.ts'
+import { withDeceitEscaped } from '../../src/sync/model/hidden-unicode.ts'
 import type { Standing } from '../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../src/sync/model/snapshot.ts'
 import type { SourceId } from '../../src/sync/model/source-id.ts'
@@ -187,7 +188,7 @@ async function expectOwn(scene: Scene, world: World, prompts: readonly Listed[])
     ({ standing, isReadable, userInvocable }) =>
       (standing === 'served' || standing === 'tools') && isReadable && ![false, 'no'].includes(userInvocable as never),
   )
-  expect(texts.toSorted()).toEqual(expected.map(bodyIn).toSorted())
+  expect(texts.toSorted()).toEqual(expected.map((one) => withDeceitEscaped(bodyIn(one))).toSorted())
   const hidden = world.filter((one) => !expected.includes(one))
   for (const { path, source } of hidden) {
     for (const name of [path, `${source}/${path}`].filter((asked) => !names.includes(asked))) {

@@ -32,6 +32,27 @@ describe('a listing', () => {
     )
   })
 
+  test('whose names, paths or frontmatter smuggle or reorder text has these skills withheld by default', async () => {
+    const { skills } = await declared(
+      [
+        entry('skill://a', ['SKILL.md', 'x.md']),
+        entry('skill://b', ['SKILL.md', 'x%E2%80%AEdm.exe']),
+        entry('skill://c%E2%80%AE/d', ['SKILL.md']),
+        entry('skill://e', ['SKILL.md'], { name: 'e', description: 'Fill in\u{E0041}' }),
+        entry('skill://f', ['SKILL.md'], { name: 'f', description: 'Fill\u200B in' }),
+      ],
+      { hiddenUnicode: 'deceptive' },
+    )
+
+    expect(skills.map(({ path, standing, findings }) => [path, standing, findings.map(({ rule }) => rule)])).toEqual([
+      ['a', 'served', []],
+      ['b', 'withheld', ['hidden-unicode']],
+      ['c\u202E/d', 'withheld', ['hidden-unicode']],
+      ['e', 'withheld', ['hidden-unicode']],
+      ['f', 'served', ['hidden-unicode']],
+    ])
+  })
+
   test('is told of in 32 findings, and in one more of how many are left out', async () => {
     const { findings } = await declared(Array(1000).fill(5))
 
@@ -286,8 +307,8 @@ const bad = fc
   )
   .map((value) => JSON.parse(JSON.stringify(value)))
 
-async function declared(entries: readonly unknown[]): Promise<Declared> {
-  return declaredSkills(sourceId('au'), entries, rulesWith(), never())
+async function declared(entries: readonly unknown[], edit: Parameters<typeof rulesWith>[0] = {}): Promise<Declared> {
+  return declaredSkills(sourceId('au'), entries, rulesWith(edit), never())
 }
 
 /** The entry of a skill whose files hold nothing that anybody looks at. */

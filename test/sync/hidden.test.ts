@@ -4,6 +4,7 @@ import { skillText } from '../support/scripted-upstream.ts'
 import { Surveys, noted, rulesWith, skillAt, surveyed } from './surveyed.ts'
 
 const WITHHOLD = { hiddenUnicode: 'withhold' } as const
+const BY_DEFAULT = { hiddenUnicode: 'deceptive' } as const
 
 describe('hidden characters', () => {
   test('are told of each file of a skill and of its name, with the place, and served', async () => {
@@ -22,6 +23,48 @@ describe('hidden characters', () => {
       'hidden-unicode pdf/run.sh: 1 in all, U+202E at 2:3',
     ])
     expect(skillAt(found, 'xls').findings).toEqual([])
+  })
+
+  test.each([
+    ['tags in its text', { 'pdf/SKILL.md': skillText('pdf', '', 'Run\u{E0041}\n') }],
+    ['an override in its text', { 'pdf/SKILL.md': skillText('pdf', '', 'Run\u202E\n') }],
+    ['an escape that conceals in its text', { 'pdf/SKILL.md': skillText('pdf', '', 'Run \u001B[8mrm\u001B[0m\n') }],
+    ['an escape that conceals behind a NUL', { 'pdf/SKILL.md': skillText('pdf', '', '\0Run \u001B[8mrm\n') }],
+    ['tags in a value', { 'pdf/SKILL.md': skillText('pdf', 'license: MIT\u{E0041}\n') }],
+    ['tags that a value spells by escapes', { 'pdf/SKILL.md': skillText('pdf', 'license: "MIT\\U000E0041"\n') }],
+    [
+      'tags by escapes, beside a soft hyphen in its text',
+      { 'pdf/SKILL.md': skillText('pdf', 'license: "MIT\\U000E0041"\n', 'hy\u00ADphen') },
+    ],
+    ['an override in the name of a file', { 'pdf/SKILL.md': skillText('pdf'), 'pdf/a\u202Etxt.exe': 'a' }],
+    ['an override in the path of its folder', { 'a\u202Eb/pdf/SKILL.md': skillText('pdf') }],
+    ['tags in another file', { 'pdf/SKILL.md': skillText('pdf'), 'pdf/a.md': 'Run\u{E0041}\n' }],
+    [
+      'an override in its text, after many files with other characters',
+      {
+        ...Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`pdf/${index}.md`, 'hy\u00ADphen'])),
+        'pdf/SKILL.md': skillText('pdf', '', 'Run\u202E\n'),
+      },
+    ],
+  ])('withhold the skill by default for %s, and it is told why', async (_, files) => {
+    const found = await surveyed(files, BY_DEFAULT)
+
+    const [skill] = found.skills
+    expect(skill?.standing).toBe('withheld')
+    expect(skill?.findings.map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(/characters that (?:spell out|reorder or conceal) what .*U\+(?:E0041|202E|001B)/),
+    )
+  })
+
+  test.each([
+    ['a zero-width space in its text', { 'pdf/SKILL.md': skillText('pdf', '', 'Run\u200B\n') }],
+    ['an override in another file', { 'pdf/SKILL.md': skillText('pdf'), 'pdf/a.py': '# \u202E\n' }],
+    ['escapes in another file', { 'pdf/SKILL.md': skillText('pdf'), 'pdf/a.cast': '\u001B[1mRun\n' }],
+  ])('are only noted by default for %s', async (_, files) => {
+    const [skill] = (await surveyed(files, BY_DEFAULT)).skills
+
+    expect(skill?.standing).toBe('served')
+    expect(skill?.findings.map(({ rule }) => rule)).toEqual(['hidden-unicode'])
   })
 
   test('in a value of the frontmatter are told though the file spells them by escapes', async () => {

@@ -87,6 +87,12 @@ describe('where nobody may be asked', () => {
     expect(await scene.pull()).toEqual({ kind: 'unchanged', revision: undefined })
   })
 
+  test('what is served stays where an earlier version judged it by the default policy of then', async () => {
+    await using scene = await lockedBy(rulesOf(rulesWith({ hiddenUnicode: 'note' }), 5))
+
+    expect(await scene.pull({ hiddenUnicode: 'deceptive' })).toEqual({ kind: 'unchanged', revision: undefined })
+  })
+
   test('what an earlier version made of the locked commit is taken from the store', async () => {
     await using scene = await lockedBy(rulesOf(rulesWith(), 1))
     const { snapshot, held } = scene.current!

@@ -331,8 +331,8 @@ describe('the files of a skill', () => {
     const room = 16_777_216 - Buffer.byteLength(skillText('pdf')) - 3 - 8_000_000
     const half = Buffer.alloc(8_000_000)
 
-    const at = await surveyed({ ...PDF, 'pdf/a': half, 'pdf/b': Buffer.alloc(room, 1) })
-    const over = await surveyed({ ...PDF, 'pdf/a': half, 'pdf/b': Buffer.alloc(room + 1, 1) })
+    const at = await surveyed({ ...PDF, 'pdf/a': half, 'pdf/b': Buffer.alloc(room, 'b') })
+    const over = await surveyed({ ...PDF, 'pdf/a': half, 'pdf/b': Buffer.alloc(room + 1, 'b') })
 
     expect([skillAt(at, 'pdf').standing, skillAt(at, 'pdf').size]).toEqual(['served', 16_777_216])
     expect(noted(skillAt(over, 'pdf').findings)).toEqual(['limit-bytes pdf'])

@@ -114,7 +114,7 @@ function rulesOf({ contract }: Asked): Rules {
     nested: 'as-skills',
     strict: false,
     lfs: 'withhold',
-    hiddenUnicode: 'note',
+    hiddenUnicode: 'deceptive',
     contract,
     docs: undefined,
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ARCHIVE_FORMATS } from '../../serve/mcp/archive.ts'
+import { HIDDEN_POLICIES } from '../../sync/model/hidden-unicode.ts'
 import { isVersionRange } from '../../sync/model/tag-range.ts'
 import { AUTH, PROGRAM, PROXY_AUTH, SECRET } from './schema-access.ts'
 import {
@@ -44,10 +45,10 @@ const SIGNED = z
 
 const POLICY = z.strictObject({
   'hidden-unicode': z
-    .enum(['withhold', 'note'])
+    .enum(HIDDEN_POLICIES)
     .optional()
     .describe(
-      'Tag characters, bidirectional controls and their like: withhold the skill, or serve it with a finding. Default: note.',
+      'Characters that people do not see. note: serve the skill, with a finding. deceptive: withhold it for those that smuggle, reorder or conceal text (tags, bidirectional controls, terminal escapes), note the rest. withhold: withhold it for any. Default: deceptive.',
     ),
 })
 

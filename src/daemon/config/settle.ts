@@ -140,7 +140,7 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
     lfs,
     policy,
   } = entry
-  const hiddenUnicode = policy?.['hidden-unicode'] ?? 'note'
+  const hiddenUnicode = policy?.['hidden-unicode'] ?? 'deceptive'
   const selection = { root, include, exclude, unlisted, names, nested, strict, lfs, hiddenUnicode, contract, docs }
   const following = { ref: askedOf(entry), update, brakes: brakesOf(entry), schedule: scheduleOf(entry) }
   if (path !== undefined) {

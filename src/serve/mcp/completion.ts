@@ -1,4 +1,5 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { hiddenIn } from '../../sync/model/hidden-unicode.ts'
 import type { Steps } from '../../sync/model/slices.ts'
 import { uriOf } from '../../sync/model/skill-uri.ts'
 import type { Registry } from '../registry.ts'
@@ -89,8 +90,9 @@ function completableBy(table: ValueTable): Completable {
 function* rowsOf(space: SkillSpace, { listed }: Catalog): Steps<readonly ValueRow[]> {
   const rows: ValueRow[] = []
   for (const { uri } of listed) {
-    const values = valuesIn(space, uri)
-    if (values !== undefined) rows.push([...values.values()])
+    const row = [...(valuesIn(space, uri)?.values() ?? [])]
+    // A value that people do not see whole is none that they can choose.
+    if (row.length > 0 && row.every((value) => hiddenIn(value) === undefined)) rows.push(row)
     yield
   }
   return rows

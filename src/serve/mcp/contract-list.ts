@@ -1,5 +1,6 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Contract, Icon } from '../../sync/model/contract.ts'
+import { withHiddenEscaped, withoutHidden } from '../../sync/model/hidden-unicode.ts'
 import { baseName } from '../../sync/model/paths.ts'
 import { mimeTypeOfContract } from './contract.ts'
 import type { ContractResource } from './contract.ts'
@@ -30,22 +31,28 @@ function saidOf(resource: ContractResource): object {
       return { name: 'skills_index', description: 'The skills that can be read by their ids, to choose one from' }
     case 'contract-record': {
       const { skill, contract } = resource.of
-      return { name: contract.id, description: skill.description, _meta: metaOf(contract) }
+      return { name: contract.id, description: withoutHidden(skill.description), _meta: metaOf(contract) }
     }
     case 'contract-document': {
       const { skill, contract } = resource.of
       const icons = contract.icons.map(iconOf)
-      const said = { name: skill.name, description: skill.description, size: resource.file.file.size }
+      const [name, description] = [withoutHidden(skill.name), withoutHidden(skill.description)]
+      const said = { name, description, size: resource.file.file.size }
       return { ...said, ...(icons.length > 0 && { icons }), _meta: metaOf(contract) }
     }
     case 'contract-reference': {
       const { id, title, path } = resource.reference
       const meta = ours({ skill_id: resource.of.contract.id, ref_id: id, path })
-      return { name: id, ...(title !== undefined && { title }), size: resource.file.file.size, _meta: meta }
+      return {
+        name: id,
+        ...(title !== undefined && { title: withoutHidden(title) }),
+        size: resource.file.file.size,
+        _meta: meta,
+      }
     }
     case 'doc': {
       const { path, size } = resource.file
-      return { name: baseName(path), size, _meta: ours({ path }) }
+      return { name: withHiddenEscaped(baseName(path)), size, _meta: ours({ path }) }
     }
     default:
       return resource satisfies never

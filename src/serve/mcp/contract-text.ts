@@ -1,5 +1,6 @@
 import type { ContractSkill } from '../../sync/model/contract-skills.ts'
 import { contractUri } from '../../sync/model/contract-uri.ts'
+import { withoutHidden } from '../../sync/model/hidden-unicode.ts'
 import { contentIn } from '../content.ts'
 import type { Content, ReadFile } from '../content.ts'
 import { sizeOfContract } from './contract.ts'
@@ -78,7 +79,14 @@ export function missingOf({ contract }: ContractSkill, { skills }: ContractFamil
 
 function summaryOf({ skill, contract }: ContractSkill): object {
   const { id, version, tags, capabilities } = contract
-  return { id, name: skill.name, description: skill.description, version, tags, capabilities }
+  return {
+    id,
+    name: withoutHidden(skill.name),
+    description: withoutHidden(skill.description),
+    version,
+    tags,
+    capabilities,
+  }
 }
 
 function placesOf({ contract }: ContractSkill): object {

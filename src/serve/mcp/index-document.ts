@@ -1,5 +1,6 @@
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { withoutHidden } from '../../sync/model/hidden-unicode.ts'
 import type { ReadFile } from '../content.ts'
 import type { Archive, Archives } from './archive.ts'
 import { MadeOnce } from './made-once.ts'
@@ -62,7 +63,7 @@ const SPACE = 'Skills by the parts of their path'
 function documentEntry(skill: CatalogSkill, archives: readonly object[]): object {
   const { uri, frontmatter, resources } = entryOf(skill)
   const digest = resources.find((resource) => resource.uri === uri)?.digest
-  const { name, description } = skill
+  const [name, description] = [withoutHidden(skill.name), withoutHidden(skill.description)]
   const oldest = { type: 'skill-md', name, description, url: uri, digest }
   return { ...oldest, uri, frontmatter, resources, ...(archives.length > 0 && { archives }) }
 }

@@ -1,5 +1,6 @@
 import type { CatalogFile, CatalogFolder } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { withHiddenEscaped, withoutHidden } from '../../sync/model/hidden-unicode.ts'
 import { uriOf } from '../../sync/model/skill-uri.ts'
 import { contentOf } from '../content.ts'
 import type { Content, ReadFile } from '../content.ts'
@@ -30,10 +31,17 @@ export interface ResourceDescription {
 
 /** What the lists say of one file. */
 export function describeFile(file: CatalogFile): ResourceDescription {
-  const { uri, documents, name } = file
+  const { uri, documents } = file
+  const name = withHiddenEscaped(file.name)
   const { size } = file.file
-  if (documents === undefined) return { uri, name, mimeType: mimeTypeOf(name), size }
-  return { uri, name: documents.name, description: documents.description, mimeType: 'text/markdown', size }
+  if (documents === undefined) return { uri, name, mimeType: mimeTypeOf(file.name), size }
+  return {
+    uri,
+    name: withoutHidden(documents.name),
+    description: withoutHidden(documents.description),
+    mimeType: 'text/markdown',
+    size,
+  }
 }
 
 /** A folder has no trailing slash in its URI, and the media type that SEP-2640 gives it. */

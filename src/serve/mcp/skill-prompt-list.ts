@@ -1,7 +1,8 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { isOff } from '../../sync/model/contract-switch.ts'
 import type { JsonObject, JsonValue } from '../../sync/model/frontmatter.ts'
-import { offeredIn } from '../../sync/model/offered.ts'
+import { withoutHidden } from '../../sync/model/hidden-unicode.ts'
+import { offeredIn, pathIdOf } from '../../sync/model/offered.ts'
 import type { Offered } from '../../sync/model/offered.ts'
 import { SKILLS_CATALOG } from './catalog-prompt.ts'
 import { MadeOnce } from './made-once.ts'
@@ -54,14 +55,16 @@ function saysAlike(listed: ListedPrompt, other: ListedPrompt | undefined): boole
   )
 }
 
-function listedOf({ id, name, description, source, skill }: Offered, frontmatter: JsonObject): ListedPrompt {
+function listedOf(offered: Offered, frontmatter: JsonObject): ListedPrompt {
   const hint = hintIn(frontmatter['argument-hint']) ?? hintIn(frontmatter['arguments'])
   return {
     // The longest of its ids leads to it in any case.
-    name: TAKEN.has(id) ? `${source}/${skill.path}` : id,
-    title: name,
-    description,
-    ...(hint !== undefined && { arguments: [{ name: 'arguments', description: hint, required: false }] }),
+    name: TAKEN.has(offered.id) ? pathIdOf(offered) : offered.id,
+    title: offered.name,
+    description: offered.description,
+    ...(hint !== undefined && {
+      arguments: [{ name: 'arguments', description: withoutHidden(hint), required: false }],
+    }),
   }
 }
 

@@ -95,6 +95,7 @@ function getSkillTool(hasPaths: boolean): object {
         name: { type: 'string', description: 'The name of the skill' },
         description: { type: 'string', description: 'What the skill does, and when to use it' },
         content: { type: 'string', description: 'The instructions: SKILL.md without its frontmatter' },
+        hidden: { type: 'string', description: 'What of the content people do not see, where there is anything' },
       },
       required: [...place.required, 'source', 'name', 'description', 'content'],
     },

@@ -40,7 +40,7 @@ export function visibleText(text: string): string {
   return (
     marks +
     splitAtHidden(text.slice(start.length))
-      .map((part) => ('text' in part ? withControls(part.text) : mark(part.names)))
+      .map((part) => ('text' in part ? escapedText(part.text) : mark(part.names)))
       .join('')
   )
 }
@@ -52,20 +52,6 @@ export function escapedText(text: string): string {
 /** Most text is: no other is looked at twice. */
 function isPlain(text: string): boolean {
   return /^[\t\n\r\u0020-\u007e]*$/.test(text)
-}
-
-function withControls(text: string): string {
-  return text
-    .split(CONTROLS)
-    .map((part, index) => (index % 2 === 0 ? escapedText(part) : mark(named(part))))
-    .join('')
-}
-
-// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
-const CONTROLS = /([\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029])/
-
-function named(character: string): string {
-  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
 }
 
 function mark(names: string): string {

@@ -81,7 +81,7 @@ const SERVED: Sheets<Exclude<FindingRule, keyof typeof FRONTMATTER | ContractRul
   ),
   'hidden-unicode': warning(
     'skillsyncd',
-    'Characters that nobody sees and a model reads',
+    'Characters that nobody sees and a model reads; some of them withhold the skill',
     'remove them; where they are meant, write them as escapes',
   ),
   'unrendered-text': warning(

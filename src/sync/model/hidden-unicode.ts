@@ -2,11 +2,20 @@ import { isAscii, isUtf8 } from 'node:buffer'
 
 /** Characters of a text that nobody sees and a model reads. */
 export interface HiddenText {
-  /** How many there are; the search ends at `MOST_COUNTED`. */
+  /** How many there are, counted no further than to `MOST_COUNTED`. */
   readonly count: number
-  /** The first few runs of them, in order. */
+  /** A few runs of them, in order: the deceptive ones before all others, then the first. */
   readonly runs: readonly HiddenRun[]
+  /**
+   * Some of them stand in no honest text: they spell out what models alone read, or at least reorder or conceal what stands
+   * around them.
+   */
+  readonly deceit?: 'smuggled' | 'disguised'
 }
+
+/** The skills that hidden characters withhold: none, those that deceive by them, or all that hold any. */
+export const HIDDEN_POLICIES = ['note', 'deceptive', 'withhold'] as const
+export type HiddenPolicy = (typeof HIDDEN_POLICIES)[number]
 
 /** Hidden characters in a row. */
 export interface HiddenRun {
@@ -19,34 +28,146 @@ export interface HiddenRun {
   readonly length: number
 }
 
+/** The hidden characters of a SKILL.md, which a model is given as text although it should hold a NUL. */
+export function hiddenInDocument(bytes: Uint8Array): HiddenText | undefined {
+  return hiddenIn(LENIENT_UTF8.decode(bytes))
+}
+
 /**
  * The hidden characters of a file that is text, undefined where there are none. One that is not UTF-8 is taken for text as
- * git takes it, by the lack of a NUL near its start, so that a single wrong byte hides nothing.
+ * git takes it, by the lack of a NUL near its start, so that a single wrong byte hides nothing; so is one of ASCII alone.
  */
 export function hiddenInFile(bytes: Uint8Array): HiddenText | undefined {
-  if (isAscii(bytes)) return undefined
-  if (!isUtf8(bytes) && bytes.subarray(0, BYTES_LOOKED_AT_BY_GIT).includes(0)) return undefined
-  return hiddenIn(LENIENT_UTF8.decode(bytes))
+  const isPlainText = isAscii(bytes)
+  if ((isPlainText || !isUtf8(bytes)) && bytes.subarray(0, BYTES_LOOKED_AT_BY_GIT).includes(0)) return undefined
+  if (!isPlainText) return hiddenInDocument(bytes)
+  return hiddenIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1'))
 }
 
 /** The hidden characters of a text. */
 export function hiddenIn(text: string): HiddenText | undefined {
-  if (ASCII.test(text)) return undefined
-  const runs: Run[] = []
-  let run: Run | undefined
-  let count = 0
-  for (const { 0: character, index } of text.matchAll(HIDDEN)) {
-    if (run?.end !== index) {
-      run = { start: index, end: index, codePoints: [], length: 0 }
-      if (runs.length < MOST_RUNS) runs.push(run)
-    }
-    run.end = index + character.length
-    run.length += 1
-    if (run.codePoints.length < MOST_CODE_POINTS) run.codePoints.push(character.codePointAt(0) ?? 0)
-    count += 1
-    if (count === MOST_COUNTED) break
+  if (isPlain(text)) return undefined
+  const found = new Found()
+  for (const { character, index } of hiddenCharacters(text)) {
+    found.add(character, index)
+    if (found.isFull) break
   }
-  return count === 0 ? undefined : { count, runs: runs.map((found) => placed(found, text)) }
+  // Of a text that holds so many only what decides is looked for.
+  if (found.isFull)
+    for (const { character, index } of hiddenCharacters(text, DECEITFUL_SUSPECT))
+      if (index >= found.end) found.add(character, index)
+  return found.of(text)
+}
+
+/** Text without characters that people do not see. A space stands for those that part words, as ends of lines do. */
+export function withoutHidden(text: string): string {
+  return withHidden(text, (character) => (APART.test(character) ? ' ' : ''))
+}
+
+/**
+ * Text in which each character that people do not see is written as an escape, such as `\\u{200B}`. Two paths of skills never
+ * come to the same text by it: one that holds a backslash is not served.
+ */
+export function withHiddenEscaped(text: string): string {
+  return withHidden(text, escapeOf)
+}
+
+/** Text in which the characters that deceive are escapes; all else is as it was. */
+export function withDeceitEscaped(text: string): string {
+  return withHidden(text, (character) => (DECEITFUL.test(character) ? escapeOf(character) : character))
+}
+
+function withHidden(text: string, inPlaceOf: (character: string) => string): string {
+  if (isPlain(text)) return text
+  const parts: string[] = []
+  let end = 0
+  for (const { character, index } of hiddenCharacters(text)) {
+    parts.push(text.slice(end, index), inPlaceOf(character))
+    end = index + character.length
+  }
+  parts.push(text.slice(end))
+  return parts.join('')
+}
+
+function escapeOf(character: string): string {
+  return `\\u{${hexOf(character.codePointAt(0) ?? 0)}}`
+}
+
+/** What a search has found. Of the runs few are told, and what deceives is not kept out by others that stand before it. */
+class Found {
+  readonly #deceitful: Run[] = []
+  readonly #others: Run[] = []
+  #run: Run | undefined
+  #count = 0
+  #deceit: HiddenText['deceit']
+
+  get isFull(): boolean {
+    return this.#count >= MOST_COUNTED
+  }
+
+  /** Where the last one ends. */
+  get end(): number {
+    return this.#run?.end ?? 0
+  }
+
+  add(character: string, index: number): void {
+    const isDeceitful = DECEITFUL.test(character)
+    if (isDeceitful && this.#deceit !== 'smuggled') this.#deceit = SMUGGLING.test(character) ? 'smuggled' : 'disguised'
+    const run = this.#runAt(index, isDeceitful)
+    run.end = index + character.length
+    if (run.codePoints.length < MOST_CODE_POINTS) run.codePoints.push(character.codePointAt(0) ?? 0)
+    run.length += 1
+    this.#count += 1
+  }
+
+  /** What deceives is a run of its own, so that it is named. */
+  #runAt(index: number, isDeceitful: boolean): Run {
+    const last = this.#run
+    if (last?.end === index && last.isDeceitful === isDeceitful) return last
+    this.#endRun()
+    const run = { start: index, end: index, codePoints: [], length: 0, isDeceitful }
+    this.#run = run
+    return run
+  }
+
+  of(text: string): HiddenText | undefined {
+    this.#endRun()
+    if (this.#count === 0) return undefined
+    const told = [...this.#deceitful, ...this.#others].slice(0, MOST_RUNS).toSorted((a, b) => a.start - b.start)
+    return {
+      count: Math.min(this.#count, MOST_COUNTED),
+      runs: told.map((run) => placed(run, text)),
+      ...(this.#deceit !== undefined && { deceit: this.#deceit }),
+    }
+  }
+
+  #endRun(): void {
+    if (this.#run === undefined) return
+    const kind = this.#run.isDeceitful ? this.#deceitful : this.#others
+    if (kind.length < MOST_RUNS) kind.push(this.#run)
+    this.#run = undefined
+  }
+}
+
+function isPlain(text: string): boolean {
+  return PLAIN.test(text) && !LONE_RETURN.test(text)
+}
+
+interface HiddenCharacter {
+  readonly character: string
+  readonly index: number
+}
+
+/** The hidden characters in their order. All but a few are passed over by an expression that knows nothing of Unicode. */
+function* hiddenCharacters(
+  text: string,
+  suspects = text.isWellFormed() ? SUSPECT : SUSPECT_OR_HALF,
+): Generator<HiddenCharacter> {
+  for (const { index } of text.matchAll(suspects)) {
+    HIDDEN.lastIndex = index
+    const character = HIDDEN.exec(text)?.[0]
+    if (character !== undefined) yield { character, index }
+  }
 }
 
 /** A piece of a text: as it stands, or the numbers of hidden characters in a row. */
@@ -62,7 +183,7 @@ export function splitAtHidden(text: string): TextPart[] {
       parts.push({ names: namesIn({ codePoints: run.slice(0, MOST_CODE_POINTS), length: run.length }) })
     run = []
   }
-  for (const { 0: character, index } of text.matchAll(HIDDEN)) {
+  for (const { character, index } of hiddenCharacters(text)) {
     if (index > end) {
       endRun()
       parts.push({ text: text.slice(end, index) })
@@ -85,8 +206,12 @@ export function describeHidden({ count, runs }: HiddenText): string {
 
 /** The characters of a run by number, as many as are known, and how many there are besides. */
 export function namesIn({ codePoints, length }: Pick<HiddenRun, 'codePoints' | 'length'>): string {
-  const named = codePoints.map((code) => `U+${code.toString(16).toUpperCase().padStart(4, '0')}`).join(' ')
+  const named = codePoints.map((code) => `U+${hexOf(code)}`).join(' ')
   return length > codePoints.length ? `${named} and ${length - codePoints.length} more` : named
+}
+
+function hexOf(code: number): string {
+  return code.toString(16).toUpperCase().padStart(4, '0')
 }
 
 interface Run {
@@ -94,6 +219,7 @@ interface Run {
   end: number
   readonly codePoints: number[]
   length: number
+  readonly isDeceitful: boolean
 }
 
 function placed({ start, codePoints, length }: Run, text: string): HiddenRun {
@@ -109,7 +235,7 @@ function charactersIn(text: string): number {
 }
 
 /** Scripts that are written with joiners: Persian, Hindi and their like are misspelt without them. */
-const JOINED = [
+const JOINED = scripts(
   'Arabic',
   'Syriac',
   'Nko',
@@ -126,21 +252,45 @@ const JOINED = [
   'Sinhala',
   'Khmer',
   'Myanmar',
-]
-  .map((script) => String.raw`\p{Script=${script}}`)
-  .join('')
+)
+
+/** Scripts that part no words by spaces, and tell by a zero-width one where a line may break. */
+const UNSPACED = scripts('Thai', 'Lao', 'Khmer', 'Myanmar', 'Tibetan')
+
+/** Scripts from right to left, beside which a direction mark puts punctuation and numbers where they belong. */
+const FROM_RIGHT = scripts('Arabic', 'Hebrew', 'Syriac', 'Thaana', 'Nko')
+
+function scripts(...names: readonly string[]): string {
+  return names.map((script) => String.raw`\p{Script=${script}}`).join('')
+}
+
+/** A letter of such a script, and what may stand between it and a mark. The Arabic mark is of the script itself. */
+const LETTER_FROM_RIGHT = String.raw`(?!\u{061C})[${FROM_RIGHT}]`
+const BESIDE_IT = String.raw`[\p{P}\p{N} ]?`
+
+/** A carriage return after which a line goes on over its beginning. */
+const RETURN_OVER = String.raw`\r(?!\r?\r?(?:\n|$))`
 
 /** What is no hidden character where it stands so, and nowhere else. */
 const HONEST = [
   // The byte order mark.
   String.raw`^\u{FEFF}`,
-  // Text or emoji, said of the one symbol before it.
-  String.raw`(?<=[\p{Emoji}\p{S}])[\u{FE0E}\u{FE0F}]`,
-  String.raw`(?<=[\p{Emoji_Presentation}\p{Extended_Pictographic}\u{FE0F}\p{Emoji_Modifier}])\u{200D}(?=\p{Emoji})`,
-  String.raw`(?<=[${JOINED}])[\u{200C}\u{200D}](?=[${JOINED}])`,
+  // A page break, between lines.
+  String.raw`(?<=^|\n)\f`,
+  // Text or emoji, said of the one symbol before it; digits take it as keycaps alone.
+  String.raw`(?<=[\p{Emoji}\p{S}])(?<![\0-\x7f])[\u{FE0E}\u{FE0F}]`,
+  String.raw`(?<=[0-9#*])\u{FE0F}(?=\u{20E3})`,
+  String.raw`(?<=[\p{Emoji_Presentation}\p{Extended_Pictographic}\u{FE0F}\p{Emoji_Modifier}])\u{200D}(?=\p{Extended_Pictographic})`,
+  String.raw`(?<=[${JOINED}])[\u{200C}\u{200D}](?=[${JOINED}\s\p{P}]|$)`,
+  String.raw`(?<=[${UNSPACED}])\u{200B}(?=[${UNSPACED}])`,
+  String.raw`(?<=${LETTER_FROM_RIGHT}${BESIDE_IT})[\u{200E}\u{200F}\u{061C}]|[\u{200E}\u{200F}\u{061C}](?=${BESIDE_IT}${LETTER_FROM_RIGHT})`,
   String.raw`(?<=\p{Script=Mongolian})[\u{180B}-\u{180F}]`,
-  // The variants of mathematical signs and of Chinese punctuation.
-  String.raw`(?<=[\p{Sm}\p{Script=Han}\p{P}])[\u{FE00}-\u{FE02}]`,
+  // The variants of mathematical signs and of Chinese characters and punctuation.
+  String.raw`(?<=[\p{Sm}\p{Script=Han}\u{3000}-\u{303F}\u{FF00}-\u{FF65}])(?<![\0-\x7f])[\u{FE00}-\u{FE02}]`,
+  // The variants of Chinese characters that are registered for names of people and places.
+  String.raw`(?<=\p{Script=Han})[\u{E0100}-\u{E011F}]`,
+  // The blank of a picture that is drawn in Braille.
+  String.raw`(?<=[\u{2801}-\u{28FF}]\u{2800}{0,16})\u{2800}|\u{2800}(?=\u{2800}{0,16}[\u{2801}-\u{28FF}])`,
   // The flags of England, Scotland and Wales.
   ...['gbeng', 'gbsct', 'gbwls'].map(flag),
 ]
@@ -157,16 +307,43 @@ function flag(region: string): string {
 }
 
 /**
- * What Unicode says is not to be shown (tags, joiners, bidirectional controls, fillers, variation selectors, soft hyphens)
- * and interlinear annotations.
+ * What Unicode says is not to be shown (tags, joiners, bidirectional controls, fillers, variation selectors, soft hyphens), and
+ * what most programs show as nothing or as they please: controls, separators of lines and paragraphs, private use, what is no
+ * character at all, annotations, blanks that are no spaces.
  */
-const UNSEEN = String.raw`[\p{Default_Ignorable_Code_Point}\u{FFF9}-\u{FFFB}]`
+const UNSEEN = String.raw`[\p{Default_Ignorable_Code_Point}\p{Co}\p{Cs}\p{Noncharacter_Code_Point}\0-\x08\v\f\x0e-\x1f\x7f-\x9f\u{2028}\u{2029}\u{2800}\u{FFF9}-\u{FFFC}\u{1D159}]`
 
-// What is rare is asked first: most characters are not looked at a second time.
-const HIDDEN = new RegExp(`(?=${UNSEEN})(?!${HONEST.join('|')})${UNSEEN}`, 'gu')
+const HIDDEN = new RegExp(`(?!${HONEST.join('|')})${UNSEEN}|${RETURN_OVER}`, 'uy')
 
-/** None of these is hidden. Most paths are of them alone, and the other expression takes ten times as long. */
-const ASCII = /^[\0-\x7f]*$/
+/** The units of UTF-16 that what is not seen begins with, and few others. Unicode promises to make no others ignorable. */
+const FIRST_UNITS = [
+  String.raw`\0-\x08\v\f\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e`,
+  String.raw`\u2060-\u206f\u2800\u3164\ue000-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff`,
+  // Of pairs: signs of shorthand and music, planes 14 to 16, and where each other plane ends.
+  String.raw`\ud82f\ud834\ud83f\ud87f\ud8bf\ud8ff\ud93f\ud97f\ud9bf\ud9ff\uda3f\uda7f\udabf\udaff\udb3f-\udbff`,
+].join('')
+
+const SUSPECT = new RegExp(String.raw`[${FIRST_UNITS}]|\r(?!\n)`, 'g')
+const SUSPECT_OR_HALF = new RegExp(String.raw`[${FIRST_UNITS}\ud800-\udfff]|\r(?!\n)`, 'g')
+
+/** Of hidden characters those that spell out what models alone read: tags, and the variation selectors that stand for bytes. */
+const SMUGGLERS = String.raw`\u{E0000}-\u{E007F}\u{E0100}-\u{E01EF}`
+const SMUGGLING = new RegExp(`[${SMUGGLERS}]`, 'u')
+
+/**
+ * These, and: embeddings, overrides and isolates, by which a line is read in another order than it is shown; escapes to a
+ * terminal, which colour, erase and conceal.
+ */
+const DECEITFUL = new RegExp(String.raw`[${SMUGGLERS}\u202A-\u202E\u2066-\u2069\u001B\u009B]`, 'u')
+
+// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+const DECEITFUL_SUSPECT = /[\x1b\x9b\u202a-\u202e\u2066-\u2069\udb40]/g
+
+const APART = /[\p{Cc}\u2028\u2029]/u
+
+/** None of these is hidden. Most paths and texts are of them alone, and the other expression takes ten times as long. */
+const PLAIN = /^[\t\n\r -~]*$/
+const LONE_RETURN = new RegExp(RETURN_OVER)
 
 const LENIENT_UTF8 = new TextDecoder('utf-8', { ignoreBOM: true })
 

@@ -143,20 +143,21 @@ export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mi
   if (!isSameAsked(entry.asked, source.ref)) compare('ref', askedText(entry.asked), askedText(source.ref))
   compare('root', entry.root, source.root)
   for (const key of SELECTION_KEYS) compare(key, JSON.stringify(entry.selection[key]), JSON.stringify(source[key]))
+  if (!isDefaultOfBefore(entry.selection, source))
+    compare('hiddenUnicode', JSON.stringify(entry.selection.hiddenUnicode), JSON.stringify(source.hiddenUnicode))
   compare('docs', JSON.stringify(entry.selection.docs ?? null), JSON.stringify(source.docs ?? null))
   return differing.map((message) => ({ source: source.id, message }))
 }
 
-const SELECTION_KEYS = [
-  'include',
-  'exclude',
-  'unlisted',
-  'names',
-  'nested',
-  'lfs',
-  'hiddenUnicode',
-  'contract',
-] as const
+const SELECTION_KEYS = ['include', 'exclude', 'unlisted', 'names', 'nested', 'lfs', 'contract'] as const
+
+/**
+ * The default was `note` when the lock was written, and is stricter now. What it withholds is missing from the locked skills, so
+ * that it is told without this.
+ */
+function isDefaultOfBefore(locked: LockedSelection, wanted: Source): boolean {
+  return locked.hiddenUnicode === 'note' && wanted.hiddenUnicode === 'deceptive'
+}
 
 function quoted(text: string): string {
   return text === 'null' || /^["[]/.test(text) ? text : `"${text}"`

@@ -1,5 +1,6 @@
 import type { Catalog } from './catalog.ts'
 import { comparePaths } from './digest.ts'
+import { withHiddenEscaped, withoutHidden } from './hidden-unicode.ts'
 import { isForModels } from './model-invocation.ts'
 import { baseName } from './paths.ts'
 import { uriOf } from './skill-uri.ts'
@@ -12,9 +13,9 @@ export interface Offered {
   readonly id: string
   readonly source: SourceId
   readonly skill: Skill
-  /** As the frontmatter has it; the name of its folder where that gives none. */
+  /** As the frontmatter has it, without what people do not see; the name of its folder where that gives none. */
   readonly name: string
-  /** As the frontmatter has it; what is wrong with the skill where that gives none. */
+  /** As the frontmatter has it, without what people do not see; what is wrong with the skill where that gives none. */
   readonly description: string
   /** Of its SKILL.md; undefined where no URI can hold its name. */
   readonly uri: string | undefined
@@ -43,7 +44,8 @@ const KNOWN = new WeakMap<Catalog, OfferedSkills>()
 
 /**
  * An id is the name of the skill's folder where it is the only one, else `<source>/<folder>`, else `<source>/<path>`. The last
- * leads to the skill in any case, so no shorter one may read like it. What is in no list takes no id from what is.
+ * leads to the skill in any case, so no shorter one may read like it. What is in no list takes no id from what is. What people do
+ * not see of a path is an escape in its ids, so that none of them looks like another.
  */
 class ByIds implements OfferedSkills {
   readonly listed: readonly Offered[]
@@ -92,7 +94,7 @@ function saidOf(source: SourceId, skill: Skill): Pick<Offered, 'name' | 'descrip
   // Others, of links or files, may stand before it.
   const finding = skill.findings.find(({ rule }) => rule === 'frontmatter-invalid') ?? skill.findings[0]
   const { name = folderNameOf({ source, skill }), description = `It has no description: ${finding?.message}` } = skill
-  return { name, description }
+  return { name: withoutHidden(name), description: withoutHidden(description) }
 }
 
 function withIds(all: readonly Unnamed[]): Offered[] {
@@ -126,12 +128,12 @@ function byShortIds<One extends Placed>(all: readonly One[]): ReadonlyMap<string
 
 /** The first has no slash, and the others have one at least. */
 function shortIdsOf(placed: Placed): string[] {
-  const name = folderNameOf(placed)
+  const name = withHiddenEscaped(folderNameOf(placed))
   return [name, `${placed.source}/${name}`]
 }
 
-function pathIdOf({ source, skill }: Placed): string {
-  return `${source}/${skill.path}`
+export function pathIdOf({ source, skill }: Placed): string {
+  return `${source}/${withHiddenEscaped(skill.path)}`
 }
 
 /** The folder that the root of a source is has no name of its own. */

@@ -1,3 +1,4 @@
+import type { HiddenPolicy } from './hidden-unicode.ts'
 import type { AskedRef } from './revision.ts'
 import type { SourceId } from './source-id.ts'
 
@@ -110,7 +111,7 @@ export interface Selection {
   /** What happens to a skill that holds a git LFS pointer in place of a file. */
   readonly lfs: 'withhold' | 'pointers'
   /** What happens to a skill that holds characters that nobody sees. */
-  readonly hiddenUnicode: 'withhold' | 'note'
+  readonly hiddenUnicode: HiddenPolicy
   /** Whether every skill has to keep the frontmatter contract, and is served at `resource://` too. */
   readonly contract: boolean
   /** The folder of the repository, not of `root`, that is served at `resource://docs/`; undefined where there is none. */

@@ -1,5 +1,6 @@
 import { LineCounter, parseDocument } from 'yaml'
 import type { JsonObject, JsonValue } from '../model/frontmatter.ts'
+import { HIDDEN_POLICIES } from '../model/hidden-unicode.ts'
 import { isTexts, parseJson } from '../model/json-value.ts'
 import { setDigestOf } from '../model/lock.ts'
 import type { Lock, LockedPack, LockedSelection, LockedSkill, LockEntry } from '../model/lock.ts'
@@ -225,11 +226,11 @@ function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSele
     return refuse('selection', '"names" or "lfs" is none that this program knows')
   if (nested !== 'as-skills' && nested !== 'as-files')
     return refuse('selection', '"nested" is none that this program knows')
-  if (hiddenUnicode !== 'note' && hiddenUnicode !== 'withhold')
-    return refuse('selection', '"hidden-unicode" is none that this program knows')
+  const hiddenPolicy = HIDDEN_POLICIES.find((policy) => policy === hiddenUnicode)
+  if (hiddenPolicy === undefined) return refuse('selection', '"hidden-unicode" is none that this program knows')
   if (typeof contract !== 'boolean') return refuse('selection', '"contract" is neither true nor false')
   if (docs !== undefined && typeof docs !== 'string') return refuse('selection', '"docs" is no text')
-  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, contract, docs }
+  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode: hiddenPolicy, contract, docs }
 }
 
 function signersFrom(value: JsonValue, refuse: Refuse): Signers {

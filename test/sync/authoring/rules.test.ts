@@ -488,7 +488,7 @@ test('columns are those of an editor, in files of any kind and where a byte orde
 })
 
 test('hidden characters are told run by run, and of those that are not how many they are', async () => {
-  const lines = Array.from({ length: 6 }, () => 'a\u{202E}b\u{200B}').join('\n')
+  const lines = `a\u{202E}b\u{200B}\n${Array.from({ length: 5 }, () => 'a\u{AD}b\u{200B}').join('\n')}`
 
   const flaws = await flawsOf({ 'a/SKILL.md': sound('a'), 'a/b.md': lines })
 
@@ -496,7 +496,7 @@ test('hidden characters are told run by run, and of those that are not how many 
   expect(flaws.map(({ message }) => message)).toEqual([
     `${says}U+202E`,
     `${says}U+200B`,
-    `${says}U+202E`,
+    `${says}U+00AD`,
     `${says}U+200B; 8 more stand further down in this file`,
   ])
 })

@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { EMPTY_LOCK, entryOf, setDigestOf } from '../../../src/sync/model/lock.ts'
+import { EMPTY_LOCK, entryOf, mismatchesWith, setDigestOf } from '../../../src/sync/model/lock.ts'
 import type { Lock, LockEntry, LockedSkill } from '../../../src/sync/model/lock.ts'
 import type { Source } from '../../../src/sync/model/source.ts'
+import { HIDDEN_POLICIES } from '../../../src/sync/model/hidden-unicode.ts'
 import { isObjectId } from '../../../src/sync/model/revision.ts'
 import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import { isSourceId } from '../../../src/sync/model/source-id.ts'
@@ -53,7 +54,7 @@ const entry = fc
       names: fc.constantFrom('remap' as const, 'exact' as const),
       nested: fc.constantFrom('as-skills' as const, 'as-files' as const),
       lfs: fc.constantFrom('withhold' as const, 'pointers' as const),
-      hiddenUnicode: fc.constantFrom('note' as const, 'withhold' as const),
+      hiddenUnicode: fc.constantFrom(...HIDDEN_POLICIES),
       contract: fc.boolean(),
       docs: fc.option(text, { nil: undefined }),
     }),
@@ -114,6 +115,15 @@ const SOURCE: Source = {
   contract: false,
   docs: undefined,
 }
+
+test('an entry fits a source whose policy of hidden text is the stricter default, and no other policy', () => {
+  const entry = entryOf(SOURCE, snapshotOf(numbered(1)))
+
+  expect(mismatchesWith(entry, { ...SOURCE, hiddenUnicode: 'deceptive' })).toEqual([])
+  expect(mismatchesWith(entry, { ...SOURCE, hiddenUnicode: 'withhold' })).toMatchObject([
+    { message: 'has hiddenUnicode "note" in the lock and "withhold" in the configuration' },
+  ])
+})
 
 describe('the text of a lock', () => {
   test('is byte-identical when it is read and written again, whatever it holds', () => {
