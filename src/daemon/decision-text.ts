@@ -42,7 +42,7 @@ export function pendingText(source: string, path: string): string {
 
 /** What became of a skill, and what people have to do with that. */
 export function stateText({ standing, disabled, pending }: State): string {
-  if (disabled) return `${standing}, disabled`
+  if (disabled) return standing === 'served' ? 'disabled' : `${standing}, disabled`
   return pending ? 'waits for approval' : standing
 }
 

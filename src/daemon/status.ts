@@ -213,6 +213,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
   const disabled = [...(input.disabled.get(source.id)?.keys() ?? [])]
   const matches = snapshot === undefined ? new Map<string, DisabledMatch>() : disabledIn(snapshot, input.disabled)
   const pending = pendingPaths(configured, snapshot, input.approvals)
+  const decision = input.decisions.get(source.id) ?? UNDECIDED
   const isMoved = snapshot !== undefined && snapshot.url !== source.url
   return {
     id: source.id,
@@ -221,7 +222,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     ref: typeof source.ref === 'object' ? askedText(source.ref) : source.ref,
     update: source.update,
     lock: standingIn(input.lock, input.config, source),
-    decision: input.decisions.get(source.id) ?? UNDECIDED,
+    decision,
     disabled: { count: disabled.length, paths: disabled.slice(0, MOST_DISABLED), ...placesIn(matches) },
     pending: { count: pending.length, paths: pending.slice(0, MOST_DISABLED) },
     ...(snapshot?.form !== undefined && { form: snapshot.form }),
@@ -234,7 +235,8 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     upstream: seenUpstream(revision, lastSuccess),
     lastAttempt,
     lastSuccess,
-    nextPoll: input.nextPolls.get(source.id)?.toISOString(),
+    // A poll of a paused source asks upstream nothing.
+    nextPoll: decision.paused === true ? undefined : input.nextPolls.get(source.id)?.toISOString(),
     lookingSince: input.lookingSince.get(source.id)?.toISOString(),
     condition: condition && conditionOf(condition, revision, configured),
     tally: tallyOf(snapshot?.skills ?? [], matches, new Set(pending)),

@@ -41,7 +41,7 @@ test('why tells what the server calls a skill, and who approved what it declares
   await home.configure({ au: [`mcp: "${au.url}"`] })
   await home.command('sync')
   const before = await home.command('why', 'au/refunds')
-  await home.command('approve', 'au/refunds')
+  await home.approve('au/refunds')
 
   const after = await home.command('why', 'au/refunds')
 
@@ -82,7 +82,7 @@ test('C233: a skill that was approved on the command line is served over stdio b
   const uri = 'skill://au/refunds/a.md'
   const before = await mcp.call('resources/read', { uri })
 
-  const approved = await home.command('approve', 'au/refunds')
+  const approved = await home.approve('au/refunds')
   // Whoever calls a tool is answered from what was decided by then.
   await mcp.call('tools/call', { name: 'list_skills' })
   const after = await mcp.call('resources/read', { uri })

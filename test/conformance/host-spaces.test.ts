@@ -18,7 +18,7 @@ test('C242: a template is listed with its number and variables, fails without a 
   const decided = await decisionsOf(home)
   const resolved = await home.command('resolve', 'au', '1', 'product=pay', '--unverified')
   const waiting = await home.command('show', 'au/docs/pay')
-  await home.command('approve', 'au/docs/pay')
+  await home.approve('au/docs/pay')
   const served = await home.command('list', '--served')
 
   expect(listed).toMatchObject({ status: 0, stderr: '' })

@@ -148,10 +148,13 @@ test('the process that answers says who it is and since when', () => {
   expect(statusOf(input({}))).not.toHaveProperty('daemon')
 })
 
-test('when a source is polled next is told in UTC', () => {
+test('when a source is polled next is told in UTC, and not of one that is paused', () => {
   const nextPolls = new Map([[TEAM, new Date(NOON)]])
 
+  const decisions = new Map([[TEAM, { paused: true as const }]])
+
   expect(statusOf(input({ nextPolls })).sources).toMatchObject([{ nextPoll: NOON }])
+  expect(statusOf(input({ nextPolls, decisions })).sources[0]?.nextPoll).toBeUndefined()
 })
 
 function input(parts: Partial<StatusInput>): StatusInput {

@@ -82,6 +82,13 @@ export class Home implements AsyncDisposable {
     return this.#command(args, [], false)
   }
 
+  /** Approves skills of MCP servers as what is shown of them now. */
+  async approve(...targets: readonly string[]): Promise<Ended> {
+    const shown = await this.command('approve', ...targets, '--json')
+    const { id }: { readonly id: string } = JSON.parse(shown.stdout)
+    return this.command('approve', ...targets, id)
+  }
+
   /** The same on a terminal, where these lines are typed, and then nothing more. */
   async typing(lines: Iterable<string> | AsyncIterable<string>, ...args: string[]): Promise<Ended> {
     return this.#command(args, lines, true)

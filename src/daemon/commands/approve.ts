@@ -6,7 +6,6 @@ import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Config } from '../config.ts'
 import { printable } from '../log-line.ts'
-import { Questions } from '../questions.ts'
 import { sourcesOf } from '../requests.ts'
 import { UsageError } from '../usage-error.ts'
 import { withWriter } from './asking.ts'
@@ -20,12 +19,13 @@ import { compared, differencesOf, printDifferences } from './diff.ts'
 import { contentsOf, sideOf } from './diff-side.ts'
 import { candidateOf, withLooking } from './looking.ts'
 import { SkillTexts } from './skill-texts.ts'
+import { isYes } from './yes.ts'
 
 export const approve: Command = {
   name: 'approve',
   summary: 'Take the revision, or the skills of an MCP source, that wait for a decision',
   operands: {
-    text: 'SOURCE [ID] | SKILL… | SOURCE/',
+    text: 'SOURCE [ID] | SKILL… [ID] | SOURCE/ [ID]',
     most: Number.POSITIVE_INFINITY,
     offers: ['sources', 'skills'],
   },
@@ -34,8 +34,8 @@ export const approve: Command = {
   ID is the full id that was shown: of the commit, or of the tag object where the ref is an annotated tag. First
   digits are not enough, since a commit with the same ones is easily made. Where something else waits by then,
   nothing is taken.
-  SKILL is SOURCE/PATH or the URI of a skill of an MCP source; SOURCE/ means all of its skills that wait.
-  What is approved is exactly what the source declares now, files and frontmatter: anything else waits again.
+  SKILL is SOURCE/PATH or the URI of a skill of an MCP source; SOURCE/ means all of its skills that wait. Their ID
+  stands for exactly what was declared when they were shown, files and frontmatter: anything else waits again.
 `,
   async run(context) {
     const isOfSkills = context.operands.some((operand) => operand.includes('/'))
@@ -93,7 +93,7 @@ async function approveRevision(context: Context): Promise<ExitStatus> {
     return withWriter(context, config, async (ask) => taken(context, source, await named(ask, source, id), ask))
   const waiting = await shown(context, config, source)
   // What this process holds as the writer it does not hold while a person reads.
-  if (!(await isYes(context, waiting)))
+  if (!(await isYes(context, `Approve ${described(waiting)}?`)))
     throw new UsageError(`"approve" takes what is named: ${lineFor(source, waiting)}`)
   return withWriter(context, config, async (ask) => taken(context, source, waiting, ask))
 }
@@ -185,13 +185,4 @@ function jsonOf(source: SourceId, waiting: Waiting, snapshot: Snapshot, changes:
     changes,
     approve: lineFor(source, waiting),
   }
-}
-
-/** The answer of a person on a terminal; no elsewhere. */
-async function isYes(context: Context, waiting: Waiting): Promise<boolean> {
-  const { stdin: input, stderr: output } = context.streams
-  if (input.isTTY !== true || output.isTTY !== true || context.json) return false
-  using questions = new Questions({ input, output, signal: context.signal })
-  const answer = await questions.ask(`Approve ${described(waiting)}? [y/N]`)
-  return answer !== undefined && /^y(?:es)?$/i.test(answer)
 }

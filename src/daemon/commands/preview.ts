@@ -12,6 +12,7 @@ import { theOnly } from '../named-skill.ts'
 import { agreeWithDaemon } from '../requests.ts'
 import { readSkillRows } from '../skill-rows.ts'
 import { UsageError } from '../usage-error.ts'
+import { declarationsId, lineFor } from './approving.ts'
 import { withWriter } from './asking.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
@@ -55,6 +56,8 @@ interface Preview {
   /** What its own server calls it, where it is of another one. */
   readonly upstream: string | undefined
   readonly pending: boolean
+  /** The command line that lets exactly this be served, of one that waits for it. */
+  readonly approve?: string
   readonly digest: string | undefined
   /** What it asks of whoever loads it. Nobody here acts on it. */
   readonly requests: JsonObject
@@ -70,7 +73,9 @@ async function previewOf(context: Context, config: Config, { row, skill }: Found
   if (skill.standing === 'withheld' || file === undefined)
     throw new ControlError('withheld', `Cannot preview "${name}": it is withheld; skillsyncd show says why`)
   const content = (await bytesOf(context, config, skill, file)).toString('utf8')
-  return { source, path, uri, upstream, pending, digest, requests: requestsIn(skill.frontmatter), content }
+  const approve = pending ? { approve: lineFor([name], declarationsId([{ row, skill }])) } : {}
+  const requests = requestsIn(skill.frontmatter)
+  return { source, path, uri, upstream, pending, ...approve, digest, requests, content }
 }
 
 async function bytesOf(context: Context, config: Config, skill: Skill, file: SkillFile): Promise<Buffer> {
@@ -101,12 +106,12 @@ function print(context: Context, found: Preview): void {
     printJson(context, found)
     return
   }
-  const { source, path, upstream, pending, digest, requests, content } = found
+  const { source, path, upstream, approve, digest, requests, content } = found
   const from = upstream === undefined ? source : `the MCP server "${source}", where it is ${upstream}`
   printLines(context, [
     `${printable(`${source}/${path}`)}: from ${printable(from)}`,
     ...(digest === undefined ? [] : [`digest ${digest}`]),
-    ...(pending ? ['it waits for skillsyncd approve'] : []),
+    ...(approve === undefined ? [] : [printable(`it waits for ${approve}`)]),
     ...Object.entries(requests).map(([key, value]) => printable(`requests ${key}: ${shown(value)}`)),
     '',
     ...content.split('\n').map((line) => printableText(line.replace(/\r$/, ''))),

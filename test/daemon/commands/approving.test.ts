@@ -26,7 +26,7 @@ test('a skill that waits is not told to be served, nor since when', async () => 
 
   const told = [await home.command('show', 'au/refunds'), await home.command('why', 'au/refunds')]
   const why = JSON.parse((await home.command('why', 'au/refunds', '--json')).stdout)
-  await home.command('approve', 'au/refunds')
+  await home.approve('au/refunds')
   const after = await home.command('why', 'au/refunds')
 
   for (const { stdout } of told) {
@@ -46,13 +46,53 @@ test('where its skills wait and no revision does, approve says how they are appr
 
   const approved = await home.command('approve', 'au')
   const rejected = await home.command('reject', 'au')
-  await home.command('approve', 'au/')
+  await home.approve('au/')
   const after = await home.command('approve', 'au')
 
   expect(approved).toMatchObject({ status: 1, stdout: '' })
   expect(approved.stderr).toContain('1 of its skills waits: skillsyncd approve au/')
   expect(rejected.stderr).toContain('Nothing of "au" waits for a decision; skillsyncd status shows what does')
   expect(after.stderr).toContain('Nothing of "au" waits for a decision; skillsyncd status shows what does')
+})
+
+test.each(['au/refunds', 'au/'])(
+  'approve %s shows what is declared and takes nothing; its id takes exactly that',
+  async (target) => {
+    await using world = await waiting()
+    const { au, home } = world
+
+    const shown = await home.command('approve', target)
+    const { id, approve } = JSON.parse((await home.command('approve', target, '--json')).stdout)
+    au.skills.set(URI, { ...FILES, 'notes.md': 'other notes\n' })
+    await home.command('sync')
+    const late = await home.command('approve', target, id)
+    const kept = await home.command('list')
+    const approved = await home.approve(target)
+
+    expect([shown.status, late.status, approved.status]).toEqual([2, 1, 0])
+    expect(shown.stdout).toMatch(
+      /^au\/refunds: 2 files, digest [0-9a-f]{64}\n {2}d\n {2}skillsyncd preview au\/refunds shows/,
+    )
+    expect(approve).toBe(`skillsyncd approve ${target} ${id}`)
+    expect(shown.stderr).toBe(`skillsyncd: "approve" takes what is named: ${approve}\n`)
+    expect(late.stderr).toContain(`what is declared by now is not what was shown as ${id}`)
+    expect(kept.stdout).toContain('(waits for approval)')
+  },
+)
+
+test('preview of a skill that waits names what approves exactly the text that it shows', async () => {
+  await using world = await waiting()
+  const { home } = world
+  const { id } = JSON.parse((await home.command('approve', 'au/refunds', '--json')).stdout)
+
+  const preview = await home.command('preview', 'au/refunds')
+  const declined = await home.typing(['n'], 'approve', 'au/refunds')
+  const answered = await home.typing(['y'], 'approve', 'au/refunds')
+
+  expect(preview.stdout).toContain(`it waits for skillsyncd approve au/refunds ${id}\n`)
+  expect([declined.status, answered.status]).toEqual([2, 0])
+  expect(answered.stderr).toContain('Approve 1 skill? [y/N]')
+  expect(answered.stdout).toContain('au/refunds: approved as ')
 })
 
 test('approve of all skills of a source that is not configured says so, with status 2 as everywhere', async () => {
@@ -92,7 +132,7 @@ test('mirror of a disabled skill says that it is disabled, and what to do', asyn
 
 test('verify counts a skill of another server once, however many files it has', async () => {
   await using world = await waiting()
-  await world.home.command('approve', 'au/')
+  await world.home.approve('au/')
   await world.home.command('mirror', 'au/refunds')
 
   const verified = await world.home.command('verify')

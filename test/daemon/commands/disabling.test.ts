@@ -41,7 +41,7 @@ test('C240: disable and enable take effect at once, heed no case, and a second t
   expect(told[0]?.stdout).toContain('0 withheld, 1 disabled\n  disabled until skillsyncd enable team/alpha\n')
   expect(told[1]?.stdout).toContain('skill://team/alpha (disabled)')
   for (const { stdout } of told.slice(2)) {
-    expect(stdout).toContain('alpha (served, disabled)')
+    expect(stdout).toContain('alpha (disabled)')
     expect(stdout).toContain('until skillsyncd enable team/alpha')
   }
   expect(back.map(({ status, stdout }) => [status, stdout])).toEqual([
