@@ -18,7 +18,9 @@ export function decisionTexts({ paused, frozen, skipped, approved }: Decision, s
 /** The decision that keeps a skill out of service, with the command that takes it back. `by`: where it is about another place. */
 export function disabledText(source: string, path: string, by?: DisabledBy): string {
   const own = `${source}/${path}`
-  const [as, why] = by === undefined || by.as === own ? [own, ''] : [by.as, `; ${matchedText(by.by)} ${by.as}`]
+  const why = by === undefined || by.as === own ? '' : `; ${matchedText(by.by)} ${by.as}`
+  // To enable a place undoes the decision that it matches, also where the source of that is not configured any more.
+  const as = by === undefined || (!by.as.startsWith(`${source}/`) && by.by !== 'holds') ? own : by.as
   return `disabled: in no list, and clients do not find it${why}, until skillsyncd enable ${quoted(as)}`
 }
 

@@ -177,17 +177,29 @@ export class Follower implements AsyncDisposable {
   async #serveNewest(): Promise<void> {
     const current = await markOf(join(this.#config.state, 'current'))
     if (current === undefined) return
-    // What may be served of the same generation changes with them.
     const { decisions } = this.#store
-    const rules = [decisions.file, decisions.copy, decisions.record, ...rulesIn(this.#config)]
-    const mark = [current, ...(await Promise.all(rules.map(markOf)))].join('|')
+    const mark = await this.#marked(current)
     // What can be read at one moment is in no mark: what could not be is tried again.
     if (mark === this.#seen && !decisions.isFailing) return
     await readDecisions({ store: this.#store, log: this.#log })
     if (mark === this.#seen && decisions.isFailing) return
-    this.registry.publish(await currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config)))
+    const catalog = await currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config))
+    // What was decided meanwhile, or learnt of what is disabled, is about this very generation: the next look serves it.
+    const now = await markOf(join(this.#config.state, 'current'))
+    if (now === undefined || (await this.#marked(now)) !== mark) {
+      this.#lookAgain = true
+      return
+    }
+    this.registry.publish(catalog)
     this.#seen = mark
     this.#first.abort()
+  }
+
+  /** What may be served of the same generation changes with the rules. */
+  async #marked(current: string): Promise<string> {
+    const { decisions } = this.#store
+    const rules = [decisions.file, decisions.copy, decisions.record, ...rulesIn(this.#config)]
+    return [current, ...(await Promise.all(rules.map(markOf)))].join('|')
   }
 
   async #lookNowAndThen(): Promise<void> {

@@ -40,6 +40,8 @@ export async function followDisabled(
   snapshots: readonly Snapshot[],
   { store, log }: Pick<Parts, 'store' | 'log'>,
 ): Promise<void> {
+  // What cannot be read keeps nothing from being withdrawn: no source is pulled meanwhile.
+  if (store.decisions.isFailing) return
   for (const { at, source, path, by } of await store.decisions.follow(snapshots))
     log.warn('disabled-returns', { source: at.source, skill: at.path, disabled: `${source}/${path}`, by })
 }

@@ -34,8 +34,8 @@ export interface Catalog {
 }
 
 /**
- * Builds the catalog of one generation. The snapshots come in the generation's order. A skill that is disabled is not in it;
- * the files of one that lies inside of another skill are files of that one.
+ * Builds the catalog of one generation. The snapshots come in the generation's order. What is disabled is not in it:
+ * of a skill inside of another one both have to be, since the files of the inner one are files of the outer one too.
  */
 export function buildCatalog(
   generation: Generation,

@@ -1,7 +1,8 @@
-import { disabledIn, keyOf, type DisabledMatch } from './disabled-matches.ts'
+import { disabledIn, findingDisabled, keyOf, type DisabledMatch, type DisabledMatches } from './disabled-matches.ts'
 import { MOST_PLACES, withEntry, type DisabledPlace, type DisabledSkill, type DisabledSkills } from './disabled.ts'
 import { baseName } from './paths.ts'
 import type { Skill } from './skill.ts'
+import { atOnce, type Steps } from './slices.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { SourceId } from './source-id.ts'
 
@@ -55,32 +56,43 @@ export interface Followed {
 
 /** What a skill that matches is known by from now on stands for it too, else its author brings it back in two steps. */
 export function followed(before: DisabledSkills, snapshots: readonly Snapshot[]): Followed {
-  let disabled = before
-  const returned: Returned[] = []
-  let full: DisabledMatch | undefined
+  return atOnce(following(before, snapshots))
+}
+
+/** `followed`, for where others wait. */
+export function* following(before: DisabledSkills, snapshots: readonly Snapshot[]): Steps<Followed> {
+  let now: Followed = { disabled: before, returned: [], full: undefined }
   // What is learnt in one round can be matched by in the next.
-  for (let round: DisabledSkills | undefined; round !== disabled;) {
-    round = disabled
+  for (let round: DisabledSkills | undefined; round !== now.disabled;) {
+    round = now.disabled
     for (const snapshot of snapshots) {
-      const matches = disabledIn(snapshot, round)
-      const skills = snapshot.skills.filter(({ path }) => (matches.get(path)?.by ?? 'holds') !== 'holds')
-      for (const skill of skills) {
-        const match = matches.get(skill.path)
-        const entry = match && disabled.get(match.source)?.get(match.path)
-        if (match === undefined || entry === undefined) continue
-        const place = placeIn(snapshot, skill, match.source)
-        if (entry.places.some((one) => isSamePlace(one, place))) continue
-        const isKnown = match.by === 'path' || entry.places.some((one) => isAt(one, place))
-        if (entry.places.length >= MOST_PLACES) {
-          if (!isKnown) full ??= match
-          continue
-        }
-        if (!isKnown) returned.push({ ...match, at: { source: snapshot.source, path: skill.path } })
-        disabled = withEntry(disabled, match.source, match.path, withPlace(entry, place, snapshot, matches))
-      }
+      const matches = yield* findingDisabled(snapshot, round)
+      for (const skill of snapshot.skills) now = withMet(now, skill, { snapshot, matches })
     }
   }
-  return { disabled, returned, full }
+  return now
+}
+
+interface Around {
+  readonly snapshot: Snapshot
+  readonly matches: DisabledMatches
+}
+
+function withMet(now: Followed, skill: Skill, { snapshot, matches }: Around): Followed {
+  const match = matches.get(skill.path)
+  const entry = match && now.disabled.get(match.source)?.get(match.path)
+  if (match === undefined || entry === undefined || match.by === 'holds') return now
+  const place = placeIn(snapshot, skill, match.source)
+  const after = withPlace(entry, place, snapshot, matches)
+  if (after === entry) return now
+  if (after.places.length > MOST_PLACES) return { ...now, full: now.full ?? match }
+  const isElsewhere = match.by !== 'path' && !entry.places.some((one) => isAt(one, place))
+  const met = { ...match, at: { source: snapshot.source, path: skill.path } }
+  return {
+    ...now,
+    disabled: withEntry(now.disabled, match.source, match.path, after),
+    returned: isElsewhere ? [...now.returned, met] : now.returned,
+  }
 }
 
 function placeOf(source: SourceId, { path, servedPath, name, contract, files, ...skill }: Skill): DisabledPlace {
@@ -109,30 +121,39 @@ function isAt(a: DisabledPlace, b: DisabledPlace): boolean {
 }
 
 function isSamePlace(a: DisabledPlace, b: DisabledPlace): boolean {
+  return isRevised(a, b) && a.document === b.document
+}
+
+/** The same place, whatever its SKILL.md says. */
+function isRevised(a: DisabledPlace, b: DisabledPlace): boolean {
   return (
-    a.source === b.source &&
-    a.path === b.path &&
-    a.servedPath === b.servedPath &&
-    a.name === b.name &&
-    a.id === b.id &&
-    a.document === b.document
+    a.source === b.source && a.path === b.path && a.servedPath === b.servedPath && a.name === b.name && a.id === b.id
   )
 }
 
 /** `matched`: the paths of the snapshot that stand for a disabled skill. Others that are called alike are not meant. */
 function withPlace(
-  { places, beside, ...rest }: DisabledSkill,
+  entry: DisabledSkill,
   place: DisabledPlace,
   { source, skills }: Snapshot,
   matched: Pick<ReadonlySet<string>, 'has'>,
 ): DisabledSkill {
+  const { places, beside } = entry
   const { name, ...unnamed } = place
   const isNew = name !== undefined && !places.some((one) => one.source === source && one.name === name)
   const alike = isNew ? skills.filter((skill) => !matched.has(skill.path) && isCalled(skill, name)) : []
   const more = [...new Set([...beside, ...alike.map(({ path }) => keyOf(source, path))])]
   // So many that the name says nothing.
-  if (more.length > MOST_PLACES) return { places: [...places, unnamed], beside, ...rest }
-  return { places: [...places, place], beside: more, ...rest }
+  const isUseless = more.length > MOST_PLACES
+  const known = isUseless ? unnamed : place
+  if (places.some((one) => isSamePlace(one, known))) return entry
+  return { ...entry, places: withRevised(places, known), beside: isUseless ? beside : more }
+}
+
+/** One that was learnt has its newest SKILL.md, and the first the one that was disabled: the name stands for those in between. */
+function withRevised(places: readonly DisabledPlace[], place: DisabledPlace): readonly DisabledPlace[] {
+  const at = places.findIndex((one, index) => index > 0 && isRevised(one, place))
+  return at === -1 ? [...places, place] : places.with(at, place)
 }
 
 function isCalled({ path, name }: Skill, wanted: string): boolean {

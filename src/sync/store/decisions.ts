@@ -2,10 +2,11 @@ import { withApproval } from '../model/approvals.ts'
 import type { Approval, Approvals } from '../model/approvals.ts'
 import { UNDECIDED } from '../model/decisions.ts'
 import type { Decision, Decisions } from '../model/decisions.ts'
-import { enabledAt, entryOf, followed, type Followed } from '../model/disabled-places.ts'
+import { enabledAt, entryOf, following, type Followed } from '../model/disabled-places.ts'
 import { withEntry, type DisabledSkills } from '../model/disabled.ts'
 import { withNaming } from '../model/namings.ts'
 import type { Naming, Namings } from '../model/namings.ts'
+import { stepByStep } from '../model/slices.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
@@ -156,14 +157,13 @@ export class DecisionStore {
 
   /** Writes where disabled skills are in the snapshots; it is on the disk when this returns. Says where they had not been. */
   async follow(snapshots: readonly Snapshot[]): Promise<Followed['returned']> {
-    if (this.disabled.size === 0) return []
-    let returned: Followed['returned'] = []
-    await this.#put('disabled', (before) => {
-      const after = followed(before, snapshots)
-      returned = after.returned
-      return after.disabled
+    if (this.disabled.size === 0 || snapshots.length === 0) return []
+    return this.#inTurn(async () => {
+      const before = this.disabled
+      const { disabled, returned } = await stepByStep(following(before, snapshots))
+      if (disabled !== before) await this.#write({ ...this.#written, disabled })
+      return returned
     })
-    return returned
   }
 
   /** Writes that a skill is approved, or no longer; it is on the disk when this returns. Says whether that is new. */
