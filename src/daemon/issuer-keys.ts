@@ -22,6 +22,8 @@ interface Held extends IssuerKeys {
 
 interface Parts {
   readonly clock: Pick<Clock, 'monotonicMs'>
+  /** For how long keys are used that could not be fetched again. */
+  readonly maxAgeMs: number
   /** Is told how each attempt ended: of a failure why, in words without a secret. */
   readonly told: (failure: string | undefined) => void
 }
@@ -29,7 +31,7 @@ interface Parts {
 /**
  * The keys of one issuer, found by its metadata (RFC 8414, or OpenID Connect Discovery), and fetched when the first token
  * comes. They are looked at again every five minutes, and for a key that is not among them; never oftener than every ten
- * seconds, whatever tokens come. While the issuer is down those that are known are kept.
+ * seconds, whatever tokens come. While the issuer is down those that are known are kept, until they are too old.
  */
 export class Issuer {
   readonly #url: string
@@ -43,17 +45,24 @@ export class Issuer {
     this.#parts = parts
   }
 
-  /** Undefined where the issuer could not be asked yet. Old ones are good while new ones are on their way. */
+  /**
+   * Undefined where the issuer could not be asked yet, or not for too long: a key that it has taken back since would count for
+   * ever. Old ones are good while new ones are on their way.
+   */
   async keys(): Promise<IssuerKeys | undefined> {
-    if (this.#held === undefined) await this.#ask()
-    else if (this.#parts.clock.monotonicMs() - this.#held.fetchedMs > FRESH_MS) void this.#ask()
-    return this.#held
+    if (this.#ageMs > this.#parts.maxAgeMs) await this.#ask()
+    else if (this.#ageMs > FRESH_MS) void this.#ask()
+    return this.#ageMs > this.#parts.maxAgeMs ? undefined : this.#held
   }
 
   /** For a token whose key is not among those that are known: others than before, or undefined. */
   async newerThan(known: IssuerKeys): Promise<IssuerKeys | undefined> {
     await this.#ask()
     return this.#held === known ? undefined : this.#held
+  }
+
+  get #ageMs(): number {
+    return this.#parts.clock.monotonicMs() - (this.#held?.fetchedMs ?? Number.NEGATIVE_INFINITY)
   }
 
   /** Never fails: what could not be fetched is told, and asked for again later. */

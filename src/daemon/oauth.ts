@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { errors, jwtVerify } from 'jose'
-import type { JWTPayload, JWTVerifyOptions } from 'jose'
+import type { JWTPayload, JWTVerifyOptions, JWTVerifyResult } from 'jose'
 import { openedBy } from '../serve/http/protected-resource.ts'
 import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import type { Principal } from '../serve/principal.ts'
@@ -17,6 +17,10 @@ export interface OAuthConfig {
   readonly audience: string | undefined
   /** What a token must allow, all of them, to open everything. */
   readonly scopes: readonly string[]
+  /** `at+jwt`: only tokens of that type (RFC 9068, 2.1). `jwt`: also those that name no type of their own. */
+  readonly tokenType: 'at+jwt' | 'jwt'
+  /** Keys that were fetched longer ago are not used. */
+  readonly keysMaxAgeMs: number
 }
 
 export interface OAuthParts {
@@ -34,12 +38,12 @@ const TOLERANCE_S = 5
 
 /** Access tokens that are JWT (RFC 9068, and what others make of it), checked against the keys of the issuer. */
 export function oauthOf(
-  { issuer: url, audience, scopes }: OAuthConfig,
+  { issuer: url, audience, scopes, tokenType, keysMaxAgeMs }: OAuthConfig,
   { clock, log, hasPacks }: OAuthParts,
 ): OAuthOptions {
-  const issuer = new Issuer(url, { clock, told: (failure) => report(log, url, failure) })
+  const issuer = new Issuer(url, { clock, maxAgeMs: keysMaxAgeMs, told: (failure) => report(log, url, failure) })
   const verified = async (token: string, resource: string, known: IssuerKeys): Promise<JWTPayload> => {
-    return payloadOf(token, known, {
+    const result = await verifiedWith(token, known, {
       issuer: known.issuer,
       audience: audience ?? resource,
       algorithms: ALGORITHMS,
@@ -47,6 +51,8 @@ export function oauthOf(
       clockTolerance: TOLERANCE_S,
       currentDate: clock.now(),
     })
+    if (isAccessToken(result, tokenType)) return result.payload
+    throw new errors.JWTClaimValidationFailed('not an access token', result.payload, 'typ')
   }
   const principal = (payload: JWTPayload): Principal => principalIn(payload, scopes, { clock, hasPacks })
   return {
@@ -72,15 +78,15 @@ export function oauthOf(
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
 /** Throws what jose does where no key of the issuer fits. */
-async function payloadOf(token: string, { keys }: IssuerKeys, options: JWTVerifyOptions): Promise<JWTPayload> {
+async function verifiedWith(token: string, { keys }: IssuerKeys, options: JWTVerifyOptions): Promise<JWTVerifyResult> {
   try {
-    return (await jwtVerify(token, keys, options)).payload
+    return await jwtVerify(token, keys, options)
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
     let tried = 0
     for await (const key of error) {
       const verified = await jwtVerify(token, key, options).catch(unlessRefused)
-      if (verified !== undefined) return verified.payload
+      if (verified !== undefined) return verified
       tried += 1
       if (tried === MOST_TRIED) break
     }
@@ -90,6 +96,24 @@ async function payloadOf(token: string, { keys }: IssuerKeys, options: JWTVerify
 
 /** A token that does not name its key costs a signature for each that may be it. */
 const MOST_TRIED = 4
+
+/**
+ * False for other tokens that an issuer signs with the same keys: ID tokens, logout tokens, refresh tokens. Issuers from before
+ * RFC 9068 give access tokens the type `JWT` or none, as they do ID tokens; those are known by claims that only they have.
+ */
+function isAccessToken({ protectedHeader, payload }: JWTVerifyResult, expected: OAuthConfig['tokenType']): boolean {
+  const type = protectedHeader.typ?.toLowerCase().replace(/^application\//, '') ?? 'jwt'
+  if (type === 'at+jwt' || expected === 'at+jwt') return type === 'at+jwt'
+  if (type !== 'jwt' || CLAIMS_OF_OTHERS.some((claim) => Object.hasOwn(payload, claim))) return false
+  const { typ } = payload
+  return typeof typ !== 'string' || !TYPES_OF_OTHERS.has(typ.toLowerCase())
+}
+
+/** ID tokens have hashes (OpenID Connect Core, 3.1.3.6 and 3.3.2.11), security events and logout tokens have events (RFC 8417, 2.2). */
+const CLAIMS_OF_OTHERS = ['at_hash', 'c_hash', 's_hash', 'events']
+
+/** The claim by which Keycloak tells its tokens apart. */
+const TYPES_OF_OTHERS: ReadonlySet<string> = new Set(['id', 'refresh', 'offline', 'logout'])
 
 /** A key that the issuer offers and nobody can use is as good as none. */
 function unlessRefused(error: unknown): undefined {

@@ -108,6 +108,7 @@ const HONOURED = [
   ...['public_url', 'allowed_hosts', 'allowed_origins', 'trusted_proxies'].map((key) => `serve.http.${key}`),
   ...['', '.host', '.port'].map((key) => `serve.operations${key}`),
   ...['oauth', 'oauth.issuer', 'oauth.audience', 'oauth.scopes'].map((key) => `serve.${key}`),
+  ...['oauth.token_type', 'oauth.keys_max_age'].map((key) => `serve.${key}`),
   ...['page', 'page.enabled', 'page.title', 'public', 'well_known', 'well_known.enabled'].map((key) => `serve.${key}`),
   ...['metrics', 'metrics.enabled'].map((key) => `serve.${key}`),
   ...['index', 'index.enabled', 'index.templates', 'templates', 'templates[].uri'].map((key) => `serve.${key}`),

@@ -131,7 +131,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
       '$1',
     )
     .replaceAll(
-      /^( +)# (?=(?:webhook|operations|oauth):$|  (?:provider|secret|host|port|issuer|audience|scopes): )/gm,
+      /^( +)# (?=(?:webhook|operations|oauth):$|  (?:provider|secret|host|port|issuer|audience|scopes|token_type|keys_max_age): )/gm,
       '$1',
     )
     .replaceAll(/^( +)# (?=(?:resources|index): |templates:$|  - uri: )/gm, '$1')
@@ -162,6 +162,8 @@ test('the example to copy is a configuration, and so it is with all that is comm
     issuer: 'https://login.example.com/realms/team',
     audience: 'api://skills',
     scopes: ['skills.read'],
+    tokenType: 'at+jwt',
+    keysMaxAgeMs: 43_200_000,
   })
   expect(config.serve.http).toMatchObject({ publicUrl: 'https://skills.example.com', trustedProxies: ['10.0.0.0/8'] })
 })
@@ -1031,3 +1033,22 @@ test('a token for an MCP server is refused over http to another machine', () => 
 
   expect(found).toEqual([expect.stringContaining('would cross the network in clear')])
 })
+
+test.each(['ext::sh -c touch% /tmp/x', 'fd::3', 'EXT::sh', 'hg::https://a.example/x', 'file::/srv/x', 'git@host::x'])(
+  'an address that git hands to another program is refused: %s',
+  (url) => {
+    const text = `sources: [{ id: team, url: ${JSON.stringify(url)} }]\n`
+
+    const [problem] = problemsOf(text)
+
+    expect(problem).toMatchObject({
+      key: 'sources[0].url',
+      message: expect.stringContaining('must begin with https://'),
+    })
+  },
+)
+
+function problemsOf(text: string): readonly { readonly key: string; readonly message: string }[] {
+  const parsed = parseConfig(text, 'skillsyncd.yaml', ENVIRONMENT)
+  return Array.isArray(parsed) ? parsed : []
+}

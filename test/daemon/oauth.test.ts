@@ -11,6 +11,7 @@ import type { Principal } from '../../src/serve/principal.ts'
 import { SCOPES } from '../../src/serve/principal.ts'
 
 const HERE = 'https://skills.example.com/mcp'
+const DAY_MS = 86_400_000
 
 let issuer: TokenIssuer
 let clock: FakeClock
@@ -30,6 +31,7 @@ interface Accepting {
   readonly scopes?: readonly string[]
   readonly issuer?: string
   readonly hasPacks?: () => boolean
+  readonly tokenType?: 'at+jwt' | 'jwt'
 }
 
 function accepting(config: Accepting = {}): OAuthOptions {
@@ -42,7 +44,13 @@ function accepting(config: Accepting = {}): OAuthOptions {
     redactor: new Redactor(),
   })
   return oauthOf(
-    { issuer: config.issuer ?? issuer.url, audience: config.audience, scopes: config.scopes ?? [] },
+    {
+      issuer: config.issuer ?? issuer.url,
+      audience: config.audience,
+      scopes: config.scopes ?? [],
+      tokenType: config.tokenType ?? 'jwt',
+      keysMaxAgeMs: DAY_MS,
+    },
     { clock, log, hasPacks: config.hasPacks ?? (() => false) },
   )
 }
@@ -315,4 +323,51 @@ test('a key of the issuer that nobody can use lets nobody in, and keeps nobody f
 
   expect(await oauth.authenticate(token.replace(/^[^.]+/, head), HERE)).toBeUndefined()
   expect(await oauth.authenticate(token, HERE)).toBeDefined()
+})
+
+test.each([
+  ['a logout token by its type', { typ: 'logout+jwt' }, {}],
+  ['a security event by its type', { typ: 'secevent+jwt' }, {}],
+  ['an ID token with the hash of an access token', { typ: 'JWT' }, { at_hash: 'MTIzNDU2Nzg5MDEyMzQ1Ng' }],
+  ['an ID token with the hash of a code, of no type', { typ: undefined }, { c_hash: 'MTIzNDU2Nzg5MDEyMzQ1Ng' }],
+  ['a logout token without a type', { typ: undefined }, { events: { logout: {} } }],
+  ['an ID token of Keycloak', { typ: 'JWT' }, { typ: 'ID' }],
+  ['a refresh token of Keycloak', { typ: 'JWT' }, { typ: 'Refresh' }],
+])('%s opens nothing, whatever it is meant for and allows', async (_, head, claims) => {
+  const oauth = accepting()
+
+  const refused = await oauth.authenticate(await issuer.token({ aud: HERE, ...claims }, { head }), HERE)
+  const plain = await oauth.authenticate(await issuer.token({ aud: HERE }, { head: { typ: 'JWT' } }), HERE)
+
+  expect(refused).toBeUndefined()
+  expect(plain).toBeDefined()
+})
+
+test.each(['at+jwt', 'application/at+jwt', 'AT+JWT'])('where tokens have to say their type, %s does', async (typ) => {
+  const oauth = accepting({ tokenType: 'at+jwt' })
+
+  expect(await oauth.authenticate(await issuer.token({ aud: HERE }, { head: { typ } }), HERE)).toBeDefined()
+})
+
+test.each(['JWT', undefined, 'at'])('where tokens have to say their type, %s is refused', async (typ) => {
+  const oauth = accepting({ tokenType: 'at+jwt' })
+
+  expect(await oauth.authenticate(await issuer.token({ aud: HERE }, { head: { typ } }), HERE)).toBeUndefined()
+})
+
+test('keys that could not be fetched again for a day open nothing more, until the issuer answers', async () => {
+  const oauth = accepting()
+  const token = await issuer.token({ aud: HERE, exp: Math.floor(Date.now() / 1000) + 400_000 })
+  expect(await oauth.authenticate(token, HERE)).toBeDefined()
+  issuer.failure = 500
+
+  await clock.advance(DAY_MS - 1)
+  const within = await oauth.authenticate(token, HERE)
+  await clock.advance(20_000)
+  const beyond = await oauth.authenticate(token, HERE)
+  issuer.failure = undefined
+  await clock.advance(20_000)
+  const again = await oauth.authenticate(token, HERE)
+
+  expect([typeof within, beyond, typeof again]).toEqual(['object', 'unavailable', 'object'])
 })

@@ -17,6 +17,13 @@ interface Key {
 /** What a token says, besides when it was made; `null` leaves a claim out. */
 export type Claims = Readonly<Record<string, unknown>>
 
+/** What a token is signed with, and its head. */
+interface Signing {
+  readonly kid?: boolean
+  readonly age?: number
+  readonly head?: Readonly<Record<string, string | undefined>>
+}
+
 /** A small authorization server: metadata (RFC 8414), keys, and tokens for a program that has a secret (RFC 6749, 4.4). */
 export class TokenIssuer implements AsyncDisposable {
   readonly url: string
@@ -50,12 +57,12 @@ export class TokenIssuer implements AsyncDisposable {
   }
 
   /** A token that is good for five minutes, unless the claims say otherwise. `age`: of its keys, how many are newer. */
-  async token(claims: Claims = {}, { kid: isNamed = true, age = 0 } = {}): Promise<string> {
+  async token(claims: Claims = {}, { kid: isNamed = true, age = 0, head: said = {} }: Signing = {}): Promise<string> {
     const now = Math.floor(Date.now() / 1000)
-    const said = { iss: this.url, sub: 'ada', iat: now, exp: now + 300, scope: 'skills', ...claims }
-    const payload = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null)) as JWTPayload
+    const all = { iss: this.url, sub: 'ada', iat: now, exp: now + 300, scope: 'skills', ...claims }
+    const payload = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null)) as JWTPayload
     const { kid, privateKey } = this.#keys[age]!
-    const head = { alg: 'ES256', typ: 'at+jwt', ...(isNamed && { kid }) }
+    const head = { alg: 'ES256', typ: 'at+jwt', ...(isNamed && { kid }), ...said }
     return new SignJWT(payload).setProtectedHeader(head).sign(privateKey)
   }
 

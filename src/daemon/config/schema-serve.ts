@@ -52,6 +52,17 @@ const OAUTH = z.strictObject({
     .describe(
       'What a token must allow, all of them, to open everything. Default: each scope of ours opens what it names.',
     ),
+  token_type: z
+    .enum(['jwt', 'at+jwt'])
+    .optional()
+    .describe(
+      'at+jwt: only access tokens that say so in `typ` (RFC 9068) are accepted. jwt (the default): also those that name no type of their own, unless they are seen to be ID, refresh or logout tokens.',
+    ),
+  keys_max_age: duration()
+    .optional()
+    .describe(
+      'For how long its keys are used while they cannot be fetched again; then every token of it is answered with 503. Default: 24h.',
+    ),
 })
 
 function surface<Shape extends z.ZodRawShape>(description: string, more: Shape) {

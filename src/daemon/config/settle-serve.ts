@@ -28,8 +28,12 @@ export function webOf({ public: open = [], well_known: wellKnown, page }: ServeE
 
 /** Whose tokens are accepted besides ours. */
 export function oauthOf(entry: ServeEntry['oauth']): OAuthConfig | undefined {
-  return entry && { issuer: entry.issuer, audience: entry.audience, scopes: entry.scopes ?? [] }
+  if (entry === undefined) return undefined
+  const { issuer, audience, scopes = [], token_type: tokenType = 'jwt', keys_max_age: keysMaxAgeMs = DAY_MS } = entry
+  return { issuer, audience, scopes, tokenType, keysMaxAgeMs }
 }
+
+const DAY_MS = 86_400_000
 
 /** In which forms skills are offered. */
 export function formsOf({ resources, index, templates, contract }: ServeEntry): FormsConfig {

@@ -170,7 +170,7 @@ export function ref() {
 
 /** Addresses of git that only the git program can reach. */
 const SSH = /^(?:ssh|git\+ssh|ssh\+git):\/\//i
-const SCP_LIKE = /^(?!(?:https?|file):)(?:\w[\w.-]*@)?\w[\w.-]*:(?!\/\/|[0-9]+\/).+$/i
+const SCP_LIKE = /^(?!(?:https?|file):)(?:\w[\w.-]*@)?\w[\w.-]*:(?!:|\/\/|[0-9]+\/).+$/i
 
 /** Whether the address is one for ssh: `ssh://…`, or `git@host:path`. */
 export function isSshAddress(text: string): boolean {
@@ -200,6 +200,7 @@ function prefixFault(text: string): string | undefined {
   return /^[\w.-]+@[\w.-]+:?$/.test(text) ? undefined : gitUrlFault(text)
 }
 
+const MUST_BEGIN = 'must begin with https://, http://, ssh:// or file:///'
 const GIT_SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'file:'])
 
 /** What is wrong with the address, without a part of it: any part may be the secret. */
@@ -208,12 +209,14 @@ function gitUrlFault(text: string): string | undefined {
     // `user:password@host/path` looks like a path on a host that is called as the user.
     return /^[^@/]*:[^/]*@/.test(text) ? INLINE_SECRET_IN_URL : undefined
   }
+  // `ext::sh -c …`: git runs a program `git-remote-ext` for it, which may run any other (gitremote-helpers).
+  if (/^\w[\w+.-]*::/.test(text)) return `names a transport of git's own; it ${MUST_BEGIN}`
   const url = URL.parse(text)
-  if (url === null) return 'must begin with https://, http://, ssh:// or file:///'
+  if (url === null) return MUST_BEGIN
   if (url.password !== '' || (url.username !== '' && !SSH.test(text))) return INLINE_SECRET_IN_URL
   if (url.search !== '' || url.hash !== '') return 'must not hold a query or a fragment; a credential goes into `auth`'
   if (SSH.test(text)) return sshUrlFault(url)
-  if (!GIT_SCHEMES.has(url.protocol)) return 'must begin with https://, http://, ssh:// or file:///'
+  if (!GIT_SCHEMES.has(url.protocol)) return MUST_BEGIN
   if (!text.slice(url.protocol.length).startsWith('//')) return 'must have two slashes after the scheme'
   return url.protocol === 'file:' ? fileUrlFault(url) : undefined
 }
