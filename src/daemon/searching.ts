@@ -4,6 +4,9 @@ import type { Catalog } from '../sync/model/catalog.ts'
 import { isOfUpstream } from '../sync/model/skill.ts'
 import type { Skill } from '../sync/model/skill.ts'
 import type { Registry } from '../serve/registry.ts'
+import { SharedTurns } from '../serve/shared-turns.ts'
+import type { Place } from '../serve/shared-turns.ts'
+import { NO_HOLDER } from '../serve/shares.ts'
 import type { Finder, Found } from '../serve/search/finder.ts'
 import type { SkillQuery } from '../serve/search/query.ts'
 import { SideThread } from '../serve/side-thread.ts'
@@ -36,7 +39,7 @@ export class Searching implements Finder, AsyncDisposable {
   /** One index is made at a time: searches of others come in between. */
   #making: Promise<unknown> = Promise.resolve()
   #count = 0
-  #asked = 0
+  readonly #turns = new SharedTurns(MOST_ASKED)
   #letGo: NodeJS.Timeout | undefined
   #isEnded = false
 
@@ -53,15 +56,17 @@ export class Searching implements Finder, AsyncDisposable {
     })
   }
 
-  async find(registry: Registry, query: SkillQuery): Promise<Found> {
-    if (this.#asked >= MOST_ASKED || this.#isEnded) return { kind: 'failed' }
-    this.#asked += 1
+  async find(registry: Registry, query: SkillQuery, holder = NO_HOLDER): Promise<Found> {
+    if (this.#isEnded) return { kind: 'failed' }
+    const place = this.#turns.place(holder)
+    if (place === undefined) return { kind: 'crowded' }
     // Also for one that nobody waits for any more: it is still before the thread.
-    const found = this.#find(this.#indexOf(registry), query).finally(() => (this.#asked -= 1))
+    const found = this.#find(this.#indexOf(registry), query, place).finally(() => place[Symbol.dispose]())
+    const lost = place.lost.then((): Found => ({ kind: 'crowded' }))
     const late = Promise.withResolvers<Found>()
     const timer = setTimeout(() => late.resolve({ kind: 'late' }), this.#times.waitMs)
     try {
-      return await Promise.race([found, late.promise])
+      return await Promise.race([lost, found, late.promise])
     } finally {
       clearTimeout(timer)
     }
@@ -100,13 +105,15 @@ export class Searching implements Finder, AsyncDisposable {
     return index
   }
 
-  async #find(index: Index, query: SkillQuery): Promise<Found> {
+  async #find(index: Index, query: SkillQuery, place: Place): Promise<Found> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const catalog = await this.#made(index)
       if (catalog === undefined) break
       // It may have moved on since, which would be another index to the thread.
       if (index.at !== catalog) continue
-      const answer = await this.#thread.ask({ kind: 'find', index: index.key, query })
+      const ask = async (): Promise<SearchAnswer | undefined> =>
+        this.#thread.ask({ kind: 'find', index: index.key, query })
+      const answer = await this.#turns.next(place, ask)
       if (answer?.kind === 'found') return { kind: 'found', catalog, skills: skillsIn(catalog, answer.ids) }
       if (answer === undefined) break
       // The thread was ended meanwhile, and with it what it held.
@@ -214,7 +221,7 @@ interface Index {
   failedMs: number | undefined
 }
 
-/** Searches at once; one more is not answered. */
+/** Searches at once. One more takes the place of another of the holder of most, or is not answered. */
 const MOST_ASKED = 64
 const ATTEMPTS = 3
 /** So many skills come to the thread at once: it takes some thirty milliseconds over them. */

@@ -137,6 +137,18 @@ test('what nobody searches is let go, listens to nothing any more, and is made a
   expect(idsIn(await searching.find(desk.registry, { text: 'forms', limit: 5 }))).toEqual(['pdf'])
 })
 
+test('one holder that searches seventy times at once keeps none of the searches of another from being answered', async () => {
+  await using desk = await Desk.open(PDF)
+
+  const hostile = Array.from({ length: 70 }, () => desk.find('form', desk.registry, 'mallory'))
+  const honest = await Promise.all(Array.from({ length: 8 }, () => desk.find('form', desk.registry, 'ada')))
+  const kinds = (await Promise.all(hostile)).map(({ kind }) => kind)
+
+  expect(honest.map(({ kind }) => kind)).toEqual(Array.from({ length: 8 }, () => 'found'))
+  expect(kinds.filter((kind) => kind === 'found')).toHaveLength(56)
+  expect(kinds.filter((kind) => kind === 'crowded')).toHaveLength(14)
+})
+
 test('more searches at once than there is room for are refused, and the rest answered', async () => {
   await using desk = await Desk.open(PDF)
 
@@ -144,7 +156,7 @@ test('more searches at once than there is room for are refused, and the rest ans
 
   const kinds = found.map(({ kind }) => kind)
   expect(kinds.slice(0, 64)).toEqual(Array.from({ length: 64 }, () => 'found'))
-  expect(kinds.slice(64)).toEqual(Array.from({ length: 136 }, () => 'failed'))
+  expect(kinds.slice(64)).toEqual(Array.from({ length: 136 }, () => 'crowded'))
   expect((await desk.find('forms')).kind).toBe('found')
 })
 
@@ -229,8 +241,8 @@ class Desk implements AsyncDisposable {
     return new Searching({ state: `${this.#folder.path}/state`, log, clock: systemClock, times: PATIENT, ...other })
   }
 
-  async find(text: string, registry = this.registry): Promise<Found> {
-    return this.#searching.find(registry, { text, limit: 5 })
+  async find(text: string, registry = this.registry, holder?: string): Promise<Found> {
+    return this.#searching.find(registry, { text, limit: 5 }, holder)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

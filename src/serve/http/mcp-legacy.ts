@@ -132,17 +132,18 @@ export class LegacyEdge {
 
   async #serve(
     message: JSONRPCRequest,
-    { headers }: IncomingMessage,
+    request: IncomingMessage,
     { session, principal, signal }: Asking,
   ): Promise<Response> {
     // A batch can take long enough for its token to be revoked.
     if (isOver(principal)) {
       return { jsonrpc: '2.0', id: message.id, error: { code: -32000, message: 'The token is not valid' } }
     }
-    const trace = traceIn(message.params, headers)
+    const trace = traceIn(message.params, request.headers)
     const caller = {
       era: 'legacy',
       subscriptions: session,
+      holder: this.#batches.holderOf(request, principal),
       ...(principal && { principal }),
       ...(trace && { trace }),
     } as const

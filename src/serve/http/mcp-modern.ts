@@ -67,7 +67,8 @@ export class ModernEdge {
       return this.#listen(route.message, response, { holder: this.#holderOf(request, principal), principal }, tell)
     }
     const trace = traceIn(route.message.params, request.headers)
-    const caller = { era: 'modern', ...(principal && { principal }), ...(trace && { trace }) } as const
+    const holder = this.#holderOf(request, principal)
+    const caller = { era: 'modern', holder, ...(principal && { principal }), ...(trace && { trace }) } as const
     const answer = await servedTo(tell, disconnected(response), async (signal) =>
       this.#core.serve(route.message, caller, signal),
     )

@@ -1,5 +1,6 @@
 import type { TraceContext } from '../../sync/model/trace-context.ts'
 import type { Principal } from '../principal.ts'
+import type { Holder } from '../shares.ts'
 
 /** The two protocol eras: up to 2025-11-25 (`initialize`, sessions), and 2026-07-28 (stateless). */
 export type Era = 'legacy' | 'modern'
@@ -15,6 +16,8 @@ export interface Caller {
   readonly era: Era
   /** Undefined where everybody who can connect may ask everything: over stdio, and on loopback without tokens. */
   readonly principal?: Principal
+  /** The holder that its places count for. Undefined over stdio, where there is one client. No answer depends on it. */
+  readonly holder?: Holder
   /** Where its request stands in its trace. No answer depends on it. */
   readonly trace?: TraceContext
   /** What this caller is subscribed to. A 2025-era session has one; a 2026-era request has none, it listens on a stream. */

@@ -1,4 +1,5 @@
 import type { Registry } from '../registry.ts'
+import type { Holder } from '../shares.ts'
 import type { Finder } from '../search/finder.ts'
 import { hitsWithin } from '../search/hits.ts'
 import { DEFAULT_HITS, LEAST_TOKENS, MOST_CHARACTERS, MOST_HITS } from '../search/query.ts'
@@ -39,8 +40,9 @@ export async function searchSkills(
   finder: Finder,
   registry: Registry,
   { text, limit, maxTokens }: Search,
+  holder?: Holder,
 ): Promise<ToolAnswer> {
-  const found = await finder.find(registry, { text, limit })
+  const found = await finder.find(registry, { text, limit }, holder)
   switch (found.kind) {
     case 'found': {
       const hits = hitsWithin(found.skills, maxTokens)
@@ -49,6 +51,8 @@ export async function searchSkills(
     }
     case 'late':
       return refusal('The index of the skills is still being made; search again in a moment, or call list_skills')
+    case 'crowded':
+      return refusal('Too many of your searches wait to be answered; search again when one is, or call list_skills')
     case 'failed':
       return refusal('The skills cannot be searched at the moment; call list_skills, or search again later')
     default:

@@ -3,6 +3,7 @@ import { offeredIn } from '../../sync/model/offered.ts'
 import type { Offered } from '../../sync/model/offered.ts'
 import { isObject } from '../json-object.ts'
 import type { Finder } from '../search/finder.ts'
+import type { Holder } from '../shares.ts'
 import type { Serving, Surface } from './methods.ts'
 import type { Params } from './params.ts'
 import { invalidParams } from './rpc-error.ts'
@@ -37,7 +38,7 @@ export function skillTools(serving: Served, host: ToolHost, finder?: Finder): Su
           { ...serving, read: readingFor(caller, serving.read) },
           waitingFor(signal, host),
           finder && findingFor(signal, finder),
-        ).call(params),
+        ).call(params, caller.holder),
     }),
   }
 }
@@ -48,7 +49,7 @@ export function waitingFor(signal: AbortSignal, host: ToolHost): ToolHost {
 }
 
 function findingFor(signal: AbortSignal, finder: Finder): Finder {
-  return { find: async (registry, query) => unlessAborted(signal, finder.find(registry, query)) }
+  return { find: async (...asked) => unlessAborted(signal, finder.find(...asked)) }
 }
 
 async function unlessAborted<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
@@ -85,7 +86,7 @@ class SkillTools {
     this.#finder = finder
   }
 
-  async call({ name, arguments: given = {} }: Params): Promise<ToolAnswer> {
+  async call({ name, arguments: given = {} }: Params, holder: Holder | undefined): Promise<ToolAnswer> {
     if (!isObject(given)) throw invalidParams('`arguments` is an object')
     switch (name) {
       case 'list_skills':
@@ -93,7 +94,7 @@ class SkillTools {
         return skillList(this.#serving.registry.catalog, given, this.#serving.pages, this.#finder !== undefined)
       case 'search_skills':
         if (this.#finder === undefined) throw unknownTool(name, THERE_ARE)
-        return this.#searchSkills(this.#finder, given)
+        return this.#searchSkills(this.#finder, given, holder)
       case 'get_skill':
         if (typeof given['id'] !== 'string') throw invalidParams('`id` is required, and is a string')
         return this.#getSkill(given['id'])
@@ -102,11 +103,11 @@ class SkillTools {
     }
   }
 
-  async #searchSkills(finder: Finder, given: Params): Promise<ToolAnswer> {
+  async #searchSkills(finder: Finder, given: Params, holder?: Holder): Promise<ToolAnswer> {
     const asked = searchAsked(given)
     if ('content' in asked) return asked
     await this.#host.look()
-    return searchSkills(finder, this.#serving.registry, asked)
+    return searchSkills(finder, this.#serving.registry, asked, holder)
   }
 
   async #getSkill(id: string): Promise<ToolAnswer> {
