@@ -23,6 +23,9 @@ export class EventStream implements Disposable {
   /** Whether the client took something since that was last asked. */
   #isReading = false
   #onClear: (() => void) | undefined
+  /** How much the client had taken when that was last looked at, and at how many looks in a row it was no more. */
+  #taken = 0
+  #stalls = 0
   readonly #maxPending: number
 
   /** Above `maxPending` bytes that the client has not read, the connection is closed: it costs no more than its place. */
@@ -44,6 +47,7 @@ export class EventStream implements Disposable {
     })
     // Nobody waits for a write that comes too late; without a listener its error would end the process.
     response.on('error', () => {})
+    closeWithClient(response)
   }
 
   /** Sends one JSON-RPC message, already serialised. */
@@ -63,9 +67,13 @@ export class EventStream implements Disposable {
     return this.#pending ?? []
   }
 
-  /** A comment: it keeps proxies from closing an idle stream, and finds out a peer that is gone. To be called now and then. */
+  /**
+   * A comment: it keeps proxies from closing an idle stream, and finds out a peer that is gone. To be called now and then, also
+   * once the stream was ended: a client that takes nothing from one call to the next, and to the next, loses its connection.
+   */
   keepAlive(): void {
     this.#dropIfStuck()
+    this.#dropIfStalled()
     const { writableEnded, destroyed, writableNeedDrain } = this.#response
     // One that was ended stays open until its turn comes on its connection.
     if (!writableEnded && !destroyed && !writableNeedDrain) this.#response.write(': keep-alive\n\n')
@@ -106,6 +114,15 @@ export class EventStream implements Disposable {
     this.#isReading = false
   }
 
+  #dropIfStalled(): void {
+    const { socket } = this.#response
+    if (socket === null) return
+    const taken = socket.bytesWritten - socket.writableLength
+    this.#stalls = socket.writableLength > 0 && taken === this.#taken ? this.#stalls + 1 : 0
+    this.#taken = taken
+    if (this.#stalls >= MOST_STALLS) this.#response.destroy()
+  }
+
   #flush(mayWrite: () => boolean): void {
     const pending = this.#pending
     if (pending === undefined) return
@@ -120,6 +137,17 @@ export class EventStream implements Disposable {
       this.#response.write(frames)
     }
   }
+}
+
+/** So many looks without anything taken are no slow client any more. */
+const MOST_STALLS = 2
+
+/** A client that closes its side has left: with something unsent Node would wait for it to be taken, which it never is. */
+function closeWithClient(response: ServerResponse): void {
+  const { socket } = response
+  const leave = (): void => void response.destroy()
+  socket?.once('end', leave)
+  response.once('close', () => socket?.off('end', leave))
 }
 
 function frameOf(json: string): string {
@@ -138,6 +166,8 @@ export function refusalOfStream(response: ServerResponse): string | undefined {
 export class EventStreams implements Disposable {
   readonly #open = new Map<EventStream, Opened>()
   readonly #shares = new Shares<EventStream>()
+  /** Those that were ended by us, until their clients have taken the rest: they count for no place. */
+  readonly #ending = new Set<EventStream>()
   /** What may wait for a client that does not read. */
   readonly pendingBytes: number | undefined
   readonly #limit: number
@@ -199,6 +229,8 @@ export class EventStreams implements Disposable {
   #end(stream: EventStream): void {
     this.#open.get(stream)?.farewell()
     this.#forget(stream)
+    this.#ending.add(stream)
+    stream.onClose(() => this.#ending.delete(stream))
     stream.end()
   }
 
@@ -212,7 +244,7 @@ export class EventStreams implements Disposable {
   }
 
   #keepAlive(): void {
-    for (const stream of this.#open.keys()) stream.keepAlive()
+    for (const stream of [...this.#open.keys(), ...this.#ending]) stream.keepAlive()
   }
 }
 

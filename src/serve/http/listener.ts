@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import type { Principal, Scope } from '../principal.ts'
 import type { Decision } from './access.ts'
 import { TrustedProxies } from './client-address.ts'
+import { ConnectionPlaces } from './connection-places.ts'
 import { Connections } from './connections.ts'
 import { allowPage } from './cross-origin.ts'
 import { ClientGone } from './disconnected.ts'
@@ -119,11 +120,11 @@ export async function openListener(siteNow: () => Site, options: ListenerOptions
     connections.inTurn(response, () => void dispatch(site, request, response, options.onError))
   })
   const { connectionsPerAddress } = options.limits
+  const proxies = new TrustedProxies(options.trustedProxies ?? [])
   const perAddress =
-    connectionsPerAddress === undefined
-      ? undefined
-      : new PerAddress(server, connectionsPerAddress, new TrustedProxies(options.trustedProxies ?? []))
+    connectionsPerAddress === undefined ? undefined : new PerAddress(server, connectionsPerAddress, proxies)
   const connections = new Connections(server)
+  const places = new ConnectionPlaces(server, options.limits.connections, proxies, connections)
   const unsent = new Unsent(server, options.limits.unsentBytes)
   setLimits(server, options.limits)
   await listening(server, options)
@@ -133,6 +134,7 @@ export async function openListener(siteNow: () => Site, options: ListenerOptions
     async [Symbol.asyncDispose]() {
       await closed(server, connections)
       unsent[Symbol.dispose]()
+      places[Symbol.dispose]()
     },
   }
 }
@@ -223,7 +225,6 @@ function setLimits(server: Server, limits: ListenerLimits): void {
   server.headersTimeout = limits.headersMs
   server.requestTimeout = limits.requestMs
   server.keepAliveTimeout = 75_000
-  server.maxConnections = limits.connections
   // Above a limit of its own Node 22 drops headers and says nothing. What bounds them is the size of the head.
   server.maxHeadersCount = 0
 }

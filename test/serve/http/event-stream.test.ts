@@ -84,6 +84,54 @@ test.each([MIB, MIB / 16])(
   },
 )
 
+test.each(['a stream', 'a stream that was ended to make room'])(
+  '%s is closed when its client takes nothing of what waits for it, however little that is',
+  async (kind) => {
+    await using pair = await openPair()
+    using streams = new EventStreams({ streams: 1, keepAliveMs: 5 })
+    await fill(pair)
+    const gone = once(pair.response, 'close')
+
+    streams.add(pair.stream, () => {}, { holder: 'mallory' })
+    if (kind !== 'a stream') streams.endThoseOf('mallory', () => streams.size > 0)
+    pair.stream.send('{"waits":true}')
+    await gone
+
+    expect(pair.response.destroyed).toBe(true)
+    expect(streams.size).toBe(0)
+  },
+)
+
+test('a client that is slow and takes something between two looks keeps its stream', async () => {
+  await using pair = await openPair()
+  await fill(pair)
+
+  pair.stream.keepAlive()
+  pair.stream.keepAlive()
+  const drained = once(pair.response, 'drain')
+  pair.client.resume()
+  await drained
+  pair.client.pause()
+  await fill(pair)
+  pair.stream.keepAlive()
+  pair.stream.keepAlive()
+
+  expect(pair.response.destroyed).toBe(false)
+})
+
+test('a stream is forgotten at once when its client closes its side, also with something unread', async () => {
+  await using pair = await openPair({ allowHalfOpen: true })
+  using streams = new EventStreams({ streams: 1, keepAliveMs: 60_000 })
+  streams.add(pair.stream, () => {})
+  await fill(pair)
+  const gone = once(pair.response, 'close')
+
+  pair.client.end()
+  await gone
+
+  expect(streams.size).toBe(0)
+})
+
 test('a client that stops reading in the middle of a burst is dropped when it took nothing from one look to the next', async () => {
   await using pair = await openPair()
   const gone = once(pair.response, 'close')
@@ -275,12 +323,13 @@ interface Pair extends AsyncDisposable {
   readonly client: Socket
 }
 
-async function openPair({ pipelined = 1, maxPending = MIB } = {}): Promise<Pair> {
+async function openPair({ pipelined = 1, maxPending = MIB, allowHalfOpen = false } = {}): Promise<Pair> {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
-  const client = connect(typeof address === 'object' && address !== null ? address.port : 0, '127.0.0.1')
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const client = connect({ port, host: '127.0.0.1', allowHalfOpen })
   const requests = on(server, 'request')
   client.write('GET / HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(pipelined - 1))
   client.write('GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
