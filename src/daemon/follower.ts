@@ -37,7 +37,7 @@ const LOOKED_AT: ReadonlySet<string | null> = new Set(['current', 'decisions.jso
 /** A reader of a state folder that somebody else writes: it serves the current generation, and notices a new one by itself. */
 export class Follower implements AsyncDisposable {
   readonly registry = new Registry()
-  readonly #views = new Views(this.registry)
+  readonly #views: Views
   readonly #config: Config
   readonly #store: Store
   readonly #log: Log
@@ -62,6 +62,7 @@ export class Follower implements AsyncDisposable {
 
   private constructor(config: Config, store: Store, log: Log, clock: Clock) {
     this.#config = config
+    this.#views = new Views(this.registry, () => clock.monotonicMs())
     this.#views.define(config.packs)
     this.#store = store
     this.#log = log

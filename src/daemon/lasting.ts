@@ -30,7 +30,7 @@ export interface Lasting {
 export async function lastingFor({ state, serve: { oauth } }: Config, parts: Parts): Promise<Lasting> {
   const { clock } = parts
   const registry = new Registry()
-  const views = new Views(registry)
+  const views = new Views(registry, () => clock.monotonicMs())
   const tokens = new Tokens(state, () => clock.now())
   const linking = new Linking(parts, registry)
   registry.watch(() => linking.follow())

@@ -4,6 +4,8 @@ import { canHold, choicesDigestOf } from '../sync/model/pack.ts'
 import type { Pack } from '../sync/model/pack.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
 import { Registry } from './registry.ts'
+import { NO_HOLDER, Shares } from './shares.ts'
+import type { Holder } from './shares.ts'
 
 /** Which packs somebody sees, as one word: their ids in order. The empty word: all that is served, packs or not. */
 export type ViewName = string
@@ -31,22 +33,46 @@ interface Made {
   readonly catalog: Catalog
 }
 
-/** Each costs as much as a catalog of its skills, for as long as the process lives. */
+/** What goes on in a view: it ends with it. */
+export interface ViewUse {
+  /** Whether something listens there; if not, whether a session is there. Undefined where nothing would be missed. */
+  readonly of: (view: ViewName) => 'stream' | 'session' | undefined
+  readonly end: (view: ViewName) => void
+}
+
+/** The holder that a view counts for, and when anybody came for it last. */
+interface Held {
+  readonly holder: Holder
+  readonly usedMs: number
+}
+
+/** Each costs as much as a catalog of its skills. */
 const MOST_VIEWS = 64
+
+/** A holder that has its share gives up one of its own that was unused for so long: making a catalog keeps all others waiting. */
+const UNUSED_MS = 60_000
 
 /**
  * The catalog as each view has it, in a registry for each that somebody came for. Whoever is answered from one and listens to it
- * is told of what moved there, and of nothing else.
+ * is told of what moved there, and of nothing else. There are so many at most: one that is needed less is let go, and made again
+ * for whoever comes.
  */
 export class Views {
   readonly #whole: Registry
   readonly #registries = new Map<ViewName, Registry>()
   readonly #made = new Map<ViewName, Made>()
+  readonly #shares = new Shares<ViewName>()
+  /** The one used longest ago first. */
+  readonly #held = new Map<ViewName, Held>()
+  readonly #now: () => number
+  #use: ViewUse = { of: () => undefined, end: () => {} }
   #packs: ReadonlyMap<string, Pack> = new Map()
   #choices: Choices = {}
 
-  constructor(whole: Registry) {
+  /** `now`: milliseconds that only ever go up. */
+  constructor(whole: Registry, now: () => number) {
     this.#whole = whole
+    this.#now = now
     // Before whoever writes down what was told: by then all views have been.
     whole.watch((_, catalog) => {
       for (const [view, registry] of this.#registries) registry.publish(this.#next(catalog, view))
@@ -81,10 +107,17 @@ export class Views {
     return view === WHOLE || this.nameOf(new Set(view.split(' '))) === view
   }
 
-  /** Whether somebody can be answered from the view: as many as there may be have been asked for already. */
-  hasRoomFor(view: ViewName): boolean {
-    if (view === WHOLE || this.#registries.has(view)) return true
-    return [...this.#registries.keys()].filter((one) => this.isNamed(one)).length < MOST_VIEWS
+  /** Says from now on what goes on in views. */
+  usedBy(use: ViewUse): void {
+    this.#use = use
+  }
+
+  /** Whether a holder is answered from the view, for which another one may have to go. */
+  admit(view: ViewName, holder: Holder): boolean {
+    if (view === WHOLE) return true
+    if (!this.#held.has(view) && !this.#makeRoomFor(holder)) return false
+    this.#hold(view, holder)
+    return true
   }
 
   /** In the order of their ids. */
@@ -104,7 +137,50 @@ export class Views {
     const registry = new Registry()
     registry.publish(this.#next(this.#whole.catalog, view))
     this.#registries.set(view, registry)
+    if (!this.#held.has(view)) this.#hold(view, NO_HOLDER)
     return registry
+  }
+
+  /** It counts for the one of those who came for it that holds the fewest: to come for what others see costs them nothing. */
+  #hold(view: ViewName, holder: Holder): void {
+    const before = this.#held.get(view)?.holder
+    const isTaken = before === undefined || this.#shares.countOf(holder) + 1 < this.#shares.countOf(before)
+    if (isTaken && before !== undefined) this.#shares.release(before, view)
+    const owner = isTaken ? holder : before
+    this.#shares.hold(owner, view)
+    this.#shares.use(owner, view)
+    this.#held.delete(view)
+    this.#held.set(view, { holder: owner, usedMs: this.#now() })
+  }
+
+  #makeRoomFor(holder: Holder): boolean {
+    if (this.#held.size < MOST_VIEWS) return true
+    const view = this.#leastNeeded(holder)
+    if (view !== undefined) this.#letGo(view)
+    return view !== undefined
+  }
+
+  /** Of the holder that gives, one in which nothing goes on; if something does in all, the one unused for longest. */
+  #leastNeeded(holder: Holder): ViewName | undefined {
+    const unused = (view: ViewName): boolean => this.#use.of(view) === undefined
+    const unheard = (view: ViewName): boolean => this.#use.of(view) !== 'stream'
+    const giver = this.#shares.giverTo(holder)
+    if (giver !== undefined) {
+      const views = [...this.#shares.placesOf(giver)]
+      return views.find(unused) ?? views.find(unheard) ?? views[0]
+    }
+    const isOld = (view: ViewName): boolean => this.#now() - (this.#held.get(view)?.usedMs ?? 0) >= UNUSED_MS
+    const own = this.#shares.countOf(holder) > 0 ? this.#shares.placesOf(holder) : this.#held.keys()
+    const old = [...own].filter(isOld)
+    return old.find(unused) ?? old.find(unheard)
+  }
+
+  #letGo(view: ViewName): void {
+    this.#shares.release(this.#held.get(view)?.holder ?? NO_HOLDER, view)
+    this.#held.delete(view)
+    this.#use.end(view)
+    this.#registries.delete(view)
+    this.#made.delete(view)
   }
 
   /** Where nothing moved that the packs can hold, it is what it was. */

@@ -44,9 +44,10 @@ const ALPHA: Pack = { id: 'alpha', description: undefined, include: [{ source: '
 /** Two sources, and who sees the pack of one of them. */
 class Scene {
   readonly #whole = new Registry()
-  readonly views = new Views(this.#whole)
+  readonly views = new Views(this.#whole, () => this.nowMs)
   readonly #snapshots = new Map<string, Snapshot>()
   #generation = 0
+  nowMs = 0
 
   constructor() {
     this.views.define([ALPHA])

@@ -42,12 +42,23 @@ export interface PackedOptions {
   readonly sessionLog?: SessionLog
   /** What is said of the first source, beside its address; every form if nothing else is. */
   readonly optionsOfOne?: string
+  /** The clock by which views are old. */
+  readonly now?: () => number
 }
 
-/** A bearer token is the packs that its bearer sees, with plus signs between them; `all` is one that sees everything. */
-export async function openPacked({ catalog, yaml, sessionLog, optionsOfOne }: PackedOptions): Promise<Packed> {
+/**
+ * A bearer token is the packs that its bearer sees, with plus signs between them; `all` is one that sees everything. Before it
+ * may stand a name with a tilde, for one principal of many tokens.
+ */
+export async function openPacked({
+  catalog,
+  yaml,
+  sessionLog,
+  optionsOfOne,
+  now = () => 0,
+}: PackedOptions): Promise<Packed> {
   const registry = new Registry()
-  const views = new Views(registry)
+  const views = new Views(registry, now)
   const searching = new Searching({
     // Nothing is kept of a world: no heading is found.
     state: join(tmpdir(), randomUUID()),
@@ -97,8 +108,9 @@ function configOf({ sources }: Catalog, yaml: string, ofFirst = `${FORMS}, docs:
 const FORMS = ', contract: true, archives: [tar.gz, zip]'
 
 function principalOf(token: string): Principal {
-  const packs = token === 'all' ? undefined : new Set(token.split('+'))
-  return { id: token, scopes: new Set(SCOPES), ...(packs !== undefined && { packs }) }
+  const [id, named] = token.includes('~') ? token.split('~') : [token, token]
+  const packs = named === 'all' ? undefined : new Set(named?.split('+'))
+  return { id: id ?? token, scopes: new Set(SCOPES), ...(packs !== undefined && { packs }) }
 }
 
 function optionsOf(registry: Registry, sessionLog: SessionLog | undefined): HttpOptions {

@@ -1,4 +1,5 @@
 import { servingFor, viewOf } from '../../serve/mcp/methods.ts'
+import { NO_HOLDER } from '../../serve/shares.ts'
 import { NONE } from '../../serve/views.ts'
 import { serveStream } from '../../serve/mcp/stdio.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
@@ -52,7 +53,7 @@ export const mcp: Command = {
     try {
       await follower.hasGeneration(FIRST_PULL_MS, signal)
       const { serving } = follower
-      const view = viewOf(serving, packs && new Set(packs)) ?? NONE
+      const view = viewOf(serving, packs && new Set(packs), NO_HOLDER) ?? NONE
       await serveStream(
         withAudit(servingFor(serving, view), audit),
         context.streams.stdin,

@@ -166,6 +166,14 @@ function listenersOf(serving: Serving, options: HttpOptions): Listeners {
     sessions.freeSubscriptionsOf(holder, asking)
     if (holder !== asking.holder) streams.endThoseOf(holder, () => rooms.spent.isAll)
   })
+  serving.packs?.views.usedBy({
+    of: (view) => (streams.isOpenIn(view) ? 'stream' : sessions.isOpenIn(view) ? 'session' : undefined),
+    end(view) {
+      sessions.endThoseIn(view)
+      streams.endThoseIn(view)
+      rooms.close(view)
+    },
+  })
   return { rooms, streams, sessions, signedIn: new PageSessions(now), rate: rateOf(options) }
 }
 

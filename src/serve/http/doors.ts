@@ -38,14 +38,14 @@ export interface DoorParts {
 /** `/mcp`, with all that a caller sees, and `/mcp/<pack>`, with one pack of that. */
 export function mcpRoutes(parts: DoorParts): Routes {
   const contents = contentCache()
-  const endpoints = new ByView((view) => endpointOf(parts, view, contents))
+  const endpoints = new ByView(parts.serving, (view) => endpointOf(parts, view, contents))
   const answer = async (
     packs: ReadonlySet<string> | undefined,
     principal: Principal | undefined,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> => {
-    const view = viewOf(parts.serving, packs)
+    const view = viewOf(parts.serving, packs, parts.holderOf(request, principal))
     if (view === undefined) return sendCrowded(response)
     return endpoints.of(view).answer(request, response, principal)
   }
@@ -74,7 +74,7 @@ function endpointOf(parts: DoorParts, view: ViewName, contents: TextCache): McpE
   const serving = servingFor(whole, view)
   const ofView = sessions.in(view)
   return new McpEndpoint(
-    new ModernEdge(new ScopedCore(serving, 'modern'), serving, rooms.of(view).hub, streams, audit, holderOf),
+    new ModernEdge(new ScopedCore(serving, 'modern'), serving, rooms.of(view).hub, streams, audit, holderOf, view),
     new LegacyEdge(new ScopedCore(serving, 'legacy'), ofView, streams, audit, batches),
     new Shortcut(new Answers(serving, contents), ofView, audit),
     audit,

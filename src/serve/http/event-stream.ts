@@ -3,6 +3,7 @@ import { isOver } from '../principal.ts'
 import type { Principal } from '../principal.ts'
 import { NO_HOLDER, Shares } from '../shares.ts'
 import type { Holder } from '../shares.ts'
+import type { ViewName } from '../views.ts'
 import { hasWaited } from './connections.ts'
 
 /** What may wait for a client that does not read, if nothing else is said. */
@@ -203,8 +204,8 @@ export class EventStreams implements Disposable {
   }
 
   /** `farewell` is called before the stream is ended by us. It is ended once its principal is over. */
-  add(stream: EventStream, farewell: () => void, { holder = NO_HOLDER, principal }: Owner = {}): void {
-    this.#open.set(stream, { farewell, holder, principal })
+  add(stream: EventStream, farewell: () => void, { holder = NO_HOLDER, principal, view }: Owner = {}): void {
+    this.#open.set(stream, { farewell, holder, principal, view })
     this.#shares.hold(holder, stream)
     stream.onClose(() => this.#forget(stream))
   }
@@ -217,6 +218,16 @@ export class EventStreams implements Disposable {
   /** Ends the streams of tokens that have expired or were revoked. */
   endThoseOver(): void {
     for (const [stream, { principal }] of this.#open) if (isOver(principal)) this.#end(stream)
+  }
+
+  /** Whether any stream tells of the view. */
+  isOpenIn(view: ViewName): boolean {
+    for (const opened of this.#open.values()) if (opened.view === view) return true
+    return false
+  }
+
+  endThoseIn(view: ViewName): void {
+    for (const [stream, opened] of this.#open) if (opened.view === view) this.#end(stream)
   }
 
   /** Ends the streams of those who see other packs now: what they listen to is the part that they saw before. */
@@ -255,12 +266,15 @@ const EXPIRY_CHECK_MS = 1_000
 interface Owner {
   readonly holder?: Holder
   readonly principal?: Principal | undefined
+  /** The view that it tells of. */
+  readonly view?: ViewName | undefined
 }
 
 interface Opened {
   readonly farewell: () => void
   readonly holder: Holder
   readonly principal: Principal | undefined
+  readonly view: ViewName | undefined
 }
 
 interface StreamLimits {

@@ -13,6 +13,7 @@ import type { Serving } from '../mcp/methods.ts'
 import { invalidParams, noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
 import type { Principal } from '../principal.ts'
 import type { Holder } from '../shares.ts'
+import type { ViewName } from '../views.ts'
 import { EventStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 
@@ -41,7 +42,7 @@ export function listen(
   hub: Hub,
   streams: EventStreams,
   response: ServerResponse,
-  { holder, principal }: Listening,
+  { holder, principal, view }: Listening,
 ): void {
   const parsed = PARAMS.safeParse(request.params)
   if (!parsed.success) throw invalidParams('`notifications` is required, and is a filter of notifications')
@@ -71,7 +72,7 @@ export function listen(
     // Its client may be long in taking that, and whoever needs the room is not to wait for it.
     unsubscribe()
   }
-  streams.add(stream, farewell, { holder, principal })
+  streams.add(stream, farewell, { holder, principal, view })
   stream.onClose(unsubscribe)
 }
 
@@ -79,6 +80,7 @@ export function listen(
 export interface Listening {
   readonly holder: Holder
   readonly principal: Principal | undefined
+  readonly view: ViewName
 }
 
 function partsOf(honoured: Honoured, open: ReadonlySet<ListPart>): ReadonlySet<ListPart> {

@@ -80,7 +80,7 @@ export class LegacyEdge {
     if (!this.#streams.hasRoomFor(holder)) return sendNoStream(response)
     const headers = { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) }
     const stream = new EventStream(response, headers, this.#streams.pendingBytes)
-    this.#streams.add(stream, () => {}, { holder, principal })
+    this.#streams.add(stream, () => {}, { holder, principal, view: session.view })
     session.listenOn(stream, partsOpenTo(principal))
     stream.onClose(() => this.#sessions.use(session))
   }

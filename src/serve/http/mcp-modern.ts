@@ -10,13 +10,14 @@ import type { Serving } from '../mcp/methods.ts'
 import { RpcError } from '../mcp/rpc-error.ts'
 import { traceIn } from '../mcp/trace.ts'
 import type { Principal } from '../principal.ts'
+import type { ViewName } from '../views.ts'
 import { refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { HttpAudit } from './http-audit.ts'
 import type { HolderOf } from './holder.ts'
 import { listen } from './listen.ts'
 import type { Listening } from './listen.ts'
-import { NO_STREAM, sendError, sendJson, sendNoStream, sendStatus } from './send.ts'
+import { NO_STREAM, sendBusy, sendError, sendJson, sendNoStream, sendStatus } from './send.ts'
 import { disconnected } from './disconnected.ts'
 
 const HEADER_MISMATCH = -32020
@@ -30,14 +31,24 @@ export class ModernEdge {
   readonly #streams: EventStreams
   readonly #audit: HttpAudit
   readonly #holderOf: HolderOf
+  readonly #view: ViewName
 
-  constructor(core: Core, serving: Serving, hub: Hub, streams: EventStreams, audit: HttpAudit, holderOf: HolderOf) {
+  constructor(
+    core: Core,
+    serving: Serving,
+    hub: Hub,
+    streams: EventStreams,
+    audit: HttpAudit,
+    holderOf: HolderOf,
+    view: ViewName,
+  ) {
     this.#core = core
     this.#serving = serving
     this.#hub = hub
     this.#streams = streams
     this.#audit = audit
     this.#holderOf = holderOf
+    this.#view = view
   }
 
   async answer(
@@ -64,7 +75,12 @@ export class ModernEdge {
       return sendError(response, 400, HEADER_MISMATCH, `Bad Request: ${mismatch}`, { id })
     }
     if (route.message.method === 'subscriptions/listen') {
-      return this.#listen(route.message, response, { holder: this.#holderOf(request, principal), principal }, tell)
+      return this.#listen(
+        route.message,
+        response,
+        { holder: this.#holderOf(request, principal), principal, view: this.#view },
+        tell,
+      )
     }
     const trace = traceIn(route.message.params, request.headers)
     const holder = this.#holderOf(request, principal)
@@ -81,6 +97,11 @@ export class ModernEdge {
     if (refusal !== undefined) {
       tell({ refused: refusal })
       return sendError(response, 400, -32000, refusal, { id })
+    }
+    // Its view was let go while the request was on its way: nothing would be told of it here.
+    if (this.#hub.isOver) {
+      tell({ refused: 'its packs were let go' })
+      return sendBusy(response, id)
     }
     if (!this.#streams.hasRoomFor(listening.holder)) {
       tell({ refused: NO_STREAM })

@@ -18,6 +18,7 @@ import { sourcesView } from '../page/sources-view.ts'
 import type { View } from '../page/view.ts'
 import { viewOf } from '../mcp/methods.ts'
 import { WHOLE } from '../views.ts'
+import type { ViewName } from '../views.ts'
 import type { Serving } from '../mcp/methods.ts'
 import type { Registry } from '../registry.ts'
 import { disconnected } from './disconnected.ts'
@@ -57,7 +58,7 @@ export class Page implements AsyncDisposable {
   async show(request: IncomingMessage, response: ServerResponse, draw: Draw): Promise<void> {
     const reader = await this.login.readerOf(request, response)
     if (reader === undefined) return
-    const registry = this.#registryFor(reader)
+    const registry = this.#registryOf(this.#viewOf(request, reader))
     if (registry === undefined) return sendCrowded(response)
     const signal = disconnected(response)
     const view = this.#viewFor(request, reader, registry)
@@ -72,7 +73,8 @@ export class Page implements AsyncDisposable {
     const reader = await this.login.readerOf(request, response)
     if (reader === undefined || response.destroyed) return
     const { streams } = this.#parts
-    const registry = this.#registryFor(reader)
+    const seen = this.#viewOf(request, reader)
+    const registry = this.#registryOf(seen)
     if (registry === undefined) return sendCrowded(response)
     if (request.method === 'HEAD') return sendStatus(response, 200, { 'content-type': 'text/event-stream' })
     const refusal = refusalOfStream(response)
@@ -89,7 +91,7 @@ export class Page implements AsyncDisposable {
       watch[Symbol.dispose]()
       this.#following.delete(stream)
     })
-    streams.add(stream, () => {}, { holder, principal: reader.principal })
+    streams.add(stream, () => {}, { holder, principal: reader.principal, view: seen })
     // What was published since its page was drawn.
     tell(registry.catalog)
   }
@@ -101,9 +103,13 @@ export class Page implements AsyncDisposable {
   }
 
   /** Undefined where there is no room for what only this reader sees. */
-  #registryFor({ principal }: Reader): Registry | undefined {
+  #viewOf(request: IncomingMessage, { principal }: Reader): ViewName | undefined {
+    const { serving, holderOf } = this.#parts
+    return viewOf(serving, principal?.packs, holderOf(request, principal))
+  }
+
+  #registryOf(view: ViewName | undefined): Registry | undefined {
     const { serving } = this.#parts
-    const view = viewOf(serving, principal?.packs)
     if (view === WHOLE) return serving.registry
     return view === undefined ? undefined : serving.packs?.views.registryOf(view)
   }

@@ -4,6 +4,7 @@ import type { Telling } from '../mcp/events.ts'
 import { Hub, Spent } from '../mcp/hub.ts'
 import { servingFor } from '../mcp/methods.ts'
 import type { Serving } from '../mcp/methods.ts'
+import type { Holder } from '../shares.ts'
 import { WHOLE } from '../views.ts'
 import type { Choices, ViewName } from '../views.ts'
 import { Past } from './past.ts'
@@ -55,6 +56,17 @@ export class Rooms implements Disposable {
   /** Whether there are some who see so: not by packs that are gone. */
   has(view: ViewName): boolean {
     return view === WHOLE || this.#serving.packs?.views.isNamed(view) === true
+  }
+
+  /** Whether a holder may be told of what is seen so; another view may have to go for it. */
+  admit(view: ViewName, holder: Holder): boolean {
+    return this.#serving.packs?.views.admit(view, holder) !== false
+  }
+
+  /** The view was let go. Those that were told here have ended. */
+  close(view: ViewName): void {
+    this.#rooms.get(view)?.[Symbol.dispose]()
+    this.#rooms.delete(view)
   }
 
   /** What is served now. */
@@ -112,6 +124,7 @@ class OpenRoom implements Room, Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.hub.close()
     this.#telling[Symbol.dispose]()
   }
 }

@@ -71,15 +71,13 @@ export function sendNoStream(response: ServerResponse, id: string | number | nul
 
 export const NO_STREAM = 'All streams are open, and this client has its share of them: close one, and try again'
 
-/** For who would see a part of the catalog that nobody else sees, when there are as many parts as there may be. */
+/** Answers a client that would see one more part of the catalog, and has its share of all parts that there may be. */
 export function sendCrowded(response: ServerResponse): void {
-  sendError(
-    response,
-    503,
-    -32000,
-    'Tokens with too many combinations of packs are in use; one that others have is answered',
-  )
+  sendError(response, 503, -32000, CROWDED, { headers: { 'retry-after': '60' } })
 }
+
+const CROWDED =
+  'As many combinations of packs are in use as there may be, and this client has its share of them: use one of those, or try again in a minute'
 
 /** Part by part as the client takes them: of one large write nobody could tell how far it is. */
 function writeAsTaken(response: ServerResponse, pieces: readonly Uint8Array[]): void {

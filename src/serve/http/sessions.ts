@@ -18,7 +18,7 @@ export interface SessionLimits {
 
 /** What sessions are made with. */
 export interface SessionParts {
-  readonly rooms: Pick<Rooms, 'of' | 'has' | 'now' | 'spent'>
+  readonly rooms: Pick<Rooms, 'of' | 'has' | 'admit' | 'now' | 'spent'>
   readonly limits: SessionLimits
   /** Milliseconds that only ever go up. */
   readonly now: () => number
@@ -67,6 +67,7 @@ export class Sessions {
     const alive = kept.filter(({ idleMs, view = WHOLE }) => idleMs <= limits.idleMs && rooms.has(view))
     for (const one of alive) {
       const { key, principalId, address, view = WHOLE } = one
+      if (!rooms.admit(view, holderOf(principalId, address))) continue
       const usedAt = now() - one.idleMs
       const session = this.#session(key, { principalId, address, view })
       session.restore(one)
@@ -133,6 +134,17 @@ export class Sessions {
     for (const { session } of this.#byKey.values()) {
       if (session.principalId !== undefined && isGone(session.principalId)) this.close(session)
     }
+  }
+
+  /** Whether any session sees so. */
+  isOpenIn(view: ViewName): boolean {
+    for (const { session } of this.#byKey.values()) if (session.view === view) return true
+    return false
+  }
+
+  endThoseIn(view: ViewName): void {
+    for (const { session } of this.#byKey.values()) if (session.view === view) this.close(session)
+    this.#tools.delete(view)
   }
 
   close(session: Session): void {

@@ -40,7 +40,7 @@ export function webOf(
   const pages = page && new Page({ ...edge, ...page, serving, hasInstaller: wellKnown })
   return {
     routes: {
-      ...(wellKnown && wellKnownRoutes(serving, edge.now)),
+      ...(wellKnown && wellKnownRoutes(serving, edge)),
       ...(pages !== undefined && pageRoutes(pages, page?.title ?? '')),
     },
     async [Symbol.asyncDispose]() {
@@ -69,8 +69,8 @@ function pageRoutes(page: Page, title: string): Routes {
   }
 }
 
-function wellKnownRoutes(serving: Serving, now: () => number): Routes {
-  const endpoints = new ByView((view) => {
+function wellKnownRoutes(serving: Serving, { now, holderOf }: Pick<Edge, 'now' | 'holderOf'>): Routes {
+  const endpoints = new ByView(serving, (view) => {
     const { registry, read } = servingFor(serving, view)
     return new WellKnownEndpoint(new Discovery({ registry, read, now }, WELL_KNOWN), read)
   })
@@ -79,7 +79,7 @@ function wellKnownRoutes(serving: Serving, now: () => number): Routes {
     scope: 'well-known',
     audit: 'all',
     answer: async (request, response, { name, principal }) => {
-      const view = viewOf(serving, principal?.packs)
+      const view = viewOf(serving, principal?.packs, holderOf(request, principal))
       if (view === undefined) return sendCrowded(response)
       return endpoints.of(view).answer(name, request, response, principal)
     },

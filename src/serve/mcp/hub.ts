@@ -19,12 +19,22 @@ export class Hub {
   readonly #byUri = new Map<string, Map<Subscriber, Set<string>>>()
   readonly #forLists = new Map<Subscriber, ReadonlySet<ListPart>>()
   readonly #spent: Spent
+  #isOver = false
   #updates = 0
   #listChanges = 0
 
   /** `spent`: of all hubs of the server together. */
   constructor(spent = new Spent()) {
     this.#spent = spent
+  }
+
+  /** Whether nothing is told of here any more. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  close(): void {
+    this.#isOver = true
   }
 
   /** How many URIs are subscribed to by anyone. */

@@ -4,6 +4,7 @@ import type { ReadFile } from '../content.ts'
 import type { Meter } from '../meter.ts'
 import type { Scope } from '../principal.ts'
 import type { Registry } from '../registry.ts'
+import type { Holder } from '../shares.ts'
 import { NONE, WHOLE } from '../views.ts'
 import type { ViewName, Views } from '../views.ts'
 import type { CacheHint, Caller } from './caller.ts'
@@ -52,12 +53,16 @@ export function servingFor<Whole extends Pick<Serving, 'packs'>>(serving: Whole,
 
 /**
  * The view of a caller who may see these packs alone; of everybody else, everything. Undefined where as many views are answered
- * from as may be, and this would be one more.
+ * from as may be, and the holder has its share of them.
  */
-export function viewOf({ packs }: Pick<Serving, 'packs'>, named?: ReadonlySet<string>): ViewName | undefined {
+export function viewOf(
+  { packs }: Pick<Serving, 'packs'>,
+  named: ReadonlySet<string> | undefined,
+  holder: Holder,
+): ViewName | undefined {
   if (named === undefined) return WHOLE
   const view = packs?.views.nameOf(named) ?? NONE
-  return packs?.views.hasRoomFor(view) === false ? undefined : view
+  return packs?.views.admit(view, holder) === false ? undefined : view
 }
 
 /** A group of methods that is offered as a whole, with what the server declares for it. */

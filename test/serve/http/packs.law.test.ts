@@ -84,6 +84,55 @@ test('a view too many is refused, and those that there are go on being answered'
   expect(await list(packed, '/mcp', 'all')).toContain('200')
 })
 
+test('one principal that comes with every combination of packs has others answered all the same, and ends nothing of theirs', async () => {
+  const ids = Array.from({ length: 7 }, (_, index) => `pack-${index}`)
+  let now = 0
+  await using packed = await openPacked({
+    catalog: catalogOfWorld(WORLD),
+    yaml: yamlOf(ids.map((id) => pack(id, { source: 'one' }))),
+    now: () => now,
+  })
+  const combinations = Array.from({ length: 2 ** ids.length - 1 }, (_, number) =>
+    ids.filter((_id, bit) => ((number + 1) >> bit) % 2 === 1).join('+'),
+  )
+  const session = await openSession(packed, 'ada~pack-0')
+
+  const hostile: string[] = []
+  for (const packs of combinations) hostile.push((await list(packed, '/mcp', `mallory~${packs}`)).slice(0, 3))
+  const honest: string[] = []
+  for (const packs of combinations.slice(-5)) honest.push((await list(packed, '/mcp', `bob~${packs}`)).slice(0, 3))
+  const inSession = await statusIn(packed, 'ada~pack-0', session)
+  now = 60_000
+  const later = await list(packed, '/mcp', `mallory~${combinations.at(-6)}`)
+
+  expect(hostile.filter((status) => status === '200')).toHaveLength(64)
+  expect(honest).toEqual(['200', '200', '200', '200', '200'])
+  expect(inSession).toBe(200)
+  expect(later).toContain('200')
+})
+
+test('a view that was let go is made again for whoever comes, and what listened there has ended', async () => {
+  const ids = Array.from({ length: 7 }, (_, index) => `pack-${index}`)
+  const yaml = yamlOf(ids.map((id) => pack(id, { source: 'one' })))
+  await using packed = await openPacked({ catalog: catalogOfWorld(WORLD), yaml })
+  const combinations = Array.from({ length: 64 }, (_, number) =>
+    ids.filter((_id, bit) => ((number + 1) >> bit) % 2 === 1).join('+'),
+  )
+  const sessions: string[] = []
+  for (const packs of combinations) sessions.push(await openSession(packed, `mallory~${packs}`))
+  const before = await list(packed, '/mcp', `mallory~${combinations[0]}`)
+  await list(packed, '/mcp', `mallory~${combinations[1]}`)
+
+  await list(packed, '/mcp', `bob~${ids.join('+')}`)
+  await list(packed, '/mcp', `ada~${combinations[2]}`)
+  const ended = await statusIn(packed, `mallory~${combinations[2]}`, sessions[2]!)
+  const others = await statusIn(packed, `mallory~${combinations[0]}`, sessions[0]!)
+  const again = await list(packed, '/mcp', `mallory~${combinations[0]}`)
+
+  expect([ended, others]).toEqual([404, 200])
+  expect(again).toBe(before)
+})
+
 test('what a token opens is for no cache that others are answered from', async () => {
   const yaml = yamlOf([pack('alpha', { source: 'one' })])
   await using packed = await openPacked({ catalog: catalogOfWorld(WORLD), yaml })
@@ -294,6 +343,27 @@ async function list({ http }: Packed, path: string, token: string): Promise<stri
     body: JSON.stringify(body),
   })
   return `${response.status} ${await response.text()}`
+}
+
+async function openSession({ http }: Packed, token: string): Promise<string> {
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  const { headers, body } = legacy('initialize', params)
+  const asking = {
+    method: 'POST',
+    headers: { ...headers, authorization: `Bearer ${token}` },
+    body: JSON.stringify(body),
+  }
+  const response = await fetch(`${http.url}/mcp`, asking)
+  await response.text()
+  return response.headers.get('mcp-session-id') ?? ''
+}
+
+async function statusIn({ http }: Packed, token: string, session: string): Promise<number> {
+  const { headers, body } = legacy('skills/list')
+  const own = { ...headers, authorization: `Bearer ${token}`, 'mcp-session-id': session }
+  const response = await fetch(`${http.url}/mcp`, { method: 'POST', headers: own, body: JSON.stringify(body) })
+  await response.text()
+  return response.status
 }
 
 function namesIn(answer: string | undefined): string[] {
