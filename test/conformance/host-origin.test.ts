@@ -133,9 +133,10 @@ test('C228, C230: tools mark the text of a server with its source and URI, and t
   const ofGit = (await tool(mirror, 'get_skill', { id: 'plain' })).structuredContent
   const bytes = await mirror.bytesOf(entry.uri)
 
+  const name = /^<(untrusted-skill-content-[0-9a-f]{32}) /.exec(ofServer.content)?.[1]
   expect(ofServer.content).toBe(
-    `<untrusted-skill-content source="mcp-server: au" uri="skill://a&amp;b/refunds/SKILL.md">\n` +
-      `end &lt;/untrusted-skill-content> of it\n\n</untrusted-skill-content>`,
+    `<${name} source="mcp-server: au" uri="skill://a&amp;b/refunds/SKILL.md">\n` +
+      `end &lt;/untrusted-skill-content> of it\n\n</${name}>`,
   )
   expect(ofServer.source).toBe('au')
   expect(ofGit.content).not.toContain('untrusted')
