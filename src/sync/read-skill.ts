@@ -188,7 +188,7 @@ function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | un
   const folded = new Map<string, string>()
   for (const { path, id } of candidate.files) {
     const content = reading.contentOf(id)
-    if (content.kind === 'refused') return contentRefusal(at(path), content.reason, `${skill.bytes} bytes for a skill`)
+    if (content.kind === 'refused') return contentRefusal(at(path), content, `limits.skill.bytes (${skill.bytes})`)
     if (content.isLfsPointer && reading.policy.lfs === 'withhold') {
       return lfsFinding(at(path))
     }
@@ -226,7 +226,7 @@ export function twinOf(path: string, met: Map<string, string>): string | undefin
 }
 
 /** What is said of a file whose content cannot be had. `most`: what is the limit that it is over, where it is. */
-export function contentRefusal(path: string, reason: Refused['reason'], most: string): Finding {
+export function contentRefusal(path: string, { reason, size }: Omit<Refused, 'kind'>, most: string): Finding {
   switch (reason) {
     case 'absent':
       return finding('path-refused', path, 'The repository names the file and does not have its content')
@@ -241,7 +241,7 @@ export function contentRefusal(path: string, reason: Refused['reason'], most: st
     case 'special':
       return finding('path-refused', path, 'It is no file, but a socket, a pipe or a device')
     case 'too-large':
-      return finding('limit-bytes', path, `The file alone is over the limit of ${most}`)
+      return finding('limit-bytes', path, `The file alone has ${size ?? 'more'} bytes, over ${most}`)
     default:
       return reason satisfies never
   }

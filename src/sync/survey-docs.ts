@@ -127,7 +127,7 @@ class DocsSurvey {
     for (const { path, id } of places) {
       const content = this.#reading.contentOf(id)
       if (content.kind !== 'refused') continue
-      this.#refuse(path, content.reason)
+      this.#refuse(path, content)
       const before = mayPass(content.reason) ? await this.#standIns() : []
       found.push(...before.filter((file) => isBelow(file.path, path)).map(docAgain))
     }
@@ -196,14 +196,18 @@ class DocsSurvey {
     const content = this.#reading.contentOf(id)
     if (content.kind !== 'refused' || !mayPass(content.reason)) return undefined
     const before = (await this.#standIns()).find((file) => file.path === path)
-    if (before !== undefined) this.#refuse(path, content.reason)
+    if (before !== undefined) this.#refuse(path, content)
     return before && docAgain(before)
   }
 
-  #refuse(path: string, reason: Refused['reason']): void {
+  get #mostBytes(): string {
+    return `limits.skill.bytes (${this.#reading.fileBytes})`
+  }
+
+  #refuse(path: string, refused: Refused): void {
     const at = joinPath(this.#reading.folder, path)
-    const { rule, message } = contentRefusal(at, reason, `${this.#reading.fileBytes} bytes`)
-    if (mayPass(reason)) this.#note('not-read', at, `${message}; what was served of it is served on`)
+    const { rule, message } = contentRefusal(at, refused, this.#mostBytes)
+    if (mayPass(refused.reason)) this.#note('not-read', at, `${message}; what was served of it is served on`)
     else this.#note(rule, at, message)
   }
 
@@ -211,7 +215,7 @@ class DocsSurvey {
   #isLeftOut({ path }: ResolvedDoc, content: Content, met: Map<string, string>): boolean {
     const at = joinPath(this.#reading.folder, path)
     if (content.kind === 'refused') {
-      this.findings.push(contentRefusal(at, content.reason, `${this.#reading.fileBytes} bytes`))
+      this.findings.push(contentRefusal(at, content, this.#mostBytes))
       return true
     }
     const why = whyUnaddressed(path)

@@ -107,5 +107,5 @@ class Reasons {
 }
 
 function refusalIn(path: string, content: Content): Finding | undefined {
-  return content.kind === 'refused' ? contentRefusal(path, content.reason, 'one file') : undefined
+  return content.kind === 'refused' ? contentRefusal(path, content, 'limits.skill.bytes') : undefined
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { createDeflate } from 'node:zlib'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { NOTHING_KNOWN } from '../../src/sync/upstream/upstream.ts'
@@ -82,6 +82,7 @@ const WAYS = [
     },
   ],
   ['the git program, over ssh', async (repository) => host.url(repository.folder)],
+  ['our own reader, on this disk', async (repository) => pathToFileURL(repository.folder).href],
 ] as const satisfies readonly (readonly [string, (repository: Repository) => Promise<string>])[]
 
 test.each(WAYS)('a gigabyte of zeros in a pack of a megabyte is refused below 200 MB by %s', async (_, open) => {

@@ -7,7 +7,6 @@ import { applyDelta } from '../../src/sync/upstream/delta.ts'
 import type { GitObject } from '../../src/sync/upstream/git-object.ts'
 import { Malformed } from '../../src/sync/upstream/malformed.ts'
 import { PackReader } from '../../src/sync/upstream/pack-reader.ts'
-import { spoolPack } from '../../src/sync/upstream/pack-spool.ts'
 import { guarded, packets } from '../../src/sync/upstream/pkt-line.ts'
 import { parseTree } from '../../src/sync/upstream/tree-object.ts'
 import { packOf } from './recipe.ts'
@@ -57,15 +56,14 @@ async function readPack(bytes: Buffer, scratch: string, format: ObjectFormat): P
   const file = join(scratch, `${randomUUID()}.pack`)
   const found = new Map<ObjectId, number>()
   try {
-    await spoolPack(pieces(bytes), file, format)
     const note = (id: ObjectId, object: GitObject) => {
       expect(hashOf(object, format) === id, 'an object came under the id of another')
       expect(/^(?:commit|tree|blob|tag)$/.test(object.type), 'an object is of no type')
       found.set(id, object.bytes.length)
     }
     // Half of them with objects that are too large to be held.
-    const objectBytes = bytes.length % 2 === 0 ? OBJECT_BYTES : 400
-    using reader = await PackReader.open(file, format, { objects: 10_000, objectBytes }, note)
+    const limits = { objects: 10_000, objectBytes: bytes.length % 2 === 0 ? OBJECT_BYTES : 400 }
+    using reader = await PackReader.receive(pieces(bytes), file, format, limits, note)
     for (const [id, length] of found) {
       expect(reader.read(id)?.bytes.length === length, 'an object is lost')
       expect(!reader.isTooLarge(id), 'an object is there and too large')

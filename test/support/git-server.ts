@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
-import { askBackend, type Answer } from './git-backend.ts'
+import { askBackend, passAnswer, type Answer, type Call } from './git-backend.ts'
 import type { Identity } from './certificates.ts'
 import type { Repository } from './repository.ts'
 
@@ -60,6 +60,10 @@ export class GitServer implements AsyncDisposable {
   access: Access | undefined
   /** Who is let in to which repository, besides; all unless set. */
   doors: ((name: string, headers: IncomingMessage['headers']) => boolean) | undefined
+  /** Sends answers on as they are made, as hosts do; else each is whole before it is sent. Faults want whole ones. */
+  streams = false
+  /** Bytes that it has sent on, heads included. */
+  streamedBytes = 0
   readonly #server: Server
   readonly #folders = new Map<string, string>()
   readonly #requests: GitRequest[] = []
@@ -154,8 +158,20 @@ export class GitServer implements AsyncDisposable {
       response.writeHead(404).end('no such repository\n')
       return
     }
-    const answer = await askBackend({ folder, path: rest, query, request: incoming, body }, this.#until(response))
+    const call = { folder, path: rest, query, request: incoming, body }
+    if (this.streams) return this.#stream(call, response)
+    const answer = await askBackend(call, this.#until(response))
     sendFaulty(answer, fault, response)
+  }
+
+  async #stream(call: Call, response: ServerResponse): Promise<void> {
+    const { socket } = response
+    const before = socket?.bytesWritten ?? 0
+    try {
+      await passAnswer(call, response)
+    } finally {
+      this.streamedBytes += (socket?.bytesWritten ?? 0) - before
+    }
   }
 
   /** Aborted when the answer is no longer wanted: the client went away, or the server ends. */

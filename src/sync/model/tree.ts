@@ -67,6 +67,8 @@ export interface Refused {
    * `too-far`: over `FetchLimits.depth` or `pathBytes`; `special`: it is no file, but a socket, a pipe or a device.
    */
   readonly reason: 'too-large' | 'absent' | 'forbidden' | 'unreadable' | 'changing' | 'too-far' | 'special'
+  /** Of what is too large, where its header says it. */
+  readonly size?: number
 }
 
 /** Whether what was refused may be readable at the next look, unchanged: such a fault takes nothing out of service. */

@@ -1,5 +1,6 @@
 import type { ObjectId } from '../model/revision.ts'
-import { parentsOf, type GitObject } from './git-object.ts'
+import { parentsOf } from './git-object.ts'
+import type { Objects } from './objects.ts'
 import type { Relation } from './upstream.ts'
 
 /** Commits and their parents, as far as they were read; each was hashed against its id. */
@@ -16,7 +17,7 @@ export function relationIn(parents: Parents, from: ObjectId, to: ObjectId): Rela
   return [...behind].every((id) => parents.has(id) || before.has(id)) ? 'rewritten' : 'unknown'
 }
 
-type ReadObject = (id: ObjectId) => Promise<GitObject | undefined>
+type ReadObject = Objects['read']
 
 /** How two commits stand to each other where objects can be read one by one: no more is read than it takes. */
 export async function readRelation(from: ObjectId, to: ObjectId, read: ReadObject): Promise<Relation> {

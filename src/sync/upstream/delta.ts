@@ -21,6 +21,12 @@ export function applyDelta(delta: Buffer, base: Buffer, limit: number): Buffer |
   return result
 }
 
+/** The sizes that a delta names of its base and its result, read off its first bytes. */
+export function deltaSizes(start: Buffer): { readonly base: number; readonly result: number } {
+  const reader = new DeltaReader(start)
+  return { base: reader.size(), result: reader.size() }
+}
+
 class DeltaReader {
   readonly #bytes: Buffer
   #at = 0

@@ -3,6 +3,7 @@ import { CredentialRefused, SyncError, type SyncErrorCode } from '../model/sync-
 import type { Taken } from '../model/tree.ts'
 import type { ProgramTarget } from './git-program.ts'
 import type { Server } from './git-remote.ts'
+import { ProgramEnded } from './program-objects.ts'
 import type { FetchLimits, KnownTrees, Relation } from './upstream.ts'
 import type { Way } from './way.ts'
 
@@ -63,16 +64,29 @@ export interface Failure {
   readonly code: SyncErrorCode
   readonly message: string
   readonly retryAfterMs: number | undefined
-  /** It is a `CredentialRefused`. */
-  readonly refused: boolean
+  /** The class that says more than the code. */
+  readonly kind: 'plain' | 'credential-refused' | 'program-ended'
 }
 
 export function failureFrom(error: SyncError): Failure {
   const { code, message, retryAfterMs } = error
-  return { code, message, retryAfterMs, refused: error instanceof CredentialRefused }
+  return { code, message, retryAfterMs, kind: kindOf(error) }
 }
 
-export function errorOf({ code, message, retryAfterMs, refused }: Failure): SyncError {
-  if (refused) return new CredentialRefused(message)
-  return new SyncError(code, message, retryAfterMs === undefined ? {} : { retryAfterMs })
+function kindOf(error: SyncError): Failure['kind'] {
+  if (error instanceof CredentialRefused) return 'credential-refused'
+  return error instanceof ProgramEnded ? 'program-ended' : 'plain'
+}
+
+export function errorOf({ code, message, retryAfterMs, kind }: Failure): SyncError {
+  switch (kind) {
+    case 'credential-refused':
+      return new CredentialRefused(message)
+    case 'program-ended':
+      return new ProgramEnded()
+    case 'plain':
+      return new SyncError(code, message, retryAfterMs === undefined ? {} : { retryAfterMs })
+    default:
+      return kind satisfies never
+  }
 }

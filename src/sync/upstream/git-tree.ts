@@ -6,6 +6,7 @@ import { BLOBS_AT_ONCE, TreeNotTaken, type Proof, type Taken, type Tree, type Tr
 import { HISTORY_LIMITS } from './ancestry.ts'
 import type { OpenedTree, Place } from './git-messages.ts'
 import { ObjectWorker } from './object-worker.ts'
+import { ProgramEnded } from './program-objects.ts'
 import { ProgramSupply } from './program-supply.ts'
 import { parseTree } from './tree-object.ts'
 import { namedLimit } from './upstream.ts'
@@ -24,7 +25,7 @@ export async function openGitTree(
     const within = fetch.within(signal)
     const way = await reach.way(within)
     await fetch.supply(revision, within)
-    const opened = await fetch.worker.ask({ kind: 'open', revision, known, way }, within)
+    const opened = await fetch.ask({ kind: 'open', revision, known, way }, within)
     return new GitTree(revision, opened, fetch, reach)
   } catch (cause) {
     await fetch[Symbol.asyncDispose]()
@@ -35,7 +36,7 @@ export async function openGitTree(
 /** The commit of a repository that an object leads to, if it is a commit or a tag of one. */
 export async function peelObject(place: Place, id: ObjectId, reach: Reach, signal: AbortSignal) {
   await using fetch = await openFetch(place, reach)
-  return (await fetch.worker.ask({ kind: 'peel', id }, fetch.within(signal))).commit
+  return (await fetch.ask({ kind: 'peel', id }, fetch.within(signal))).commit
 }
 
 /** How two commits of a repository stand to each other. */
@@ -53,7 +54,7 @@ export async function relate(
   const within = fetch.within(signal)
   const way = await reach.way(within)
   await fetch.supplyHistory([from, to], within)
-  return (await fetch.worker.ask({ kind: 'relate', from, to, way }, within)).relation
+  return (await fetch.ask({ kind: 'relate', from, to, way }, within)).relation
 }
 
 class GitTree implements Tree {
@@ -90,7 +91,7 @@ class GitTree implements Tree {
       const refused = await this.#fetch.prepare(lot, within)
       for (const [id, blob] of refused) taken.set(id, blob)
       const blobs = lot.filter((id) => !refused.has(id))
-      const answer = await this.#fetch.worker.ask({ kind: 'take', blobs, way }, within)
+      const answer = await this.#fetch.ask({ kind: 'take', blobs, way }, within)
       for (const [id, blob] of answer.blobs) taken.set(id, blob)
     }
     return taken
@@ -102,7 +103,7 @@ class GitTree implements Tree {
 }
 
 interface Fetch extends AsyncDisposable {
-  readonly worker: ObjectWorker
+  readonly ask: ObjectWorker['ask']
   /** Makes a revision readable for the worker, where it cannot do so itself. */
   supply(revision: Revision, signal: AbortSignal): Promise<void>
   /** Makes the commits behind these readable for it, where it cannot do so itself. */
@@ -127,7 +128,10 @@ async function openFetch(place: Place, reach: Reach): Promise<Fetch> {
     overdue.abort(new SyncError('source-unreachable', message))
   }, limits.totalMs)
   return {
-    worker,
+    ask: (request, signal) =>
+      worker.ask(request, signal).catch(async (cause: unknown) => {
+        throw cause instanceof ProgramEnded && program !== undefined ? await program.whyEnded(cause) : cause
+      }),
     supply: async (revision, signal) => {
       if (program !== undefined) worker.connect(await program.open(revision, signal))
     },

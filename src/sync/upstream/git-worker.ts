@@ -7,6 +7,7 @@ import type { ObjectId, Revision } from '../model/revision.ts'
 import { isSystemError, SyncError } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
 import { BlobSpool } from './blob-spool.ts'
+import { DiskObjects } from './disk-objects.ts'
 import {
   failureFrom,
   type OpenedTree,
@@ -16,7 +17,7 @@ import {
   type WorkerTask,
 } from './git-messages.ts'
 import { treeOfCommit, targetOfTag, type GitObject } from './git-object.ts'
-import type { Objects } from './objects.ts'
+import { tooLarge, type LargeObject, type Objects } from './objects.ts'
 import { ProgramObjects } from './program-objects.ts'
 import { RemoteObjects } from './remote-objects.ts'
 import { shown } from './tree-object.ts'
@@ -80,6 +81,7 @@ async function openTree(revision: Revision, known: KnownTrees): Promise<OpenedTr
 async function readCommit(id: ObjectId): Promise<GitObject> {
   const object = await objects.read(id)
   if (object?.type === 'commit') return object
+  if (object?.type === 'too-large') throw largeObject(`commit ${id}`, object)
   const why = object === undefined ? 'the repository does not have it' : `it is a ${object.type}`
   throw new SyncError('ref-not-found', `Cannot take commit ${id}: ${why}`)
 }
@@ -107,12 +109,19 @@ async function peel(id: ObjectId): Promise<ObjectId | undefined> {
 async function readTree(id: ObjectId, path: string): Promise<Uint8Array> {
   const object = await objects.read(id)
   if (object?.type === 'tree') return object.bytes
+  if (object?.type === 'too-large') throw largeObject(shown(path), object)
   throw new SyncError('content-refused', `Cannot take ${shown(path)}: the repository lacks its tree ${id}`)
+}
+
+function largeObject(what: string, { size }: LargeObject): SyncError {
+  const figure = size === undefined ? 'more bytes' : `${size} bytes`
+  const most = `what ${namedLimit('files', task.limits)} and ${namedLimit('segmentBytes', task.limits)} allow`
+  return new SyncError('limit-exceeded', `Cannot take ${what}: it has ${figure} by itself, over ${most}`)
 }
 
 function keepBlob(bytes: Uint8Array): Taken {
   const { blobBytes, packBytes } = task.limits
-  if (bytes.length > blobBytes) return { kind: 'refused', reason: 'too-large' }
+  if (bytes.length > blobBytes) return tooLarge(bytes.length)
   kept += bytes.length
   // What few bytes unfold to lies on the disk from here on, so it is bounded like what comes over the wire.
   if (kept > packBytes)
@@ -133,9 +142,7 @@ function keepBlob(bytes: Uint8Array): Taken {
 async function objectsAt(place: Place): Promise<Objects> {
   if (place.kind === 'remote') return new RemoteObjects(place, task)
   if (place.kind === 'program') return new ProgramObjects(process.stdin, process.stdout, task.limits)
-  // Loading isomorphic-git takes longer than a small fetch, which does without it.
-  const { DiskObjects } = await import('./disk-objects.ts')
-  return new DiskObjects(place.folder)
+  return new DiskObjects(place.folder, task.limits)
 }
 
 /** In memory of its own, so that it can be handed over instead of copied. */

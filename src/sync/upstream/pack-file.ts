@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { createInflate, inflateSync } from 'node:zlib'
+import { constants, createInflate, inflateSync } from 'node:zlib'
 import { isObjectId, type ObjectFormat, type ObjectId } from '../model/revision.ts'
 import { ID_BYTES, type ObjectType } from './git-object.ts'
 import { Malformed } from './malformed.ts'
@@ -11,6 +11,9 @@ export interface PackHeader {
   readonly at: number
 }
 
+/** Resolves once the file goes so far, or goes no further. */
+type Arrived = (end: number) => Promise<void>
+
 /** Whole, or as a difference to a base that lies earlier in the pack or is named by its id. */
 export type Stored =
   | { readonly kind: 'whole'; readonly type: ObjectType }
@@ -20,8 +23,8 @@ export type Stored =
 export class PackFile implements Disposable {
   /** How many objects it says it has. */
   readonly count: number
-  /** Where the objects end. */
-  readonly end: number
+  /** Where the objects end, as far as they have come. */
+  #end: number
   readonly #handle: number
   readonly #idBytes: number
   #window: Buffer = Buffer.alloc(0)
@@ -31,7 +34,7 @@ export class PackFile implements Disposable {
     this.#handle = openSync(path, 'r')
     this.#idBytes = ID_BYTES[format]
     // The checksum is made like an id.
-    this.end = fstatSync(this.#handle).size - this.#idBytes
+    this.#end = fstatSync(this.#handle).size - this.#idBytes
     if (this.end < HEADER_BYTES) throw new Malformed('the pack is too short')
     const head = this.#bytes(0, HEADER_BYTES)
     if (head.toString('latin1', 0, 4) !== 'PACK' || head.readUInt32BE(4) !== 2)
@@ -46,6 +49,15 @@ export class PackFile implements Disposable {
   /** Where the first object begins. */
   get start(): number {
     return HEADER_BYTES
+  }
+
+  get end(): number {
+    return this.#end
+  }
+
+  /** Reads on in what was written since. */
+  grow(bytes: number): void {
+    this.#end = bytes - this.#idBytes
   }
 
   header(offset: number): PackHeader {
@@ -77,8 +89,8 @@ export class PackFile implements Disposable {
 
   /** The bytes that begin packed at `at`, and where they end. Only for sizes that fit into memory. */
   inflate({ at, size }: PackHeader): { readonly bytes: Buffer; readonly next: number } {
-    const most = 2 * size + SLACK_BYTES
-    for (let need = size + (size >> 8) + 1024; ; need = Math.min(need * 2, most)) {
+    const most = mostBytes(size)
+    for (let need = usualBytes(size); ; need = Math.min(need * 2, most)) {
       const packed = this.#bytes(at, Math.min(need, this.end - at))
       const result = inflated(packed, size)
       if (result !== undefined) return { bytes: result.bytes, next: at + result.used }
@@ -86,8 +98,28 @@ export class PackFile implements Disposable {
     }
   }
 
+  /** The same of an object that may not have come whole. */
+  async inflateArriving(
+    header: PackHeader,
+    arrived: Arrived,
+  ): Promise<{ readonly bytes: Buffer; readonly next: number }> {
+    const { at, size } = header
+    const usual = usualBytes(size)
+    await arrived(at + usual)
+    const result = inflated(this.#bytes(at, Math.min(usual, this.end - at)), size)
+    if (result !== undefined) return { bytes: result.bytes, next: at + result.used }
+    await arrived(at + mostBytes(size))
+    return this.inflate(header)
+  }
+
+  /** The first bytes of what begins packed at `at`: as many as a few of them unfold to. */
+  peek({ at }: PackHeader): Buffer {
+    const packed = this.#bytes(at, Math.min(PEEK_BYTES, this.end - at)).subarray(0, PEEK_BYTES)
+    return inflateSync(packed, { finishFlush: constants.Z_SYNC_FLUSH })
+  }
+
   /** Inflates what is too large for memory, piece by piece. Returns where it ends. */
-  async pour({ at, size }: PackHeader, take: (piece: Uint8Array) => void): Promise<number> {
+  async pour({ at, size }: PackHeader, take: (piece: Uint8Array) => void, arrived: Arrived): Promise<number> {
     const inflate = createInflate()
     let total = 0
     inflate.on('data', (piece: Buffer) => {
@@ -98,7 +130,9 @@ export class PackFile implements Disposable {
     const ended = new Promise<void>((resolve, reject) => {
       inflate.once('end', resolve).once('error', reject)
     })
-    for (let from = at; from < this.end && !inflate.readableEnded; from += PIECE_BYTES) {
+    for (let from = at; !inflate.readableEnded; from += PIECE_BYTES) {
+      await arrived(from + PIECE_BYTES)
+      if (from >= this.end) break
       const written = new Promise<void>((resolve) => inflate.write(this.#copy(from), () => resolve()))
       await Promise.race([written, ended])
     }
@@ -130,11 +164,24 @@ export class PackFile implements Disposable {
 
 const HEADER_BYTES = 12
 /** Type and size take 10 bytes at most, the base 32. */
-const OBJECT_HEADER_BYTES = 42
+export const OBJECT_HEADER_BYTES = 42
 const WINDOW_BYTES = 2 ** 20
 const PIECE_BYTES = 2 ** 16
+/** More than the tables of a block and the bytes that follow them take. */
+const PEEK_BYTES = 1024
 /** Deflate adds five bytes to a block that it cannot shrink; blocks with nothing in them are nobody's honest work. */
 const SLACK_BYTES = 2 ** 16
+
+/** What an object of that size takes packed, at the most, where it was packed well. */
+function usualBytes(size: number): number {
+  return size + (size >> 8) + 1024
+}
+
+/** The same of any packing that is worth reading. */
+export function mostBytes(size: number): number {
+  return 2 * size + SLACK_BYTES
+}
+
 const MAX_SCALE = 2 ** 42
 const TYPES: readonly (ObjectType | undefined)[] = [undefined, 'commit', 'tree', 'blob', 'tag']
 const OFS_DELTA = 6
@@ -159,7 +206,7 @@ function byteAt(bytes: Buffer, at: number): number {
 }
 
 /** Undefined if the packed bytes go on beyond those given. */
-function inflated(packed: Buffer, size: number): { readonly bytes: Buffer; readonly used: number } | undefined {
+export function inflated(packed: Buffer, size: number): { readonly bytes: Buffer; readonly used: number } | undefined {
   const options = { info: true, chunkSize: Math.max(size + 1, 64), maxOutputLength: Math.max(size, 1) }
   try {
     const result: unknown = inflateSync(packed, options)

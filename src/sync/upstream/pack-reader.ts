@@ -1,15 +1,29 @@
 import type { ObjectFormat, ObjectId } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { applyDelta } from './delta.ts'
 import { createObjectHash, idOf, type GitObject } from './git-object.ts'
 import { Malformed } from './malformed.ts'
-import { ObjectCache } from './object-cache.ts'
-import { PackFile, type PackHeader } from './pack-file.ts'
+import { OBJECT_HEADER_BYTES, PackFile, type PackHeader } from './pack-file.ts'
+import { PackObjects } from './pack-objects.ts'
+import { PackSpool } from './pack-spool.ts'
 
 /** Bounds of one pack: how many objects it may have, and how many bytes of one are held in memory. */
 export interface PackLimits {
   readonly objects: number
   readonly objectBytes: number
+  /** Gives the pack up at the header of a file's content over so many bytes; undefined to read past what is too large. */
+  readonly stopBytes?: number
+}
+
+/** A pack was given up at the header of an object that is too large: nothing more of it was read. */
+export class LargeInPack extends Error {
+  override readonly name = 'LargeInPack'
+  /** Undefined where only its difference to another object is known to be too large. */
+  readonly size: number | undefined
+
+  constructor(size: number | undefined) {
+    super('The pack has an object that is too large')
+    this.size = size
+  }
 }
 
 /** Told of each object that fits into memory. */
@@ -18,35 +32,42 @@ export type Found = (id: ObjectId, object: GitObject) => void
 /** Reads a pack in bounded memory. Every id that it knows is the hash of the bytes, not a server's word. */
 export class PackReader implements Disposable {
   readonly #file: PackFile
+  readonly #spool: PackSpool
   readonly #format: ObjectFormat
   readonly #limits: PackLimits
   readonly #offsets = new Map<ObjectId, number>()
-  readonly #tooLarge = new Set<ObjectId>()
-  readonly #cache = new ObjectCache(CACHE_BYTES)
+  readonly #objects: PackObjects
+  /** Their sizes. */
+  readonly #tooLarge = new Map<ObjectId, number>()
   /** Something was too large, and what its id is cannot be told without holding it. */
   #hasUnknown = false
 
-  private constructor(file: PackFile, format: ObjectFormat, limits: PackLimits) {
+  private constructor(file: PackFile, spool: PackSpool, format: ObjectFormat, limits: PackLimits) {
     this.#file = file
+    this.#spool = spool
     this.#format = format
     this.#limits = limits
+    this.#objects = new PackObjects(file, limits.objectBytes, (id) => this.#offsets.get(id))
   }
 
-  /** Goes through the whole pack once. */
-  static async open(
+  /** Writes a pack to a new file while it comes, and goes through it once: an object is judged as soon as its header is there. */
+  static async receive(
+    chunks: AsyncIterable<Uint8Array>,
     path: string,
     format: ObjectFormat,
     limits: PackLimits,
     found: Found = () => {},
   ): Promise<PackReader> {
+    await using spool = new PackSpool(chunks, path, format)
+    while (spool.bytes < LEAST_PACK_BYTES && (await spool.more()));
     const file = sound(() => new PackFile(path, format))
     try {
-      const reader = new PackReader(file, format, limits)
+      const reader = new PackReader(file, spool, format, limits)
       await reader.#scan(found)
       return reader
     } catch (cause) {
       file[Symbol.dispose]()
-      throw damaged(cause)
+      throw cause instanceof LargeInPack ? cause : damaged(cause)
     }
   }
 
@@ -56,7 +77,12 @@ export class PackReader implements Disposable {
 
   read(id: ObjectId): GitObject | undefined {
     const offset = this.#offsets.get(id)
-    return offset === undefined ? undefined : sound(() => this.#resolve(offset))
+    return offset === undefined ? undefined : sound(() => this.#objects.resolve(offset))
+  }
+
+  /** The size of an object that the pack has and that is too large for memory; undefined where that is not known. */
+  sizeOfLarge(id: ObjectId): number | undefined {
+    return this.#tooLarge.get(id)
   }
 
   /** Whether the pack has the object as one that is too large for memory, or may have it so. */
@@ -65,7 +91,7 @@ export class PackReader implements Disposable {
   }
 
   async #scan(found: Found): Promise<void> {
-    const { count, start, end } = this.#file
+    const { count, start } = this.#file
     if (count > this.#limits.objects) {
       throw new SyncError(
         'limit-exceeded',
@@ -75,29 +101,42 @@ export class PackReader implements Disposable {
     const waiting = new Map<ObjectId, number[]>()
     let at = start
     for (let index = 0; index < count; index += 1) {
+      await this.#arrived(at + OBJECT_HEADER_BYTES)
       const header = this.#file.header(at)
+      this.#expectWanted(header)
       if (header.size > this.#limits.objectBytes) {
         at = await this.#pass(header)
         continue
       }
-      const { bytes, next } = this.#file.inflate(header)
+      const { bytes, next } = await this.#file.inflateArriving(header, this.#arrived)
       const base = header.stored.kind === 'delta' ? header.stored.base : undefined
       if (typeof base === 'string' && !this.#offsets.has(base)) append(waiting, base, at)
       else this.#enter(at, header, bytes, found)
       at = next
     }
-    if (at !== end) throw new Malformed('something follows the last object')
+    await this.#arrived(Infinity)
+    if (at !== this.#file.end) throw new Malformed('something follows the last object')
     this.#enterLate(waiting, found)
   }
 
+  readonly #arrived = async (end: number): Promise<void> => {
+    while (this.#file.end < end && (await this.#spool.more())) this.#file.grow(this.#spool.bytes)
+  }
+
+  #expectWanted({ size, stored }: PackHeader): void {
+    const { objectBytes, stopBytes } = this.#limits
+    if (stopBytes === undefined || size <= stopBytes) return
+    if (stored.kind === 'whole' && stored.type === 'blob') throw new LargeInPack(size)
+    if (size > objectBytes) throw new LargeInPack(undefined)
+  }
+
   /** Takes an object in whose base is there; undefined if it is too large to be held. */
-  #enter(offset: number, { stored }: PackHeader, bytes: Buffer, found: Found): ObjectId | undefined {
-    const object = stored.kind === 'whole' ? { type: stored.type, bytes } : this.#onto(stored.base, bytes)
+  #enter(offset: number, header: PackHeader, bytes: Buffer, found: Found): ObjectId | undefined {
+    const object = this.#objects.enter(offset, header, bytes)
     if (object === undefined) {
       this.#hasUnknown = true
       return undefined
     }
-    this.#cache.set(offset, object)
     const id = idOf(object, this.#format)
     this.#offsets.set(id, offset)
     found(id, object)
@@ -124,67 +163,25 @@ export class PackReader implements Disposable {
 
   /** Skips an object that is too large for memory. Returns where the next begins. */
   async #pass(header: PackHeader): Promise<number> {
-    if (header.stored.kind === 'delta') {
+    const { stored, size } = header
+    if (stored.kind === 'delta') {
       this.#hasUnknown = true
-      return this.#file.pour(header, () => {})
+      return this.#file.pour(header, () => {}, this.#arrived)
     }
-    const hash = createObjectHash(header.stored.type, header.size, this.#format)
-    const next = await this.#file.pour(header, (piece) => void hash.update(piece))
-    this.#tooLarge.add(hash.objectId())
+    const hash = createObjectHash(stored.type, size, this.#format)
+    const next = await this.#file.pour(header, (piece) => void hash.update(piece), this.#arrived)
+    this.#tooLarge.set(hash.objectId(), size)
     return next
-  }
-
-  /** The object at an offset, built up from its base; undefined if it or a base is too large. */
-  #resolve(offset: number): GitObject | undefined {
-    const chain: { readonly offset: number; readonly header: PackHeader }[] = []
-    let at = offset
-    let object = this.#cache.get(at)
-    while (object === undefined) {
-      const header = this.#file.header(at)
-      if (header.size > this.#limits.objectBytes) return undefined
-      if (header.stored.kind === 'whole') {
-        object = { type: header.stored.type, bytes: this.#file.inflate(header).bytes }
-        this.#cache.set(at, object)
-        break
-      }
-      chain.push({ offset: at, header })
-      const base = this.#offsetOf(header.stored.base)
-      if (base === undefined || chain.length > MAX_CHAIN) throw new Malformed('a delta has no base within reach')
-      at = base
-      object = this.#cache.get(at)
-    }
-    for (const step of chain.toReversed()) {
-      object = applied(this.#file.inflate(step.header).bytes, object, this.#limits.objectBytes)
-      if (object === undefined) return undefined
-      this.#cache.set(step.offset, object)
-    }
-    return object
-  }
-
-  #onto(base: number | ObjectId, delta: Buffer): GitObject | undefined {
-    const offset = this.#offsetOf(base)
-    const object = offset === undefined ? undefined : this.#resolve(offset)
-    return object === undefined ? undefined : applied(delta, object, this.#limits.objectBytes)
-  }
-
-  #offsetOf(base: number | ObjectId): number | undefined {
-    return typeof base === 'number' ? base : this.#offsets.get(base)
   }
 }
 
-const CACHE_BYTES = 2 ** 25
-/** The longest chain that git can be told to write. */
-const MAX_CHAIN = 4096
+/** The head of a pack and a checksum of either kind. */
+const LEAST_PACK_BYTES = 12 + 32
 
 function append(waiting: Map<ObjectId, number[]>, base: ObjectId, offset: number): void {
   const offsets = waiting.get(base)
   if (offsets === undefined) waiting.set(base, [offset])
   else offsets.push(offset)
-}
-
-function applied(delta: Buffer, base: GitObject, limit: number): GitObject | undefined {
-  const bytes = applyDelta(delta, base.bytes, limit)
-  return bytes === undefined ? undefined : { type: base.type, bytes }
 }
 
 function sound<T>(read: () => T): T {

@@ -3,7 +3,7 @@ import { SyncError } from '../model/sync-error.ts'
 import type { Taken } from '../model/tree.ts'
 import { readRelation } from './ancestry.ts'
 import { idOf, type GitObject, type ObjectType } from './git-object.ts'
-import type { KeepBlob, Objects } from './objects.ts'
+import { ABSENT, objectBytesOf, tooLarge, type KeepBlob, type LargeObject, type Objects } from './objects.ts'
 import type { FetchLimits, Relation } from './upstream.ts'
 
 /**
@@ -15,15 +15,15 @@ export class ProgramObjects implements Objects {
   readonly #to: NodeJS.WritableStream
   readonly #most: number
 
-  constructor(from: NodeJS.ReadableStream, to: NodeJS.WritableStream, { blobBytes }: Pick<FetchLimits, 'blobBytes'>) {
+  constructor(from: NodeJS.ReadableStream, to: NodeJS.WritableStream, limits: FetchLimits) {
     this.#from = new Printed(from)
     this.#to = to
-    this.#most = Math.max(blobBytes, LEAST_OBJECT_BYTES)
+    this.#most = Math.max(limits.blobBytes, objectBytesOf(limits))
   }
 
   async open(): Promise<void> {}
 
-  async read(id: ObjectId): Promise<GitObject | undefined> {
+  async read(id: ObjectId): Promise<GitObject | LargeObject | undefined> {
     this.#to.write(`${id}\n`)
     return this.#next(id)
   }
@@ -38,18 +38,22 @@ export class ProgramObjects implements Objects {
     if (blobs.length > 0) this.#to.write(blobs.map((id) => `${id}\n`).join(''))
     for (const id of blobs) {
       const object = await this.#next(id)
-      taken.set(id, object?.type === 'blob' ? keep(object.bytes) : { kind: 'refused', reason: 'absent' })
+      if (object?.type === 'too-large') taken.set(id, tooLarge(object.size))
+      else taken.set(id, object?.type === 'blob' ? keep(object.bytes) : ABSENT)
     }
     return taken
   }
 
   /** `<id> <type> <size>`, the bytes and a line break; or one line of two words. */
-  async #next(id: ObjectId): Promise<GitObject | undefined> {
+  async #next(id: ObjectId): Promise<GitObject | LargeObject | undefined> {
     const [found, type = '', size] = (await this.#from.line()).split(' ')
     if (size === undefined) return undefined
     const length = Number(size)
     if (!isType(type) || !Number.isSafeInteger(length)) throw damaged(id)
-    if (length > this.#most) throw new SyncError('limit-exceeded', `Cannot read ${id}: it has ${length} bytes`)
+    if (length > this.#most) {
+      await this.#from.pass(length + 1)
+      return { type: 'too-large', size: length }
+    }
     const bytes = await this.#from.bytes(length)
     await this.#from.bytes(1)
     const object = { type, bytes }
@@ -60,9 +64,6 @@ export class ProgramObjects implements Objects {
   }
 }
 
-/** Commits and trees are read whole even where files have to be small. */
-const LEAST_OBJECT_BYTES = 2 ** 24
-
 const TYPES = { commit: true, tree: true, blob: true, tag: true } satisfies Record<ObjectType, true>
 
 function isType(text: string): text is ObjectType {
@@ -71,6 +72,13 @@ function isType(text: string): text is ObjectType {
 
 function damaged(id: ObjectId): SyncError {
   return new SyncError('content-refused', `Cannot read ${id}: the object is damaged`)
+}
+
+/** git ended before it printed all that it was asked for. How it ended, which the other side of the worker sees, says why. */
+export class ProgramEnded extends SyncError {
+  constructor() {
+    super('source-unreachable', 'Cannot read the objects: git ended before it gave all of them')
+  }
 }
 
 /** What a program prints, by lines and by counted bytes. */
@@ -108,9 +116,19 @@ class Printed {
     return all.subarray(0, length)
   }
 
+  /** Lets so many bytes go by, and holds none of them. */
+  async pass(length: number): Promise<void> {
+    let left = length
+    while (left > this.#held.length) {
+      left -= this.#held.length
+      this.#held = await this.#more()
+    }
+    this.#held = this.#held.subarray(left)
+  }
+
   async #more(): Promise<Buffer> {
     const { value, done } = await this.#parts.next()
-    if (done === true) throw new SyncError('content-refused', 'Cannot read the objects: git ended, one is damaged')
+    if (done === true) throw new ProgramEnded()
     return Buffer.from(value)
   }
 }

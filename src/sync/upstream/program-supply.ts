@@ -6,7 +6,9 @@ import type { Taken } from '../model/tree.ts'
 import type { ChildGroup } from './child-group.ts'
 import { HISTORY_LIMITS } from './ancestry.ts'
 import { GitProgram, scratchFailure, type ProgramTarget } from './git-program.ts'
+import { ABSENT, tooLarge } from './objects.ts'
 import { Refused } from './program-failure.ts'
+import type { ProgramEnded } from './program-objects.ts'
 import { namedLimit, type Reach } from './upstream.ts'
 
 /**
@@ -54,6 +56,14 @@ export class ProgramSupply implements AsyncDisposable {
     return this.#reader.child
   }
 
+  /** Why the program that prints objects ended before it gave all of them: one that was killed gives them the next time. */
+  async whyEnded(early: ProgramEnded): Promise<SyncError> {
+    const ended = await this.#reader?.ended
+    if (ended?.status === undefined) return early
+    const failure = await this.#git.failure(ended, 'Cannot read the objects')
+    return failure.code === 'source-unreachable' ? new SyncError('content-refused', failure.message) : failure
+  }
+
   /** Makes blobs readable. Returns those that cannot be had, and why. */
   async prepare(blobs: readonly ObjectId[], signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {
     let sizes = await this.#sizesOf(blobs, signal)
@@ -73,7 +83,7 @@ export class ProgramSupply implements AsyncDisposable {
 
   #refusedOf(id: ObjectId, size: number | undefined): readonly (readonly [ObjectId, Taken])[] {
     if (size === undefined) return [[id, ABSENT]]
-    return size > this.#reach.limits.blobBytes ? [[id, TOO_LARGE]] : []
+    return size > this.#reach.limits.blobBytes ? [[id, tooLarge(size)]] : []
   }
 
   #at(): string[] {
@@ -208,5 +218,3 @@ const FETCH: readonly string[] = [
 const INDEX_BYTES = 2 ** 20
 /** Lots tried again in one fetch. A repository with more blobs missing than that is broken. */
 const MOST_REFUSALS = 64
-const TOO_LARGE: Taken = { kind: 'refused', reason: 'too-large' }
-const ABSENT: Taken = { kind: 'refused', reason: 'absent' }

@@ -8,9 +8,8 @@ import type { Place, WorkerTask } from './git-messages.ts'
 import { treeOfCommit, type GitObject } from './git-object.ts'
 import { requestPack, type Wanted } from './git-remote.ts'
 import { lackingTrees, outermost } from './known-trees.ts'
-import type { KeepBlob, Objects } from './objects.ts'
-import { PackReader, type Found } from './pack-reader.ts'
-import { spoolPack } from './pack-spool.ts'
+import { ABSENT, objectBytesOf, tooLarge, type KeepBlob, type LargeObject, type Objects } from './objects.ts'
+import { LargeInPack, PackReader, type Found } from './pack-reader.ts'
 import { ServerRefusal } from './pkt-line.ts'
 import { askRelation, type Allowance } from './remote-history.ts'
 import { namedLimit } from './upstream.ts'
@@ -30,16 +29,18 @@ export class RemoteObjects implements Objects {
   #rest: PackReader | undefined
   #packs = 0
   #refusals = 0
+  #stops = 0
 
   constructor(place: Extract<Place, { kind: 'remote' }>, task: WorkerTask) {
     const { packBytes, blobBytes, files } = task.limits
+    const objectBytes = Math.max(blobBytes, objectBytesOf(task.limits))
     this.#place = place
     this.#task = task
     this.#allowance = {
       bytes: { limit: namedLimit('packBytes', task.limits), left: packBytes },
       // Each object of a snapshot is an entry of a tree, but for the few that lead to the root. Twice that many,
       // because the entries of known trees are not counted.
-      pack: { objects: 2 * files + 16, objectBytes: Math.max(blobBytes, LEAST_OBJECT_BYTES) },
+      pack: { objects: 2 * files + 16, objectBytes },
     }
   }
 
@@ -67,8 +68,14 @@ export class RemoteObjects implements Objects {
     this.#rest = undefined
   }
 
-  async read(id: ObjectId): Promise<GitObject | undefined> {
-    return this.#snapshot?.read(id) ?? this.#rest?.read(id)
+  async read(id: ObjectId): Promise<GitObject | LargeObject | undefined> {
+    const packs = [this.#snapshot, this.#rest].filter((pack) => pack !== undefined)
+    for (const pack of packs) {
+      const object = pack.read(id)
+      if (object !== undefined) return object
+    }
+    const large = packs.find((pack) => pack.isTooLarge(id))
+    return large && { type: 'too-large', size: large.sizeOfLarge(id) }
   }
 
   /** Fetches what is not in the known trees, and what of them stands elsewhere by now. False where it takes all of them. */
@@ -99,31 +106,58 @@ export class RemoteObjects implements Objects {
     for (const id of blobs) {
       const object = this.#snapshot?.read(id)
       if (object?.type === 'blob') taken.set(id, keep(object.bytes))
-      else if (this.#snapshot?.isTooLarge(id) ?? false) taken.set(id, TOO_LARGE)
+      else if (this.#snapshot?.isTooLarge(id) === true) taken.set(id, tooLarge(this.#snapshot.sizeOfLarge(id)))
     }
     const { filters, format } = this.#place.server
     const missing = blobs.filter((id) => !taken.has(id) && isIdOf(format, id))
-    if (filters) await this.#takeLot(missing, keep, taken, way)
+    if (filters) await this.#takeLot(missing, { keep, taken, way })
     return new Map(blobs.map((id) => [id, taken.get(id) ?? ABSENT]))
   }
 
   /** One blob that the server lacks makes it refuse the whole lot, and say which: the rest is asked for again. */
-  async #takeLot(lot: readonly ObjectId[], keep: KeepBlob, taken: Map<ObjectId, Taken>, way: Way): Promise<void> {
+  async #takeLot(lot: readonly ObjectId[], taking: Taking): Promise<void> {
     if (lot.length === 0) return
+    const { keep, taken, way } = taking
     const wanted = new Set(lot)
     const found: Found = (id, { type, bytes }) => {
       if (type === 'blob' && wanted.has(id)) taken.set(id, keep(bytes))
     }
     try {
-      using pack = await this.#fetch({ ids: lot }, way, found)
-      for (const id of lot) if (!taken.has(id) && pack.isTooLarge(id)) taken.set(id, TOO_LARGE)
+      using pack = await this.#fetch({ ids: lot }, way, found, this.#stopping())
+      for (const id of lot) if (!taken.has(id) && pack.isTooLarge(id)) taken.set(id, tooLarge(pack.sizeOfLarge(id)))
     } catch (cause) {
+      const left = lot.filter((id) => !taken.has(id))
+      if (cause instanceof LargeInPack) return this.#takeAround(cause, left, taking)
       this.#refusals += 1
-      const rest = cause instanceof ServerRefusal ? lot.filter((id) => !cause.said.includes(id)) : lot
+      const rest = cause instanceof ServerRefusal ? left.filter((id) => !cause.said.includes(id)) : left
       // A server in trouble refuses as well. Only one that names an id says that it does not have it.
-      if (rest.length === lot.length || this.#refusals > MAX_REFUSALS) throw cause
-      await this.#takeLot(rest, keep, taken, way)
+      if (rest.length === left.length || this.#refusals > MAX_REFUSALS) throw cause
+      await this.#takeLot(rest, taking)
     }
+  }
+
+  /**
+   * The header in a pack does not say whose it is. Servers send in the order in which they are asked, so it is most likely that of the
+   * first blob that did not come; where it is not, halves of the rest are asked for.
+   */
+  async #takeAround({ size }: LargeInPack, left: readonly ObjectId[], taking: Taking): Promise<void> {
+    const [first, ...others] = left
+    if (first === undefined) return
+    if (others.length === 0) return void taking.taken.set(first, tooLarge(size))
+    this.#stops += 1
+    await this.#takeLot([first], taking)
+    if (taking.taken.get(first)?.kind === 'refused') return this.#takeLot(others, taking)
+    const middle = Math.ceil(others.length / 2)
+    await this.#takeLot(others.slice(0, middle), taking)
+    await this.#takeLot(others.slice(middle), taking)
+  }
+
+  /** The allowance of a pack that is given up where a file is too large; past so many of them, packs are read to their end. */
+  #stopping(): Allowance {
+    const { bytes, pack } = this.#allowance
+    return this.#stops > MAX_STOPS
+      ? this.#allowance
+      : { bytes, pack: { ...pack, stopBytes: this.#task.limits.blobBytes } }
   }
 
   async relation(from: ObjectId, to: ObjectId, way: Way): Promise<Relation> {
@@ -136,8 +170,7 @@ export class RemoteObjects implements Objects {
     const http = new GitHttp(url, { limits, bytes: allowance.bytes, way, signal: NEVER })
     const file = join(scratch, `${(this.#packs += 1)}.pack`)
     try {
-      await spoolPack(requestPack(http, server, wanted), file, server.format)
-      return await PackReader.open(file, server.format, allowance.pack, found)
+      return await PackReader.receive(requestPack(http, server, wanted), file, server.format, allowance.pack, found)
     } finally {
       removeName(file)
     }
@@ -153,6 +186,13 @@ function removeName(file: string): void {
   }
 }
 
+/** One taking of blobs: what is done with each, and what became of them so far. */
+interface Taking {
+  readonly keep: KeepBlob
+  readonly taken: Map<ObjectId, Taken>
+  readonly way: Way
+}
+
 /** Trees that one request asks for. Where more moved, all of them are asked for by the commit. */
 const MOST_LACKING = 1000
 /** To ask again at once would bring the same, or is what was asked not to be done. */
@@ -164,10 +204,8 @@ const FINAL: ReadonlySet<SyncErrorCode> = new Set([
 ])
 
 const NOTHING = Buffer.alloc(0)
-const TOO_LARGE: Taken = { kind: 'refused', reason: 'too-large' }
-const ABSENT: Taken = { kind: 'refused', reason: 'absent' }
-/** Commits and trees are read whole even where files have to be small. */
-const LEAST_OBJECT_BYTES = 2 ** 24
+/** Files that cost a request or two each. A repository may have more that are too large; they are then read past. */
+const MAX_STOPS = 64
 /** Lots tried again in one fetch. A repository with more blobs missing than that is broken. */
 const MAX_REFUSALS = 64
 /** The worker is not told to stop: it is ended. */

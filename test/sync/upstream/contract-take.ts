@@ -42,8 +42,8 @@ export function takes(open: Open, objectFormat: ObjectFormat): void {
     const taken = await tree.take([absent, ...ids.values(), foreign, absent], STEADY)
 
     expect(taken.get(ids.get('small')!)).toMatchObject({ kind: 'blob', size: 5 })
-    expect(taken.get(ids.get('large')!)).toEqual({ kind: 'refused', reason: 'too-large' })
-    expect(taken.get(ids.get('huge')!)).toEqual({ kind: 'refused', reason: 'too-large' })
+    expect(taken.get(ids.get('large')!)).toEqual({ kind: 'refused', reason: 'too-large', size: 2000 })
+    expect(taken.get(ids.get('huge')!)).toEqual({ kind: 'refused', reason: 'too-large', size: 20_000_000 })
     expect(taken.get(absent)).toEqual({ kind: 'refused', reason: 'absent' })
     expect(taken.get(foreign)).toEqual({ kind: 'refused', reason: 'absent' })
     expect(taken.size).toBe(5)

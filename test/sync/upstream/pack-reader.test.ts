@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
-import { rm, writeFile } from 'node:fs/promises'
+import { createHash, randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { deflateSync } from 'node:zlib'
 import * as fc from 'fast-check'
@@ -9,8 +9,7 @@ import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { applyDelta } from '../../../src/sync/upstream/delta.ts'
 import type { GitObject } from '../../../src/sync/upstream/git-object.ts'
 import { Malformed } from '../../../src/sync/upstream/malformed.ts'
-import { PackReader } from '../../../src/sync/upstream/pack-reader.ts'
-import { spoolPack } from '../../../src/sync/upstream/pack-spool.ts'
+import { LargeInPack, PackReader, type Found, type PackLimits } from '../../../src/sync/upstream/pack-reader.ts'
 import { cpuSeconds } from '../../support/effort.ts'
 import { Repository, runGit } from '../../support/repository.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -31,9 +30,8 @@ test.each(
   await using folder = await temporaryFolder()
   const pack = await packOf(repository, options)
   const found = new Map<ObjectId, GitObject>()
-  const file = await written(folder.path, pack)
 
-  using reader = await PackReader.open(file, format, LIMITS, (id, object) => found.set(id, object))
+  using reader = await received(folder.path, pack, format, LIMITS, (id, object) => found.set(id, object))
 
   expect([...found.keys()].sort()).toEqual(await idsOf(repository))
   for (const [id, object] of found) {
@@ -52,7 +50,7 @@ test('an object can be read again after everything has fallen out of the cache',
   const pack = await packOf(repository, ['--delta-base-offset'])
   const limits = { ...LIMITS, objectBytes: 2 ** 24 }
 
-  using reader = await PackReader.open(await written(folder.path, pack), 'sha1', limits, (id) => ids.push(id))
+  using reader = await received(folder.path, pack, 'sha1', limits, (id) => ids.push(id))
 
   const first = await idsOf(repository)
   const again = first.map((id) => reader.read(id)!)
@@ -68,9 +66,9 @@ test.each(FORMATS)('an object that is too large is passed over and told, whole o
     .split('\n')
     .map(objectId)
 
-  const file = await written(folder.path, await packOf(repository, ['--delta-base-offset']))
+  const pack = await packOf(repository, ['--delta-base-offset'])
 
-  using reader = await PackReader.open(file, format, { ...LIMITS, objectBytes: 1000 })
+  using reader = await received(folder.path, pack, format, { ...LIMITS, objectBytes: 1000 })
 
   expect([a!, b!].map((id) => [reader.read(id), reader.isTooLarge(id)])).toEqual([
     [undefined, true],
@@ -83,13 +81,37 @@ test.each(FORMATS)('an object that is too large is passed over and told, whole o
 test('a few bytes that unfold to a quarter of a gigabyte are passed over in little memory', async () => {
   await using folder = await temporaryFolder()
   const size = 2 ** 28
-  const file = await written(folder.path, packWith([{ type: 3, size, packed: zeros(size) }]))
+  const pack = packWith([{ type: 3, size, packed: zeros(size) }])
   const before = process.memoryUsage().rss
 
-  using reader = await PackReader.open(file, 'sha1', LIMITS)
+  using reader = await received(folder.path, pack, 'sha1', LIMITS)
 
   expect(process.memoryUsage().rss - before).toBeLessThan(2 ** 26)
   expect(reader.isTooLarge(await zerosId(size))).toBe(true)
+})
+
+test('a pack is given up at the header of a file that is too large, before the rest of it is asked for', async () => {
+  await using folder = await temporaryFolder()
+  const [small, large] = [Buffer.from('small'), randomBytes(2 ** 22)]
+  const objects = [small, large].map((bytes) => ({ type: 3, size: bytes.length, packed: deflateSync(bytes) }))
+  const found: string[] = []
+  let asked = 0
+  async function* counted() {
+    for await (const piece of cut(packWith(objects), 1000)) {
+      asked += piece.length
+      yield piece
+    }
+  }
+
+  const limits = { objects: 10, objectBytes: 2 ** 24, stopBytes: 2 ** 20 }
+  const reading = PackReader.receive(counted(), join(folder.path, 'large.pack'), 'sha1', limits, (_, { bytes }) =>
+    found.push(bytes.toString()),
+  )
+
+  await expect(reading).rejects.toBeInstanceOf(LargeInPack)
+  await expect(reading).rejects.toMatchObject({ size: 2 ** 22 })
+  expect(found).toEqual(['small'])
+  expect(asked).toBeLessThan(5000)
 })
 
 test.each([
@@ -108,7 +130,7 @@ test.each([
 ])('an object that %s makes the pack a damaged one', async (_, object) => {
   await using folder = await temporaryFolder()
 
-  const opening = PackReader.open(await written(folder.path, packWith([object])), 'sha1', LIMITS)
+  const opening = received(folder.path, packWith([object]), 'sha1', LIMITS)
 
   await expect(opening).rejects.toMatchObject({ code: 'source-unreachable' })
 })
@@ -122,10 +144,10 @@ test('deltas whose bases come after them, the last first, are read once each', a
     return { type: 7, size: delta.length, packed: Buffer.concat([base, deflateSync(delta)]) }
   })
   const whole = { type: 3, size: texts[0]!.length, packed: deflateSync(texts[0]!) }
-  const file = await written(folder.path, packWith([...deltas.toReversed(), whole]))
+  const pack = packWith([...deltas.toReversed(), whole])
   const since = process.cpuUsage()
 
-  using reader = await PackReader.open(file, 'sha1', LIMITS)
+  using reader = await received(folder.path, pack, 'sha1', LIMITS)
 
   expect(reader.read(objectId(hashOf('blob', texts.at(-1)!, 'sha1')))?.bytes).toEqual(texts.at(-1))
   expect(cpuSeconds(since)).toBeLessThan(10)
@@ -135,9 +157,7 @@ test('a pack of more objects than the limit is refused unread', async () => {
   await using folder = await temporaryFolder()
   const object = { type: 3, size: 5, packed: deflateSync('hello') }
 
-  const file = await written(folder.path, packWith([object, object]))
-
-  const opening = PackReader.open(file, 'sha1', { ...LIMITS, objects: 1 })
+  const opening = received(folder.path, packWith([object, object]), 'sha1', { ...LIMITS, objects: 1 })
 
   await expect(opening).rejects.toMatchObject({ code: 'limit-exceeded' })
 })
@@ -155,14 +175,12 @@ test.each(FORMATS)(
       fc.asyncProperty(fc.nat(pack.length - checksum - 1), fc.integer({ min: 1, max: 255 }), async (at, mask) => {
         const changed = Buffer.from(pack)
         changed[at]! ^= mask
-        const file = await written(folder.path, changed)
+        changed.set(checksumOf(changed, format), changed.length - checksum)
         const ids: ObjectId[] = []
 
-        const outcome = await PackReader.open(file, format, LIMITS, (id) => ids.push(id)).catch(
-          (error: unknown) => error,
-        )
+        const reading = received(folder.path, changed, format, LIMITS, (id) => ids.push(id))
+        const outcome = await reading.catch((error: unknown) => error)
 
-        await rm(file)
         if (!(outcome instanceof PackReader)) {
           damaged += 1
           return outcome instanceof SyncError
@@ -190,17 +208,23 @@ test.each(FORMATS)(
 )
 
 test.each(FORMATS)(
-  'a pack that does not end with its checksum is refused when it is written down (%s)',
+  'a pack that does not end with its checksum is refused, in whatever pieces it comes (%s)',
   async (format) => {
     await using repository = await sample(format)
     await using folder = await temporaryFolder()
     const pack = await packOf(repository, [])
-    const spool = async (bytes: Buffer, size: number, name: string) =>
-      spoolPack(cut(bytes, size), join(folder.path, name), format)
+    const receive = async (bytes: Buffer, size: number) => {
+      using reader = await received(folder.path, bytes, format, LIMITS, () => {}, size)
+      return reader
+    }
+    const damaged = { code: 'source-unreachable' }
 
-    await expect(spool(pack, 7, 'whole')).resolves.toBeUndefined()
-    await expect(spool(pack.subarray(0, -1), 7, 'cut')).rejects.toMatchObject({ code: 'source-unreachable' })
-    await expect(spool(Buffer.alloc(0), 1, 'empty')).rejects.toMatchObject({ code: 'source-unreachable' })
+    for (const size of [1, 7, 64, 1000]) await expect(receive(pack, size)).resolves.toBeInstanceOf(PackReader)
+    await expect(receive(pack.subarray(0, -1), 7)).rejects.toMatchObject(damaged)
+    await expect(receive(Buffer.alloc(0), 1)).rejects.toMatchObject(damaged)
+    const flipped = Buffer.from(pack)
+    flipped[flipped.length - 1]! ^= 1
+    await expect(receive(flipped, 1000)).rejects.toMatchObject(damaged)
   },
 )
 
@@ -252,10 +276,26 @@ async function idsOf(repository: Repository): Promise<ObjectId[]> {
 
 let files = 0
 
-async function written(folder: string, bytes: Buffer): Promise<string> {
+/** A pack as it comes, in pieces of that size. */
+async function received(
+  folder: string,
+  pack: Buffer,
+  format: ObjectFormat,
+  limits: PackLimits,
+  found?: Found,
+  size = 10_000,
+): Promise<PackReader> {
   const file = join(folder, `${(files += 1)}.pack`)
-  await writeFile(file, bytes)
-  return file
+  try {
+    return await PackReader.receive(cut(pack, size), file, format, limits, found)
+  } finally {
+    await rm(file)
+  }
+}
+
+function checksumOf(pack: Buffer, format: ObjectFormat): Buffer {
+  const bytes = format === 'sha1' ? 20 : 32
+  return createHash(format).update(pack.subarray(0, -bytes)).digest()
 }
 
 function packWith(objects: readonly Packed[]): Buffer {
