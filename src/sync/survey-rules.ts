@@ -50,12 +50,13 @@ const FIRST_WITH_DECEPTIVE = 6
 
 /** The trees that need not be fetched again, given an earlier snapshot of the same source. */
 export function knownTrees(rules: Rules, earlier: Snapshot | undefined): KnownTrees {
-  if (earlier === undefined || !isByRules(rules, earlier)) return NOTHING_KNOWN
-  // The root is undecided where links lead from folder to folder: following them takes trees that did not change.
-  if (earlier.folders[''] === undefined) return NOTHING_KNOWN
   const { root, docs } = rules.selection
+  const within = docs === undefined ? [root] : [root, docs]
+  if (earlier === undefined || !isByRules(rules, earlier)) return { ...NOTHING_KNOWN, within }
+  // The root is undecided where links lead from folder to folder: following them takes trees that did not change.
+  if (earlier.folders[''] === undefined) return { ...NOTHING_KNOWN, within }
   const byPath = Object.entries(earlier.folders).map(([path, id]) => [joinPath(root, path), id] as const)
-  return { byPath: new Map(byPath.filter(([path]) => docs === undefined || !isWalkedFor(docs, path))) }
+  return { within, byPath: new Map(byPath.filter(([path]) => docs === undefined || !isWalkedFor(docs, path))) }
 }
 
 /** The docs are looked for from the repository's root on, and in every folder of theirs: trees are small. */

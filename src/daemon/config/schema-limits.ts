@@ -73,7 +73,7 @@ export const LIMITS = z.strictObject({
   repository: z
     .strictObject({
       bytes: ofBytes(FETCH_LIMITS.packBytes, 'What one fetch may bring over the wire.'),
-      files: ofCount(FETCH_LIMITS.files, 'Entries of all folders of one commit.'),
+      files: ofCount(FETCH_LIMITS.files, 'Entries of all folders of one commit, below `root` and `docs` alone.'),
       segment_bytes: ofBytes(FETCH_LIMITS.segmentBytes, 'Length of one name.'),
       path_bytes: ofBytes(FETCH_LIMITS.pathBytes, 'Length of one path.'),
       depth: ofCount(FETCH_LIMITS.depth, 'Levels of folders.'),

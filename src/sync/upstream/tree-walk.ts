@@ -1,4 +1,4 @@
-import { foldersAbove } from '../model/paths.ts'
+import { foldersAbove, isBelow } from '../model/paths.ts'
 import { formatOf, type ObjectId } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { TreeEntry } from '../model/tree.ts'
@@ -13,11 +13,13 @@ export type ReadTree = (id: ObjectId, path: string) => Promise<Uint8Array>
 
 /**
  * All trees below a root, each once, but those known and what lies below them. Eight small trees can name a hundred
- * million files, so the limits are reckoned from the sums of each tree, not by walking every path.
+ * million files, so the limits are reckoned from the sums of each tree, not by walking every path. Of what the caller does not
+ * ask below, as much is taken as the limits allow: a link may lead there.
  */
 export async function walkTrees(root: ObjectId, known: KnownTrees, limits: TreeLimits, read: ReadTree) {
   const walk = new Walk(known, limits, read)
   await walk.visit(root, '', 0)
+  await walk.visitRest(root)
   return walk.trees
 }
 
@@ -37,18 +39,30 @@ class Walk {
   readonly #extents = new Map<ObjectId, Extent>()
   /** Entries of the trees taken, each tree once: bounds what is held. */
   #held = 0
+  /** Undefined for everything. */
+  #within: readonly string[] | undefined
 
   constructor(known: KnownTrees, limits: TreeLimits, read: ReadTree) {
     this.#known = known
     this.#aboveKnown = foldersAboveAll(known.byPath.keys())
     this.#limits = limits
     this.#read = read
+    this.#within = known.within?.includes('') === true ? undefined : known.within
+  }
+
+  /** Takes what lies beside, until a limit is reached. */
+  async visitRest(root: ObjectId): Promise<void> {
+    if (this.#within === undefined) return
+    this.#within = undefined
+    await this.visit(root, '', 0).catch((error: unknown) => {
+      if (!(error instanceof SyncError) || error.code !== 'limit-exceeded') throw error
+    })
   }
 
   async visit(id: ObjectId, path: string, depth: number): Promise<Extent> {
     if (this.#isKnown(id, path)) return NOTHING
     // Below this path the same tree may be left out that is taken elsewhere.
-    const isItsOwn = this.#aboveKnown.has(path)
+    const isItsOwn = this.#aboveKnown.has(path) || !this.#isWanted(path)
     const extent = (isItsOwn ? undefined : this.#extents.get(id)) ?? (await this.#measure(id, path, depth))
     if (!isItsOwn) this.#extents.set(id, extent)
     this.#check('files', extent.entries, path)
@@ -63,6 +77,7 @@ class Walk {
     let [entries, deepest, pathBytes] = [0, 0, 0]
     for (const entry of await this.#take(id, path)) {
       const place = pathTo(path, entry.name)
+      if (!this.#isWanted(place) && !this.#leadsToWanted(place)) continue
       // Most are known in an update of many, and nothing is waited for then.
       const isLookedInto = entry.kind === 'folder' && !this.#isKnown(entry.id, place)
       const below = isLookedInto ? await this.visit(entry.id, place, depth + 1) : NOTHING
@@ -71,6 +86,14 @@ class Walk {
       pathBytes = Math.max(pathBytes, Buffer.byteLength(entry.name) + 1 + below.pathBytes)
     }
     return { entries, depth: deepest, pathBytes }
+  }
+
+  #isWanted(path: string): boolean {
+    return this.#within === undefined || this.#within.some((one) => path === one || isBelow(path, one))
+  }
+
+  #leadsToWanted(path: string): boolean {
+    return this.#within?.some((one) => isBelow(one, path)) ?? false
   }
 
   #isKnown(id: ObjectId, path: string): boolean {
@@ -82,7 +105,7 @@ class Walk {
     if (held !== undefined) return parseTree(held, formatOf(id), this.#limits.segmentBytes, path)
     const bytes = await this.#read(id, path)
     const entries = parseTree(bytes, formatOf(id), this.#limits.segmentBytes, path)
-    this.#held += entries.length
+    if (this.#isWanted(path)) this.#held += entries.length
     this.#check('files', this.#held, path)
     this.trees.set(id, bytes)
     return entries

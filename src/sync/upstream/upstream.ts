@@ -54,6 +54,11 @@ export type Relation = 'descends' | 'rewritten' | 'unknown'
  */
 export interface KnownTrees {
   readonly byPath: ReadonlyMap<string, ObjectId>
+  /**
+   * Paths that the caller asks below. What lies beside them counts against no limit, and is left out where it alone is over one;
+   * undefined for the whole repository.
+   */
+  readonly within?: readonly string[]
 }
 
 export const NOTHING_KNOWN: KnownTrees = { byPath: new Map() }
@@ -68,7 +73,7 @@ export interface FetchLimits {
   readonly totalMs: number
   /** Bytes of one fetch, as they come over the wire. */
   readonly packBytes: number
-  /** Entries of the trees, all in all. */
+  /** Entries of the trees that are asked for, all in all. */
   readonly files: number
   /** Bytes of one blob. A larger one is refused alone; the rest is taken. */
   readonly blobBytes: number

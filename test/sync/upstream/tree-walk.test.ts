@@ -46,6 +46,28 @@ test('a tree is read once however often it stands in the commit', async () => {
   expect(read).toHaveLength(new Set(read).size)
 })
 
+test('what lies beside the folders that are asked for counts against no limit, and is taken as far as one allows', async () => {
+  const store = new Map<ObjectId, Buffer>()
+  const some = (count: number): Folder => Object.fromEntries(Array.from({ length: count }, (_, n) => [`n${n}`, {}]))
+  const deep = { a: { b: { c: { d: { e: {} } } } } }
+  const skills = { one: some(2), two: {} }
+  const root = storeFolder({ beside: some(40), deep, few: {}, skills, ...some(20) }, store)
+  const taken = async (within: readonly string[] | undefined, limits: Partial<typeof FETCH_LIMITS>) => {
+    const known = { byPath: new Map(), ...(within && { within }) }
+    return walkTrees(root, known, { ...FETCH_LIMITS, ...limits }, async (id) => store.get(id)!)
+  }
+  // Each folder has a file besides its folders.
+  const [at] = idAt(root, ['skills'], store)
+  const wanted = needed(at![1], 'skills', new Map(), store).add(root)
+
+  const few = await taken(['skills'], { files: 10, depth: 4 })
+
+  expect([...wanted].filter((id) => !few.has(id))).toEqual([])
+  expect(new Set((await taken(['skills'], {})).keys())).toEqual(new Set((await taken(undefined, {})).keys()))
+  await expect(taken(['skills'], { files: 8 })).rejects.toMatchObject({ code: 'limit-exceeded' })
+  await expect(taken(undefined, { files: 10 })).rejects.toMatchObject({ code: 'limit-exceeded' })
+})
+
 test('bytes that are no tree are refused or parsed, never anything else', () => {
   const start = fc.constantFrom('100644 a\0', '40000 b\0', '100644 ', '', '7 x\0', '100644 a\0aaaaaaaaaaaaaaaaaaaa')
   const format = fc.constantFrom('sha1' as const, 'sha256' as const)
