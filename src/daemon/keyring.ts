@@ -6,7 +6,7 @@ import { PLAIN_WAY } from '../sync/upstream/way.ts'
 import type { Route, Way } from '../sync/upstream/way.ts'
 import { readAuthorities } from './authorities.ts'
 import type { Clock } from './clock.ts'
-import { basicOf, headersOf, TOKEN_USERNAME } from './config/access.ts'
+import { BlankSecret, basicOf, headersOf, TOKEN_USERNAME } from './config/access.ts'
 import type { CredentialHelper } from './config/access.ts'
 import type { Environment } from './config/environment.ts'
 import type { ConfiguredSource } from './config.ts'
@@ -31,6 +31,8 @@ export class Keyring {
   readonly #appTokens: AppTokens
   /** What the helpers gave for the pulls that run. */
   readonly #answers = new Map<SourceId, HelperAnswer>()
+  /** What was sent last to each address with each access, and the pull that went on with it once its secret was blank. */
+  readonly #sent = new Map<string, { readonly headers: Way['headers']; readonly blankIn?: symbol }>()
   /** What helpers were told to store, which needs no second telling. */
   readonly #stored = new Map<SourceId, string>()
 
@@ -44,10 +46,32 @@ export class Keyring {
     const url = URL.parse(configured.source.url)
     if (url === null || !/^https?:$/.test(url.protocol)) return async () => PLAIN_WAY
     this.#answers.delete(configured.source.id)
+    const pull = Symbol(configured.source.id)
     return async (signal) => ({
       route: await this.#routeTo(url, configured),
-      headers: await this.#headersFor(url, configured, signal),
+      headers: await this.#headersOrLast(pull, configured, () => this.#headersFor(url, configured, signal)),
     })
+  }
+
+  /** A secret that is blank may be in the middle of being written: one pull goes on with what was sent before. */
+  async #headersOrLast(
+    pull: symbol,
+    { source, access }: ConfiguredSource,
+    read: () => Promise<Way['headers']>,
+  ): Promise<Way['headers']> {
+    // Nothing is sent elsewhere than it was sent before.
+    const key = JSON.stringify([source.url, access])
+    try {
+      const headers = await read()
+      if (access.kind !== 'helper' && access.kind !== 'github-app') this.#sent.set(key, { headers })
+      return headers
+    } catch (error) {
+      const sent = this.#sent.get(key)
+      const isFirst = sent !== undefined && (sent.blankIn ?? pull) === pull
+      if (!(error instanceof BlankSecret) || !isFirst) throw error
+      this.#sent.set(key, { headers: sent.headers, blankIn: pull })
+      return sent.headers
+    }
   }
 
   /** How the pull ended: what the host refused is not given again, what it took may be stored. */

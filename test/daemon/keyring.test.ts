@@ -60,6 +60,38 @@ class Desk {
   }
 }
 
+test.each(['', ' \t\n', '\n\n'])(
+  'one pull goes on with the last token of a file that holds %j, the next fails',
+  async (blank) => {
+    await using folder = await temporaryFolder()
+    const file = join(folder.path, 'token')
+    await writeFile(file, 'good-token\n')
+    const desk = new Desk(`auth: { token: { file: '${file}' } }`)
+    expect(await desk.password()).toBe('x-access-token:good-token')
+    await writeFile(file, blank)
+
+    const pull = desk.keyring.wayTo(desk.source)
+    const [first, second] = [await pull(STEADY), await pull(STEADY)]
+    const next = await desk.failure()
+    await writeFile(file, 'new-token')
+
+    expect(second).toEqual(first)
+    expect(first.headers['authorization']).toContain(Buffer.from('x-access-token:good-token').toString('base64'))
+    expect(next).toMatchObject({ code: 'credentials-rejected', message: expect.stringContaining(file) })
+    expect(await desk.password()).toBe('x-access-token:new-token')
+  },
+)
+
+test('a secret of white space is never sent, whatever it is read from', async () => {
+  const desk = new Desk('auth: { token: { env: TOKEN } }')
+  desk.variables['TOKEN'] = '   '
+
+  expect(await desk.failure()).toMatchObject({
+    code: 'credentials-rejected',
+    message: 'Cannot use the environment variable "TOKEN": it holds nothing but white space',
+  })
+})
+
 test('a header of its own is sent as it is read, anew for each use', async () => {
   const desk = new Desk('auth: { header: { name: X-Api-Key, value: { env: KEY } } }')
   desk.variables['KEY'] = 'first'

@@ -132,7 +132,7 @@ async function sshKeyOf(reference: SecretReference, environment: Environment, re
   const name = nameOf(reference)
   if (reference.kind === 'file') return { kind: 'file', path: reference.path, name }
   const text = await rawSecret(reference, environment)
-  if (text === undefined || text === '') throw rejected(`Cannot use the ${name}: it is not set, or empty`)
+  if (text === undefined || isBlank(text)) throw new BlankSecret(name, text)
   // By its lines too: whoever repeats a part of it repeats lines.
   for (const secret of [text, ...text.split('\n').filter((line) => line.length >= KEY_LINE)]) redactor.add(secret)
   return { kind: 'text', text, name }
@@ -150,6 +150,18 @@ export function secretOf(
   return async () => readSecret(reference, environment, redactor)
 }
 
+/** A secret that is not set, or holds nothing but white space: it may be in the middle of being written. It is never sent. */
+export class BlankSecret extends SyncError {
+  constructor(name: string, secret: string | undefined) {
+    const why = (secret ?? '') === '' ? 'it is not set, or empty' : 'it holds nothing but white space'
+    super('credentials-rejected', `Cannot use the ${name}: ${why}`)
+  }
+}
+
+function isBlank(secret: string): boolean {
+  return secret.trim() === ''
+}
+
 /** A secret, which the redactor knows from then on. `lines`: it may have several, as a private key has. */
 export async function readSecret(
   reference: SecretReference,
@@ -159,7 +171,7 @@ export async function readSecret(
 ): Promise<string> {
   const name = nameOf(reference)
   const secret = await rawSecret(reference, environment)
-  if (secret === undefined || secret === '') throw rejected(`Cannot use the ${name}: it is not set, or empty`)
+  if (secret === undefined || isBlank(secret)) throw new BlankSecret(name, secret)
   redactor.add(secret)
   const control = shape === 'line' ? /\p{Cc}/u : /(?![\t\n\r])\p{Cc}/u
   // A second line is never meant, and no header could carry it.
