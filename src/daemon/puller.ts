@@ -75,6 +75,8 @@ export class Puller implements AsyncDisposable {
   readonly #lostFolders: LostFolders
   /** Of each source whose next pull has not begun, its part in the listing. */
   readonly #requested = new Map<SourceId, RequestedListing>()
+  /** The address that the host of a source redirected to last. */
+  readonly #moved = new Map<SourceId, string>()
   /** Of each source that is a folder. */
   readonly #hashes = new Map<SourceId, FolderHashes>()
   /** Sources of which a stored file was found damaged: the next pull takes them anew, known or not. */
@@ -193,8 +195,17 @@ export class Puller implements AsyncDisposable {
       const onBytes = (bytes: number): void => this.#parts.fetched.add(source.id, bytes)
       const manners = { source: source.id, host: hostOf(source), hosts: this.hosts, fetching, onBytes }
       const onListing = ({ ttlMs }: ServerListing): void => this.attempts.lists(source.id, ttlMs)
-      return approached(open(source, { ...reach, ...learnt, onListing, ...(listing && { listing }) }), manners)
+      const onMoved = (url: string): void => this.#tellMoved(source, url)
+      return approached(open(source, { ...reach, ...learnt, onMoved, onListing, ...(listing && { listing }) }), manners)
     }
+  }
+
+  /** Once for each address: the host redirects at each look. */
+  #tellMoved({ id, url }: Source, movedTo: string): void {
+    if (this.#moved.get(id) === movedTo) return
+    this.#moved.set(id, movedTo)
+    const message = `"${url}" redirects to "${movedTo}"; write that address into the configuration`
+    this.#parts.log.warn('source-moved', { source: id, message: this.#parts.redactor.clean(message) })
   }
 
   #hashesOf(id: SourceId): FolderHashes {

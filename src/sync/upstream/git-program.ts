@@ -103,6 +103,7 @@ export class GitProgram implements AsyncDisposable {
       const { last } = trace
       if (last === undefined || !isRedirected(last)) throw await this.failure(ended, what, { http: { way, trace } })
       this.#base = redirectedTo(last, base, url)
+      this.#reach.onMoved?.(this.#base)
     }
     throw tooManyRedirects(url)
   }
@@ -171,11 +172,7 @@ function isRedirected(answer: Traced): boolean {
 }
 
 function redirectedTo(answer: Traced, base: string, url: string): string {
-  const next = redirectOf(answer, answer.method, new URL(`${base}/info/refs`), url)
-  // git would send them in place of our own.
-  next.username = ''
-  next.password = ''
-  return baseOf(next)
+  return baseOf(redirectOf(answer, answer.method, new URL(`${base}/info/refs`), url))
 }
 
 /** What cannot be removed now goes with the scratch folder, or with the next sweep. */

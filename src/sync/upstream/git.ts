@@ -27,6 +27,8 @@ export class GitUpstream implements TreeUpstream {
   readonly #source: GitSource
   readonly #reach: Reach
   readonly #transport: GitTransport
+  /** Where the host itself said that the ref leads. */
+  #resolved: ObjectId | undefined
 
   constructor(source: GitSource, reach: Reach, transport: GitTransport) {
     this.#source = source
@@ -41,7 +43,11 @@ export class GitUpstream implements TreeUpstream {
     if (commit !== undefined) return commit
     const listing = await this.#transport.list(patternsOf(ref), signal)
     const chosen = chooseRef(ref, listing, id)
-    if (chosen !== undefined) return revisionOf(ref, await this.#transport.peel(chosen, signal))
+    if (chosen !== undefined) {
+      const revision = revisionOf(ref, await this.#transport.peel(chosen, signal))
+      this.#resolved = revision.commit
+      return revision
+    }
     throw refNotFound(ref, id, listing, await this.#transport.isEmpty(signal))
   }
 
@@ -52,8 +58,15 @@ export class GitUpstream implements TreeUpstream {
       return await openGitTree(place, revision, known, this.#reach, signal)
     } catch (cause) {
       this.#transport.forget()
-      throw cause
+      throw this.#isContradicted(revision, cause)
+        ? new SyncError('source-unreachable', cause.message, { cause })
+        : cause
     }
+  }
+
+  /** A host that named the commit a moment ago has it: the answer was damaged, or a replica lags. */
+  #isContradicted({ commit }: Revision, cause: unknown): cause is SyncError {
+    return cause instanceof SyncError && cause.code === 'ref-not-found' && commit === this.#resolved
   }
 
   async relation(from: ObjectId, to: ObjectId, signal: AbortSignal): Promise<Relation> {

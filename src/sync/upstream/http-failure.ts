@@ -11,7 +11,8 @@ interface Asked extends Head {
 /** Why an answer of a git host cannot be used, as far as its status and headers tell; undefined for one that can. */
 export function failureOf(answer: Head, what: string, sentCredentials: boolean): SyncError | undefined {
   if (isWebPage(answer)) {
-    return new SyncError('repository-not-found', `${what}: the address answers with a web page, not a git repository`)
+    // Mostly that of a portal or a proxy that wants a person to sign in, in place of what is behind it.
+    return new SyncError('source-unreachable', `${what}: the answer is a web page, not one of git`)
   }
   return answer.status === 200 ? undefined : statusFailure(answer, what, sentCredentials)
 }

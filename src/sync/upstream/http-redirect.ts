@@ -18,11 +18,21 @@ export function redirectOf(answer: Head, method: string, asked: URL, url: string
   const next = URL.parse(answer.header('location') ?? '', asked.href)
   if (next === null) throw refusedRedirect(answer, url, 'it names no address')
   if (next.origin !== asked.origin) throw refusedRedirect(answer, url, `it leads to "${next.origin}"`)
+  // They would be sent in place of our own.
+  next.username = ''
+  next.password = ''
   return next
 }
 
-function refusedRedirect({ status }: Head, url: string, why: string): SyncError {
-  return new SyncError('source-unreachable', `Cannot reach "${url}": its redirect (${status}) is refused, ${why}`)
+/** A redirect that is not followed. */
+export class RedirectRefused extends SyncError {
+  constructor(message: string) {
+    super('source-unreachable', message)
+  }
+}
+
+function refusedRedirect({ status }: Head, url: string, why: string): RedirectRefused {
+  return new RedirectRefused(`Cannot reach "${url}": its redirect (${status}) is refused, ${why}`)
 }
 
 /** A host that sends whoever asks from one place to the next. */

@@ -2,6 +2,7 @@ import { GitHttp } from './git-http.ts'
 import type { GitTransport } from './git.ts'
 import type { Place } from './git-messages.ts'
 import { discover } from './git-discover.ts'
+import { RedirectRefused } from './http-redirect.ts'
 import { listRefs, type Server } from './git-remote.ts'
 import { prefixOf, type Ref } from './ref-rules.ts'
 import type { Reach } from './upstream.ts'
@@ -18,13 +19,20 @@ export class HttpTransport implements GitTransport {
 
   /** A server knows prefixes alone, and peels each tag of its answer. */
   async list(patterns: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
+    const isRemembered = SERVERS.has(this.#url)
     try {
-      const http = await this.#open(signal)
-      return await listRefs(http, await this.#server(http), patterns.map(prefixOf))
+      return await this.#list(patterns, signal)
     } catch (cause) {
       this.forget()
+      // The repository moved since its host was asked where it is: the answer to that may lead on.
+      if (isRemembered && cause instanceof RedirectRefused) return this.#list(patterns, signal)
       throw cause
     }
+  }
+
+  async #list(patterns: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
+    const http = await this.#open(signal)
+    return listRefs(http, await this.#server(http), patterns.map(prefixOf))
   }
 
   async peel(ref: Ref): Promise<Ref> {
@@ -56,6 +64,7 @@ export class HttpTransport implements GitTransport {
     const remembered = SERVERS.get(this.#url)
     if (remembered !== undefined) return remembered
     const server = await discover(http, this.#url)
+    if (server.base !== this.#url) this.#reach.onMoved?.(server.base)
     // Version 1 tells its refs together with what it can do, so there is nothing to remember.
     if (server.version === 2) {
       if (SERVERS.size >= MOST_SERVERS) SERVERS.clear()

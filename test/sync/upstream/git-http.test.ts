@@ -41,6 +41,63 @@ test('a redirect on the same origin is followed, and the requests after it go wh
   expect(new Set(served.server.requests.map(({ authorization }) => authorization))).toEqual(new Set([SECRET]))
 })
 
+test.each([301, 302, 307, 308])(
+  'a repository that moves while it is followed is asked for where a %i leads',
+  async (status) => {
+    await using served = await serve()
+    let isMoved = false
+    await using front = await startFront(served.server.origin, (request, response) => {
+      const url = request.url ?? ''
+      if (!url.startsWith('/old.git')) return false
+      request.url = url.replace('/old.git', '/team.git')
+      if (isMoved) response.writeHead(status, { location: request.url }).end()
+      return isMoved
+    })
+    const moves: string[] = []
+    const onMoved = (url: string): void => void moves.push(url)
+    await using reached = await reach(`${front.origin}/old.git`, { authorization: SECRET, onMoved })
+    await reached.upstream.resolve(STEADY)
+    expect(moves).toEqual([])
+
+    isMoved = true
+    await using tree = await reached.tree()
+
+    expect(await contentOf(tree)).toEqual(served.content)
+    expect(moves).toEqual([`${front.origin}/team.git`])
+  },
+)
+
+test('a POST that is redirected where its GET was not is refused', async () => {
+  await using served = await serve()
+  await using front = await startFront(served.server.origin, (request, response) => {
+    if (request.method !== 'POST') return false
+    response.writeHead(307, { location: `/other.git/git-upload-pack` }).end()
+    return true
+  })
+  await using reached = await reach(`${front.origin}/team.git`)
+
+  const failure = await failureOf(reached.tree())
+
+  expect(failure).toMatchObject({ code: 'source-unreachable', message: expect.stringContaining('it answers a POST') })
+  expect(served.server.requests.filter(({ method }) => method === 'POST')).toEqual([])
+})
+
+test('a commit that a host names and does not have is no reason to ask a person', async () => {
+  await using served = await serve()
+  const head = await served.repository.git('rev-parse', 'main')
+  await using front = await startFront(served.server.origin, (request, response) => {
+    if (!(request.url ?? '').startsWith('/team.git/git-upload-pack')) return false
+    if (served.server.requests.filter(({ method }) => method === 'POST').length === 0) return false
+    const line = `ERR upload-pack: not our ref ${head}`
+    const type = { 'content-type': 'application/x-git-upload-pack-result' }
+    response.writeHead(200, type).end(`${(line.length + 4).toString(16).padStart(4, '0')}${line}`)
+    return true
+  })
+  await using reached = await reach(`${front.origin}/team.git`)
+
+  expect(await failureOf(reached.tree())).toMatchObject({ code: 'source-unreachable' })
+})
+
 test('the credential is sent with each request, and a rotated one is used from then on', async () => {
   await using served = await serve({ authorization: 'Bearer right' })
   served.server.access = { token: 'right' }

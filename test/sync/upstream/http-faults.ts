@@ -82,7 +82,7 @@ function faultsOf(on: RequestKind): readonly [string, Fault, Record<string, unkn
     ['429 without a word', status(429), { code: 'rate-limited', retryAfterMs: undefined }],
     ['500', status(500), { code: 'source-unreachable' }],
     ['503', status(503, { 'retry-after': '5' }), { code: 'source-unreachable', retryAfterMs: 5000 }],
-    ['a web page', status(200, { 'content-type': 'text/html; charset=utf-8' }), { code: 'repository-not-found' }],
+    ['a web page', status(200, { 'content-type': 'text/html; charset=utf-8' }), { code: 'source-unreachable' }],
     ['some text', status(200, { 'content-type': 'text/plain' }), { code: 'unsupported' }],
     ['a web page as git', status(200, GIT_TYPES[on]), { code: 'source-unreachable' }],
     ['no answer', { kind: 'hang-before' }, { code: 'source-unreachable' }],
