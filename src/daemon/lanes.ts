@@ -31,8 +31,8 @@ export class Lanes<Result> implements AsyncDisposable {
   constructor(limits: LaneLimits, clock: Clock) {
     this.#limits = limits
     this.#clock = clock
-    this.#looking = new Places(limits.looking)
-    this.#fetching = new Places(limits.fetching)
+    this.#looking = new Places(limits.looking, clock)
+    this.#fetching = new Places(limits.fetching, clock)
   }
 
   /**

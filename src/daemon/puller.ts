@@ -35,6 +35,7 @@ import { NotLocked } from './lock-rules.ts'
 import { LostFolders } from './lost-folders.ts'
 import { cleaned, openerOf, pullingOf } from './reaching.ts'
 import type { ReachingParts } from './reaching.ts'
+import type { PlaceLimits } from './places.ts'
 import { followDisabled, readDecisions } from './reading-decisions.ts'
 import type { Report } from './report.ts'
 
@@ -96,10 +97,11 @@ export class Puller implements AsyncDisposable {
     this.attempts = new Attempts(foldersIn(parts.config), parts.clock)
     const { fetches, fetch } = parts.config.limits
     // To look where a ref points is one short answer, to fetch can take minutes: hosts that drip keep nobody from looking.
-    const looking = { concurrency: 4 * fetches.concurrency, perHost: 2 * fetches.perHost }
+    const looking = withSlow({ concurrency: 4 * fetches.concurrency, perHost: 2 * fetches.perHost })
+    const fetching = withSlow(fetches)
     // A fetch names its own limit better than the lane that takes its place away.
     const timeoutMs = fetch.totalMs + LANE_MARGIN_MS
-    this.#lanes = new Lanes({ looking, fetching: fetches, timeoutMs, graceMs: GRACE_MS }, parts.clock)
+    this.#lanes = new Lanes({ looking, fetching, timeoutMs, graceMs: GRACE_MS }, parts.clock)
   }
 
   /** How long ago the last pull of a source ended, whatever came of it. Infinite where there was none. */
@@ -386,6 +388,13 @@ interface Turn {
   readonly signal: AbortSignal
   readonly fetching: () => Promise<void>
 }
+
+/** Twice as many places for what is slow: hosts that drip or hang hold up no other, and memory stays bounded. */
+function withSlow(limits: PlaceLimits): PlaceLimits {
+  return { ...limits, slow: { concurrency: 2 * limits.concurrency, afterMs: SLOW_AFTER_MS } }
+}
+
+const SLOW_AFTER_MS = 2_000
 
 const LANE_MARGIN_MS = 60_000
 

@@ -150,6 +150,47 @@ test('22: runs that fetch and do not end keep others neither from looking nor, o
   expect(await Promise.all(stuck)).toEqual(['stopped', 'stopped', 'stopped'])
 })
 
+test('hosts that hang leave their places to others after a while, and begin among the slow ones until one is quick', async () => {
+  const clock = new FakeClock()
+  const fetching = { ...PLACES, slow: { concurrency: 4, afterMs: 2_000 } }
+  await using lanes = new Lanes<string>({ ...LIMITS, fetching, graceMs: 0 }, clock)
+  const fetch = (pull: Pull): Run<string> => {
+    return async (signal, fetching) => {
+      await fetching()
+      return pull.run(signal)
+    }
+  }
+  const hung = ['a', 'a', 'b', 'b'].map((host, index) => ({ host, key: `hung-${index}`, pull: new Pull('hung') }))
+  const stuck = hung.map(({ key, host, pull }) => lanes.request(key, host, fetch(pull)).catch(() => 'stopped'))
+  await Promise.all(hung.map(({ pull }) => pull.begun))
+  const good = new Pull('good')
+
+  const first = lanes.request('good', 'c', fetch(good))
+  expect(good.signal).toBeUndefined()
+  await clock.advance(2_000)
+  await good.begun
+  good.end()
+  expect(await first).toBe('good')
+
+  hung[0]!.pull.end()
+  await stuck[0]
+  const again = new Pull('again')
+  const slow = lanes.request('again', 'a', fetch(again))
+  await again.begun
+  const fresh = ['d', 'e', 'f', 'g'].map((host) => ({ host, pull: new Pull(host) }))
+  const quick = fresh.map(({ host, pull }) => lanes.request(host, host, fetch(pull)))
+  // All four ordinary places are free: what began at a slow host has none of them.
+  await Promise.all(fresh.map(({ pull }) => pull.begun))
+  for (const { pull } of fresh) pull.end()
+  await Promise.all(quick)
+  again.end()
+  expect(await slow).toBe('again')
+
+  await lanes[Symbol.asyncDispose]()
+  expect(await Promise.all(stuck)).toEqual(['hung', 'stopped', 'stopped', 'stopped'])
+  expect(clock.waiting).toBe(0)
+})
+
 test('to wait for a place to fetch takes nothing off the time of a run', async () => {
   const clock = new FakeClock()
   await using lanes = new Lanes<string>({ ...LIMITS, fetching: ONE, graceMs: 0 }, clock)

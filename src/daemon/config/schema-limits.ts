@@ -82,7 +82,10 @@ export const LIMITS = z.strictObject({
     .describe('Bounds of one repository.'),
   fetch: z
     .strictObject({
-      concurrency: ofCount(4, 'Fetches at once.'),
+      concurrency: ofCount(
+        4,
+        'Fetches at once. One that takes over 2 s leaves its place to the next, and goes on in one of twice as many besides.',
+      ),
       concurrency_per_host: ofCount(2, 'Fetches at once from one host.'),
       connect_timeout: ofTimer(FETCH_LIMITS.connectMs, 'How long until the first byte.'),
       idle_timeout: ofTimer(FETCH_LIMITS.idleMs, 'How long without a byte.'),
