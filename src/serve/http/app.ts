@@ -22,6 +22,7 @@ import { metadataRoutes, rulesWith } from './protected-resource.ts'
 import type { OAuthOptions } from './protected-resource.ts'
 import { PageSessions } from './page-sessions.ts'
 import type { Rate, RateLimit } from './rate-limit.ts'
+import { RequestTurns } from './request-turns.ts'
 import { Rooms } from './rooms.ts'
 import { Sessions } from './sessions.ts'
 import type { SessionLimits } from './sessions.ts'
@@ -155,6 +156,7 @@ interface Listeners {
   readonly sessions: Sessions
   readonly signedIn: PageSessions
   readonly rate: RateLimit | undefined
+  readonly turns: RequestTurns
 }
 
 function listenersOf(serving: Serving, options: HttpOptions): Listeners {
@@ -174,7 +176,14 @@ function listenersOf(serving: Serving, options: HttpOptions): Listeners {
       rooms.close(view)
     },
   })
-  return { rooms, streams, sessions, signedIn: new PageSessions(now), rate: rateOf(options) }
+  return {
+    rooms,
+    streams,
+    sessions,
+    signedIn: new PageSessions(now),
+    rate: rateOf(options),
+    turns: new RequestTurns(now),
+  }
 }
 
 /** Has what sessions were told of written down, and those that nobody uses ended. */
@@ -204,12 +213,13 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
   const audit = new HttpAudit(serving, proxies, now)
   const { streams, signedIn } = heard
   const { bodyBytes, requestMs: batchMs } = options.limits
-  const batches = { rate: heard.rate, holderOf, batchMs, now }
+  const batches = { rate: heard.rate, holderOf, turns: heard.turns, batchMs, now }
   const offered = web && webOf(serving, web, { access, admit, address, now, audit, holderOf, streams, signedIn })
   const site: Site = {
     refusalOf: (request) => guard.refusalOf(request),
     guestOf: (request) => guard.guestOf(request),
     admit,
+    turnOf: (request, principal) => heard.turns.begin(holderOf(request, principal)),
     answered: (request, response, answered) => audit.answered(request, response, answered),
     routes: {
       ...mcpRoutes({

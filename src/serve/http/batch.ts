@@ -7,6 +7,7 @@ import { INTERNAL_ERROR } from '../mcp/rpc-error.ts'
 import type { Principal } from '../principal.ts'
 import type { HolderOf } from './holder.ts'
 import type { RateLimit } from './rate-limit.ts'
+import type { RequestTurns } from './request-turns.ts'
 import { sendError } from './send.ts'
 
 /** A batch is a thing of 2025-03-26; so many messages may come in one. */
@@ -19,6 +20,7 @@ const MAX_ANSWER_BYTES = 64 * 2 ** 20
 export interface BatchBounds {
   readonly rate: RateLimit | undefined
   readonly holderOf: HolderOf
+  readonly turns: Pick<RequestTurns, 'begin'>
   readonly batchMs: number
   /** Milliseconds that only ever go up. */
   readonly now: () => number
@@ -52,6 +54,8 @@ export function refuseBatch(
 export interface BatchServer {
   /** Serves it, and tells of what goes out: what that is, the batch says once there is an answer. */
   readonly serve: (request: JSONRPCRequest, goesOut: (answer: Response) => Response) => Promise<Response>
+  /** Resolves when it is the client's turn among others; undefined where it is now. */
+  readonly turn?: () => Promise<void> | undefined
   /** Is told of each request that is not served. */
   readonly unserved: (request: JSONRPCRequest, why: string) => void
 }
@@ -63,7 +67,7 @@ export interface BatchServer {
  */
 export async function answerBatch(
   requests: readonly JSONRPCRequest[],
-  { serve, unserved }: BatchServer,
+  { serve, turn, unserved }: BatchServer,
   { batchMs, now }: Pick<BatchBounds, 'batchMs' | 'now'>,
   signal: AbortSignal,
 ): Promise<readonly Buffer[]> {
@@ -75,6 +79,7 @@ export async function answerBatch(
   for (const [index, request] of requests.entries()) {
     // A turn of the loop, in which this client may have left.
     if (index > 0) await setImmediate()
+    await turn?.()
     if (signal.aborted) {
       rest(index, UNWAITED)
       throw signal.reason

@@ -49,6 +49,8 @@ export interface Site {
   readonly guestOf?: (request: IncomingMessage) => string | undefined
   /** Whether a request is let in to a route that is not for everybody. */
   readonly admit: (request: IncomingMessage, scope: Scope) => Promise<Decision>
+  /** Resolves when it is the turn of a request that is let in; undefined where it is now. */
+  readonly turnOf?: (request: IncomingMessage, principal: Principal | undefined) => Promise<void> | undefined
   readonly routes: Routes
   /** Is told of each request that was answered, however that was. */
   readonly answered?: (request: IncomingMessage, response: ServerResponse, answered: Answered) => void
@@ -159,7 +161,7 @@ async function dispatch(
 }
 
 async function answer(
-  { refusalOf, guestOf, admit, routes, nothingHere }: Site,
+  { refusalOf, guestOf, admit, turnOf, routes, nothingHere }: Site,
   request: IncomingMessage,
   response: ServerResponse,
   told: (answered: Answered) => void,
@@ -175,6 +177,7 @@ async function answer(
   told(kept)
   const decision = route.scope === undefined ? undefined : await admit(request, route.scope)
   told({ ...kept, principal: decision?.principal })
+  if (decision?.kind === 'granted') await turnOf?.(request, decision.principal)
   // Who is gone by now is told to nobody again: what would be held for it would be held for good.
   if (response.destroyed) return
   if (decision?.kind === 'denied') {

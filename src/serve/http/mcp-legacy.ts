@@ -60,9 +60,11 @@ export class LegacyEdge {
     const tellOf = (message: JSONRPCRequest): Tell => this.#audit.message(message, request, response, principal)
     const serve: BatchServer['serve'] = async (message, goesOut) =>
       servedTo(tellOf(message), signal, async () => goesOut(await this.#serve(message, request, asking)))
+    const { turns, holderOf } = this.#batches
+    const turn: BatchServer['turn'] = () => turns.begin(holderOf(request, principal))
     const unserved = (message: JSONRPCRequest, why: string): void => tellOf(message)({ refused: why })
     const answer = Array.isArray(body)
-      ? await answerBatch(requests, { serve, unserved }, this.#batches, signal)
+      ? await answerBatch(requests, { serve, turn, unserved }, this.#batches, signal)
       : [Buffer.from(JSON.stringify(await serve(first, (answer) => answer)))]
     await session.written
     sendJsonPieces(response, 200, answer)
