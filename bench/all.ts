@@ -15,6 +15,7 @@ import { measurePoll } from './poll.ts'
 import { measureRestart } from './restart.ts'
 import { measureSearch } from './search.ts'
 import { measureServe } from './serve.ts'
+import { measureShares } from './shares.ts'
 import { extentOf, tableOf } from './table.ts'
 
 // Every figure, in one table and, with each sample, in results.json. A missed target is told, and fails nothing: what is
@@ -32,6 +33,7 @@ const MEASURES: readonly ((ground: Ground) => Promise<readonly Figure[]>)[] = [
   measureServe,
   measureMeter,
   measureSearch,
+  measureShares,
   measureFederation,
   ...(extent.quick ? SIZES.slice(0, 1) : SIZES).map((size) => (ground: Ground) => measurePeers(ground, [size])),
   measureGit,
