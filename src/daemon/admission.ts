@@ -1,27 +1,47 @@
+import { UNDECIDED, type Decision } from '../sync/model/decisions.ts'
 import { isLocked } from '../sync/model/lock.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import type { Admission } from '../sync/publisher.ts'
 import { proofOf } from '../sync/take.ts'
 import type { Config } from './config.ts'
-import { lockedEntry, NotLocked } from './lock-rules.ts'
+import { bindingIn, lockRead, NotLocked } from './lock-rules.ts'
+import type { LockRead } from './lock-rules.ts'
 import { proverOf } from './proving.ts'
 
-/** What may be served of a stored state under this configuration: what lock and signatures let through, as they are now. */
+/** What may be served of a stored state under this configuration: what lock and signatures let through, as they are at the first look. */
 export function admissionOf(config: Config): Admission {
   const reviewed = config.sources.filter(({ source }) => source.kind === 'mcp' && source.approval === 'required')
+  let lock: Promise<LockRead> | undefined
   return {
-    admits: async (snapshot) => (await refusalOf(config, snapshot)) === undefined,
+    async admits(snapshot, decisions) {
+      lock ??= lockRead(config)
+      const decision = decisions.get(snapshot.source) ?? UNDECIDED
+      return (await refusalBy(await lock, config, snapshot, decision)) === undefined
+    },
     reviewed: new Set(reviewed.map(({ source }) => source.id)),
   }
 }
 
 /** Why a stored snapshot may not be served; undefined where it may. A lock or a list that cannot be read lets nothing through. */
-export async function refusalOf(config: Config, snapshot: Snapshot): Promise<SyncError | undefined> {
+export async function refusalOf(
+  config: Config,
+  snapshot: Snapshot,
+  decision: Decision = UNDECIDED,
+): Promise<SyncError | undefined> {
+  return refusalBy(await lockRead(config), config, snapshot, decision)
+}
+
+async function refusalBy(
+  read: LockRead,
+  config: Config,
+  snapshot: Snapshot,
+  decision: Decision,
+): Promise<SyncError | undefined> {
   const configured = config.sources.find(({ source }) => source.id === snapshot.source)
   if (configured === undefined) return new NotLocked(`Cannot serve "${snapshot.source}": it is not configured`)
   try {
-    const entry = await lockedEntry(config, configured.source)
+    const entry = bindingIn(read, config, configured.source, decision)
     if (entry !== undefined && !isLocked(entry, snapshot)) {
       const at = `${snapshot.revision.commit} of "${snapshot.source}"`
       return new NotLocked(`Cannot serve ${at}: it is not what the lock has`)

@@ -42,6 +42,8 @@ export interface Config {
   readonly state: string
   /** The lock file. Undefined where the sources were named on the command line. */
   readonly lock: string | undefined
+  /** Whether a lock that is there is followed by sources that do not ask for it by `update: locked`. */
+  readonly lockUse: 'follow' | 'ignore'
   readonly mode: Mode
   readonly retention: Retention
   readonly limits: Limits

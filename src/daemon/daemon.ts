@@ -7,6 +7,7 @@ import type { Registry } from '../serve/registry.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import type { Fallback } from '../sync/fallback.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
+import { UNDECIDED, type Decision } from '../sync/model/decisions.ts'
 import type { ObjectId, Revision } from '../sync/model/revision.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
@@ -27,7 +28,9 @@ import { KnownLock } from './known-lock.ts'
 import { lastingFor } from './lasting.ts'
 import type { Lasting } from './lasting.ts'
 import { Contents } from './contents.ts'
-import { expectLock } from './lock-rules.ts'
+import { expectLock, isBound, lockRead } from './lock-rules.ts'
+import { isNew, noticesOf, remember, unlessUnreadable } from './notices.ts'
+import type { Notice } from './notices.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { Nudges } from './nudges.ts'
 import { hostOf } from './hosts.ts'
@@ -126,6 +129,7 @@ export class Daemon implements AsyncDisposable {
       config,
       registry,
       status: () => this.status(),
+      isBound: (id) => isBound(this.besidePull(id).lock),
       pendingOf: (id) => this.pendingOf(id),
     })
     const reaching = { ...parts, servers: this.upstreams.servers }
@@ -195,7 +199,8 @@ export class Daemon implements AsyncDisposable {
     await recogniseDisabled(publisher.catalog.snapshots, parts)
     const { catalog } = publisher
     const isLess = before?.registry.catalog.snapshots.some(({ source }) => !ids.includes(source)) === true
-    const lasting = before === undefined ? await lastingFor(config, parts) : before.#lasting
+    const lasting =
+      before === undefined ? await lastingFor(config, parts, await noticesAtStart(config, parts)) : before.#lasting
     const report = await Report.open(parts.store.records, ids, { ...parts, counts: lasting.pulls })
     const daemon = new Daemon(config, parts, { publisher, report, lasting })
     await daemon.linking.read()
@@ -210,6 +215,13 @@ export class Daemon implements AsyncDisposable {
     // Last, since nothing brings it back: where one of these steps fails, the configuration before is gone on with.
     await forgetRemoved(config, parts)
     return daemon
+  }
+
+  /** Tells the operator, once, what this version does otherwise than the one that wrote the state folder before. */
+  async tellChanges(): Promise<void> {
+    const { store, log } = this.#parts
+    for (const { change, message } of this.#lasting.notices) log.warn('behaviour-changed', { change, message })
+    await unlessUnreadable(remember(store), undefined)
   }
 
   get serving(): Serving {
@@ -377,7 +389,11 @@ export class Daemon implements AsyncDisposable {
   besidePull(id: SourceId): Beside {
     const { source } = this.#configured(id)
     const served = this.#puller.currentOf(id)?.snapshot.revision
-    return { pending: this.pendingOf(id), served, lock: this.lock.standingOf(source) }
+    return { pending: this.pendingOf(id), served, lock: this.lock.standingOf(source, this.#decidedOf(id)) }
+  }
+
+  #decidedOf(id: SourceId): Decision {
+    return this.#parts.store.decisions.known.get(id) ?? UNDECIDED
   }
 
   /** What it has to tell of itself in numbers. */
@@ -422,6 +438,7 @@ export class Daemon implements AsyncDisposable {
       lookingSince: this.#puller.attempts.lookingSince,
       fetchedFrom: (id) => this.upstreams.fetchedFrom(id),
       lock: this.lock.known,
+      notices: this.#lasting.notices,
       startedAt: this.#lasting.startedAt,
       http: this.#http?.(),
     })
@@ -499,6 +516,13 @@ interface Loaded {
   readonly publisher: Publisher
   readonly report: Report
   readonly lasting: Lasting
+}
+
+/** A folder that is new is told of nothing, now and later. */
+async function noticesAtStart(config: Config, { store }: Parts): Promise<readonly Notice[]> {
+  if (await isNew(store)) await unlessUnreadable(remember(store), undefined)
+  const parts = { config, store, lock: await lockRead(config), decisions: store.decisions.known }
+  return unlessUnreadable(noticesOf(parts), [])
 }
 
 /** Where they cannot be read, all but HTTP goes on, and there nobody is known. */

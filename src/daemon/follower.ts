@@ -18,7 +18,7 @@ import type { Clock } from './clock.ts'
 import { idsOf } from './config.ts'
 import type { Config } from './config.ts'
 import { codeOf } from './error-code.ts'
-import { followsLock } from './lock-rules.ts'
+import { isLockHeeded } from './lock-rules.ts'
 import type { Log } from './log.ts'
 import { readDecisions } from './reading-decisions.ts'
 import { Searching } from './searching.ts'
@@ -223,9 +223,9 @@ interface Looker {
 /** The files that say what may be served: the lock where it is followed, and the lists of signers. */
 function rulesIn(config: Config): string[] {
   const { lock, sources } = config
-  const isFollowed = sources.some(({ source }) => followsLock(config, source))
+  const isHeeded = sources.some(({ source }) => isLockHeeded(config, source))
   const signers = sources.flatMap(({ signed }) => [signed?.allowedSigners, signed?.keyring])
-  return [isFollowed ? lock : undefined, ...signers].filter((file) => file !== undefined)
+  return [isHeeded ? lock : undefined, ...signers].filter((file) => file !== undefined)
 }
 
 /** Undefined where the system has no watch left to give. Looking now and then goes on without it, and when it breaks. */

@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import { FetchedBytes } from './fetched-bytes.ts'
 import { Hosts } from './hosts.ts'
 import { Linking } from './linking.ts'
+import type { Notice } from './notices.ts'
 import type { OAuthConfig, OAuthParts } from './oauth.ts'
 import type { Parts } from './parts.ts'
 import { PullCounts } from './pull-counts.ts'
@@ -24,10 +25,16 @@ export interface Lasting {
   /** What is counted goes up as long as the process lives. */
   readonly pulls: PullCounts
   readonly fetched: FetchedBytes
+  /** What this version does otherwise than the one before it, told for as long as the process lives. */
+  readonly notices: readonly Notice[]
   readonly startedAt: Date
 }
 
-export async function lastingFor({ state, serve: { oauth } }: Config, parts: Parts): Promise<Lasting> {
+export async function lastingFor(
+  { state, serve: { oauth } }: Config,
+  parts: Parts,
+  notices: readonly Notice[],
+): Promise<Lasting> {
   const { clock } = parts
   const registry = new Registry()
   const views = new Views(registry, () => clock.monotonicMs())
@@ -43,6 +50,7 @@ export async function lastingFor({ state, serve: { oauth } }: Config, parts: Par
     linking,
     pulls: new PullCounts(),
     fetched: new FetchedBytes(),
+    notices,
     startedAt: clock.now(),
   }
 }

@@ -1,5 +1,6 @@
-import { mismatchesOf, mismatchesWith } from '../sync/model/lock.ts'
+import { isOfSameRef, mismatchesOf, mismatchesWith } from '../sync/model/lock.ts'
 import type { Lock, LockEntry, Mismatch } from '../sync/model/lock.ts'
+import { UNDECIDED, type Decision } from '../sync/model/decisions.ts'
 import { packMismatches } from '../sync/model/pack.ts'
 import type { Source } from '../sync/model/source.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
@@ -19,30 +20,41 @@ export class NotLocked extends SyncError {
 /** The lock as it was read: undefined where there is no file, the error where it cannot be read. */
 export type LockRead = Lock | SyncError | undefined
 
-/** What has a source follow the lock; undefined where nothing does. */
+/** What demands that a source follows the lock; undefined where the lock is followed only as far as it has the source. */
 export type FollowedBy = '--locked' | 'update: locked'
 
 /** How a source stands to the lock, as plain data. */
 export interface LockStanding {
   /**
-   * `followed`: what the lock has is served and nothing else. `differs`: it has another configuration of the source. `absent`: it
-   * has nothing of the source. `missing`: there is no lock. `unreadable`: nobody knows what it has. `ignored`: it is not followed.
+   * `followed`: what is locked is served and nothing else. `other-rules`: the locked commit is, with the skills that the
+   * configuration selects. `differs`: the lock has another url or ref of the source, or other rules where it has to be followed.
+   * `absent`: it has nothing of the source. `missing`: there is no lock. `unreadable`: it cannot be read. `ignored`: the
+   * configuration has it so. `overruled`: the source is pinned, or a rollback holds it.
    */
-  readonly state: 'followed' | 'differs' | 'absent' | 'missing' | 'unreadable' | 'ignored'
-  /** Why it has to be followed, where it has to. */
+  readonly state: 'followed' | 'other-rules' | 'differs' | 'absent' | 'missing' | 'unreadable' | 'ignored' | 'overruled'
+  /** What demands that it is followed, where something does: without its entry nothing is served. */
   readonly by?: FollowedBy
   /** The locked commit, followed or not. */
   readonly commit?: string
 }
+
+/** What has to be known besides the lock. A person who pins a source on this machine outranks a lock that no switch demands. */
+export type Frozen = Pick<Decision, 'frozen'>
 
 export function followedBy({ mode }: Config, source: Source): FollowedBy | undefined {
   if (mode.locked) return '--locked'
   return source.update === 'locked' ? 'update: locked' : undefined
 }
 
-/** Whether only what the lock names is served of a source. */
-export function followsLock(config: Config, source: Source): boolean {
-  return followedBy(config, source) !== undefined
+/** Whether an entry of the lock decides what is served of a source. */
+export function isLockHeeded(config: Config, source: Source, { frozen }: Frozen = UNDECIDED): boolean {
+  if (followedBy(config, source) !== undefined) return true
+  return config.lock !== undefined && config.lockUse === 'follow' && frozen === undefined
+}
+
+/** Whether the lock has, or may have, a say about what is served of the source. */
+export function isBound({ state, by }: LockStanding): boolean {
+  return by !== undefined || (state !== 'absent' && state !== 'missing' && state !== 'ignored' && state !== 'overruled')
 }
 
 /** Reads the lock of a configuration. */
@@ -55,34 +67,46 @@ export async function lockRead({ lock }: Config): Promise<LockRead> {
   }
 }
 
-export function standingIn(read: LockRead, config: Config, source: Source): LockStanding {
+export function standingIn(read: LockRead, config: Config, source: Source, decision: Frozen = UNDECIDED): LockStanding {
   const by = followedBy(config, source)
-  const told = by === undefined ? {} : { by }
-  if (read instanceof SyncError) return { state: by === undefined ? 'ignored' : 'unreadable', ...told }
-  const entry = read?.sources.get(source.id)
-  const commit = entry === undefined ? {} : { commit: entry.revision.commit }
-  if (by === undefined) return { state: read === undefined ? 'missing' : 'ignored', ...commit }
+  const entry = read instanceof SyncError ? undefined : read?.sources.get(source.id)
+  const told = { ...(by !== undefined && { by }), ...(entry !== undefined && { commit: entry.revision.commit }) }
   if (read === undefined) return { state: 'missing', ...told }
+  if (by === undefined && config.lockUse === 'ignore') return { state: 'ignored', ...told }
+  if (read instanceof SyncError) return { state: 'unreadable', ...told }
   if (entry === undefined) return { state: 'absent', ...told }
-  return { state: mismatchesWith(entry, source).length === 0 ? 'followed' : 'differs', ...told, ...commit }
+  if (!isLockHeeded(config, source, decision)) return { state: 'overruled', ...told }
+  if (mismatchesWith(entry, source).length === 0) return { state: 'followed', ...told }
+  return { state: by === undefined && isOfSameRef(entry, source) ? 'other-rules' : 'differs', ...told }
 }
 
 /**
- * What the lock says of a source that follows it; undefined for one that does not. Read anew each time: a lock comes and
- * goes with the team's repository. One that is missing, or says something else than the configuration, is `lock-mismatch`.
+ * What the lock says of a source; undefined where it has no say. What does not fit the configuration is `lock-mismatch`, and so is
+ * what is missing where it is demanded.
  */
-export async function lockedEntry(config: Config, source: Source): Promise<LockEntry | undefined> {
-  return followsLock(config, source) ? entryIn(await lockRead(config), config, source) : undefined
+export function entryIn(read: LockRead, config: Config, source: Source, decision: Frozen): LockEntry | undefined {
+  const { state, by } = standingIn(read, config, source, decision)
+  if (by === undefined && state === 'differs') throw differing(read, config, source)
+  return bindingIn(read, config, source, decision)
 }
 
-/** The same, of a lock that was read. */
-export function entryIn(read: LockRead, config: Config, source: Source): LockEntry | undefined {
-  if (!followsLock(config, source)) return undefined
+/** The same as far as it says what may be served: an entry for another place says nothing of that, where it need not be there. */
+export function bindingIn(read: LockRead, config: Config, source: Source, decision: Frozen): LockEntry | undefined {
+  const { state, by } = standingIn(read, config, source, decision)
+  if (by === undefined && (!isLockHeeded(config, source, decision) || read === undefined)) return undefined
   const lock = expected(read, config)
   const entry = lock.sources.get(source.id)
-  const mismatches = mismatchesWith(entry, source)
-  if (entry !== undefined && mismatches.length === 0) return entry
-  throw unfit(config, mismatches)
+  if (entry !== undefined && state === 'followed') return entry
+  if (entry !== undefined && state === 'other-rules') return { ...entry, byOtherRules: true }
+  if (by === undefined) return undefined
+  throw unfit(config, mismatchesWith(entry, source))
+}
+
+/** What is served stays: no lock that was made for it takes it back. */
+function differing(read: LockRead, config: Config, source: Source): SyncError {
+  const entry = expected(read, config).sources.get(source.id)
+  const { message } = unfit(config, mismatchesWith(entry, source))
+  return new SyncError('lock-mismatch', `${message}; skillsyncd update ${source.id} moves the lock`)
 }
 
 /** For `--locked`: throws, with a line for each way in which lock and configuration differ. */

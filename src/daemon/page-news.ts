@@ -13,7 +13,7 @@ import type { Config, ConfiguredSource } from './config.ts'
 import { decisionTexts, disabledText, pendingText } from './decision-text.ts'
 import type { Move, Moment as Past } from './history.ts'
 import type { PastAnswer, PastQuestion } from './history-worker.ts'
-import { standingText } from './lock-text.ts'
+import { isFollowed, standingText } from './lock-text.ts'
 import type { Parts } from './parts.ts'
 import { signersTexts } from './signer-text.ts'
 import { disabledBy, type SourceStatus, type Status } from './status.ts'
@@ -25,6 +25,8 @@ export interface NewsParts extends Pick<Parts, 'store' | 'clock' | 'redactor'> {
   readonly registry: Registry
   readonly status: () => Status
   readonly pendingOf: (id: SourceId) => readonly string[]
+  /** Whether a lock has a say about what is served of a source. */
+  readonly isBound: (id: SourceId) => boolean
 }
 
 /** What people are told of the daemon on its page. */
@@ -113,12 +115,19 @@ export class PageNews implements AsyncDisposable {
   }
 
   async #compare(from: number, to: number): Promise<readonly SourceChange[] | undefined> {
-    const { config, registry } = this.#parts
+    const { config, registry, isBound } = this.#parts
     const sources = config.sources.map((configured) => ({
       source: configured.source.id,
-      withText: isTextFree(configured, config),
+      withText: isTextFree(configured, isBound(configured.source.id)),
     }))
-    const answer = await this.#ask(`${from} ${to}`, { kind: 'compare', state: config.state, from, to, sources })
+    const texts = sources.map(({ withText }) => Number(withText)).join('')
+    const answer = await this.#ask(`${from} ${to} ${texts}`, {
+      kind: 'compare',
+      state: config.state,
+      from,
+      to,
+      sources,
+    })
     if (answer?.kind !== 'compare') return undefined
     const served = new Set(registry.catalog.listed.map(({ source, skill }) => `${source}/${skill.path}`))
     return answer.sources?.map((change) => withoutHidden(change, config, served))
@@ -175,7 +184,7 @@ function healthOf(status: SourceStatus, clean: (text: string) => string): Source
     place: clean(placeText(status.url)),
     ref: status.ref,
     update: status.update,
-    lock: lockText === undefined ? undefined : { text: lockText, isFollowed: status.lock.state === 'followed' },
+    lock: lockText === undefined ? undefined : { text: lockText, isFollowed: isFollowed(status.lock) },
     isFixed: isFixed(status),
     served: served && {
       commit: served.commit,
@@ -229,8 +238,8 @@ function moveOf({ source, from, to, skills }: Move): Exclude<Moment['moves'], un
  * Whether people may read what its skills said earlier. Where a lock or signatures bind a source, what they let through now is
  * all that is shown of it; what another server gave is not kept for that.
  */
-function isTextFree({ source, signed }: ConfiguredSource, { mode }: Config): boolean {
-  return source.kind !== 'mcp' && source.update !== 'locked' && !mode.locked && signed === undefined
+function isTextFree({ source, signed }: ConfiguredSource, isBound: boolean): boolean {
+  return source.kind !== 'mcp' && !isBound && signed === undefined
 }
 
 /** Without skills that are in no list, and without the text of any that is not served at this moment. */

@@ -12,6 +12,7 @@ import type { Source } from '../sync/model/source.ts'
 import type { Signers } from '../sync/model/trust.ts'
 import type { Store } from '../sync/store/store.ts'
 import type { LockStanding } from './lock-rules.ts'
+import { isFollowed } from './lock-text.ts'
 import { matcher } from '../sync/model/globs.ts'
 import type { DisabledBy } from './status.ts'
 
@@ -140,7 +141,7 @@ function selectedBy({ root, include, unlisted }: Source, { path, name }: Skill):
 }
 
 function lockedAs(skill: Skill, { standing, entry }: LockSide): LockedAs {
-  const told = { follows: standing.state === 'followed' || standing.by !== undefined, source: standing }
+  const told = { follows: isFollowed(standing) || standing.by !== undefined, source: standing }
   if (standing.state === 'missing') return { ...told, state: 'no-lock' }
   if (entry === undefined) return { ...told, state: 'source-not-locked' }
   const locked = entry.skills.get(skill.path)

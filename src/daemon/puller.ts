@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { outdatedIn } from '../sync/model/approvals.ts'
-import { isAbout, settled, unapproved } from '../sync/model/decisions.ts'
+import { isAbout, settled, unapproved, UNDECIDED } from '../sync/model/decisions.ts'
 import type { Decision } from '../sync/model/decisions.ts'
 import type { Cause, Trigger } from '../sync/model/generation.ts'
 import type { Outcome, Updated, Waiting } from '../sync/model/outcome.ts'
@@ -242,7 +242,7 @@ export class Puller implements AsyncDisposable {
     try {
       await this.#remake(source)
       const decision = await this.#decisionOf(source.id)
-      const locked = await this.#parts.lock.entryOf(source)
+      const locked = await this.#parts.lock.entryOf(source, decision)
       if (decision.paused) return await this.#pausedAt(configured, current)
       const { offline } = this.#config.mode
       const isDamaged = await this.#isDamaged(source.id, current)
@@ -282,9 +282,13 @@ export class Puller implements AsyncDisposable {
     return decisions.of(id)
   }
 
+  #decidedOf(id: SourceId): Decision {
+    return this.#parts.store.decisions.known.get(id) ?? UNDECIDED
+  }
+
   /** Nothing is looked at; what the lock or the signatures take back does not stay for that. */
   async #pausedAt({ source }: ConfiguredSource, current: Current | undefined): Promise<Outcome> {
-    const error = current && (await refusalOf(this.#config, current.snapshot))
+    const error = current && (await refusalOf(this.#config, current.snapshot, this.#decidedOf(source.id)))
     if (error instanceof NotLocked || error instanceof NotSigned) return { kind: 'failed', error, withdraw: true }
     return { kind: 'held', revision: undefined, reason: new SyncError('paused', `"${source.id}" is paused`) }
   }
@@ -311,7 +315,7 @@ export class Puller implements AsyncDisposable {
   async #serve({ id }: Source, updated: Updated, trigger: Trigger, signal: AbortSignal): Promise<void> {
     const { held, snapshot, from, rewritten } = updated
     // A gate can take long, and lock and signers are those of this moment.
-    const refusal = await refusalOf(this.#config, snapshot)
+    const refusal = await refusalOf(this.#config, snapshot, this.#decidedOf(id))
     if (refusal !== undefined) throw refusal
     await this.#revokeOutdated(snapshot)
     const cause: Cause = { action: 'update', trigger, source: id, ...(rewritten && { rewritten }) }

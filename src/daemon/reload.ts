@@ -62,6 +62,8 @@ export class Reload {
     const { writer, serve, log } = this.#parts
     const { config: before } = writer.daemon
     const config = await this.#readConfig(asked)
+    // Whoever reloads has the lock as it is meant to be.
+    writer.daemon.lock.forget()
     if (isSame(config, before)) return { added: [], removed: [], changed: [], isNew: false }
     this.#expectApplicable(before, config)
     await expectLock(config)

@@ -1,5 +1,6 @@
-import type { Decision } from '../sync/model/decisions.ts'
+import { UNDECIDED, type Decision } from '../sync/model/decisions.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
+import type { SyncError } from '../sync/model/sync-error.ts'
 import type { Current } from '../sync/take.ts'
 import { refusalOf } from './admission.ts'
 import type { Candidates } from './candidates.ts'
@@ -7,10 +8,19 @@ import type { Config } from './config.ts'
 import { configuredIn } from './config.ts'
 import { ControlError } from './control-client.ts'
 import { decisionAfterRollback } from './decide.ts'
+import { followedBy, NotLocked } from './lock-rules.ts'
 import type { Parts } from './parts.ts'
 import type { Puller } from './puller.ts'
 import { fullCommit, heldAtCommit, heldInGeneration } from './rollback.ts'
 import type { RollbackTarget, RolledBack } from './rollback.ts'
+
+/** What a lock brings back at the next pull is left for good, or not at all. */
+function broughtBack(config: Config, id: SourceId, refusal: NotLocked): SyncError {
+  const { source } = configuredIn(config, id)
+  if (followedBy(config, source) !== undefined) return refusal
+  const tries = `--hold keeps it there, skillsyncd update ${id} --precise COMMIT moves the lock`
+  return new NotLocked(`${refusal.message}, which the next pull would bring back; ${tries}`)
+}
 
 /** Goes back to what was served before, and writes down that somebody decided so. */
 export class Rollbacks {
@@ -31,8 +41,10 @@ export class Rollbacks {
     const back = await this.#backAt(target, signal)
     if (back.size === 0)
       throw new ControlError('nothing-to-decide', 'There is nothing to go back to: that is what is served')
-    for (const { snapshot } of back.values()) {
-      const refusal = await refusalOf(this.#config, snapshot)
+    for (const [id, { snapshot }] of back) {
+      const decision = decisionAfterRollback(UNDECIDED, undefined, snapshot.revision, hold)
+      const refusal = await refusalOf(this.#config, snapshot, decision)
+      if (refusal instanceof NotLocked && !hold) throw broughtBack(this.#config, id, refusal)
       if (refusal !== undefined) throw refusal
     }
     signal.throwIfAborted()

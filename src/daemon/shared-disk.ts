@@ -7,16 +7,20 @@ import { authoredDocument } from '../sync/upstream/authored-document.ts'
 import type { Store } from '../sync/store/store.ts'
 import { storedSkill } from '../sync/take.ts'
 import type { Config } from './config.ts'
-import { followsLock } from './lock-rules.ts'
+import { KnownLock } from './known-lock.ts'
+import { isBound } from './lock-rules.ts'
 
 /** What clients that share this disk are told about where skills lie; undefined where they are not to be told. */
 export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefined {
   if (config.serve.tools?.paths === 'omit') return undefined
+  const lock = new KnownLock(config)
   return {
     pathOf: (skill) => (isOfUpstream(skill) ? undefined : join(store.skills.folderOf(storedSkill(skill)), 'SKILL.md')),
     async present(id, skill) {
       const source = config.sources.find((configured) => configured.source.id === id)?.source
       if (source === undefined || !isFollowedFreely(source, config, store)) return undefined
+      await lock.read()
+      if (isBound(lock.standingOf(source, store.decisions.of(id)))) return undefined
       // What lies there was refused or held, or nobody knows what it is: it is not what is served.
       if ((await store.records.read(id))?.condition !== undefined) return undefined
       return authoredDocument(source, skill, config.limits.skill.bytes).catch(undefinedIfUnreadable)
@@ -30,7 +34,7 @@ export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefin
  */
 function isFollowedFreely(source: Source, config: Config, store: Store): source is DirectorySource {
   if (source.kind !== 'directory' || source.update !== 'auto') return false
-  if (followsLock(config, source) || config.gate !== undefined) return false
+  if (config.gate !== undefined) return false
   return isUndecided(source, store)
 }
 

@@ -25,6 +25,7 @@ import { credentialOf } from './config/access.ts'
 import type { Config, ConfiguredSource, Mode } from './config.ts'
 import { standingIn } from './lock-rules.ts'
 import type { LockRead, LockStanding } from './lock-rules.ts'
+import type { Notice } from './notices.ts'
 import type { Unready } from '../serve/http/health.ts'
 import { VERSION } from '../serve/version.ts'
 
@@ -44,6 +45,8 @@ export interface Status {
   readonly lock?: LockStatus
   /** What people decided is lost but for a record of it, by which it is served: why, and what a person can do. */
   readonly decisionsLost?: string
+  /** What this version does otherwise than the one before it, where this installation meets it; empty once it was told. */
+  readonly notices: readonly Notice[]
   /** Of the process that answers; absent where none runs and the state folder was read. */
   readonly daemon?: DaemonStatus
   /** Of the HTTP side of that process, where it has one. */
@@ -58,6 +61,8 @@ export interface DaemonStatus extends Mode {
 
 export interface LockStatus {
   readonly file: string
+  /** What the configuration has done with it, but for sources that are to follow it in any case. */
+  readonly use: Config['lockUse']
   readonly isThere: boolean
   /** Why it cannot be read. */
   readonly error?: string
@@ -171,6 +176,7 @@ export interface StatusInput {
   readonly loss: SyncError | undefined
   readonly approvals: Approvals
   readonly lock: LockRead
+  readonly notices: readonly Notice[]
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   readonly lookingSince: ReadonlyMap<SourceId, Date>
   /** Bytes of files that came from an MCP server in the last hour. Undefined where no daemon runs. */
@@ -191,8 +197,9 @@ export function statusOf(input: StatusInput): Status {
     collisions: collisionsIn(catalog),
     // Whoever prints it asks: that takes time in which this process serves nobody.
     problems: [],
-    ...(config.lock !== undefined && { lock: lockStatusOf(input.lock, config.lock, config) }),
+    ...(config.lock !== undefined && { lock: lockStatusOf(config.lock, input) }),
     ...(loss !== undefined && { decisionsLost: loss.message }),
+    notices: input.notices,
     ...(startedAt !== undefined && {
       daemon: { pid: process.pid, startedAt: startedAt.toISOString(), ...config.mode },
     }),
@@ -200,10 +207,12 @@ export function statusOf(input: StatusInput): Status {
   }
 }
 
-function lockStatusOf(read: LockRead, file: string, config: Config): LockStatus {
-  const followed = config.sources.filter(({ source }) => standingIn(read, config, source).state === 'followed').length
-  if (read instanceof SyncError) return { file, isThere: true, error: read.message, followed }
-  return { file, isThere: read !== undefined, followed }
+function lockStatusOf(file: string, { lock, config, decisions }: StatusInput): LockStatus {
+  const use = config.lockUse
+  const standings = config.sources.map(({ source }) => standingIn(lock, config, source, decisions.get(source.id)))
+  const followed = standings.filter(({ state }) => state === 'followed' || state === 'other-rules').length
+  if (lock instanceof SyncError) return { file, use, isThere: true, error: lock.message, followed }
+  return { file, use, isThere: lock !== undefined, followed }
 }
 
 function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceStatus {
@@ -221,7 +230,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     url: source.url,
     ref: typeof source.ref === 'object' ? askedText(source.ref) : source.ref,
     update: source.update,
-    lock: standingIn(input.lock, input.config, source),
+    lock: standingIn(input.lock, input.config, source, decision),
     decision,
     disabled: { count: disabled.length, paths: disabled.slice(0, MOST_DISABLED), ...placesIn(matches) },
     pending: { count: pending.length, paths: pending.slice(0, MOST_DISABLED) },

@@ -19,7 +19,7 @@ const TALLY = z.object({
 const PLACE = z.object({ ref: z.string(), commit: z.string() })
 
 const LOCK = z.object({
-  state: z.enum(['followed', 'differs', 'absent', 'missing', 'unreadable', 'ignored']),
+  state: z.enum(['followed', 'other-rules', 'differs', 'absent', 'missing', 'unreadable', 'ignored', 'overruled']),
   by: z.enum(['--locked', 'update: locked']).optional(),
   commit: z.string().optional(),
 })

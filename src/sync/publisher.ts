@@ -3,6 +3,7 @@ import type { Approvals } from './model/approvals.ts'
 import { catalogAfter } from './model/catalog-after.ts'
 import { EMPTY_CATALOG, buildingCatalog } from './model/catalog.ts'
 import type { Catalog } from './model/catalog.ts'
+import type { Decisions } from './model/decisions.ts'
 import { findingDisabled, withoutDisabledDocs } from './model/disabled-matches.ts'
 import type { Disabled, DisabledSkills } from './model/disabled.ts'
 import type { Cause, Generation } from './model/generation.ts'
@@ -15,8 +16,8 @@ import type { Current } from './take.ts'
 
 /** What has to be asked before anybody is given what is stored. */
 export interface Admission {
-  /** Whether a snapshot may be served: what a lock and the signatures have to say. */
-  readonly admits: (snapshot: Snapshot) => Promise<boolean>
+  /** Whether a snapshot may be served: what a lock, the signatures and what people decided have to say. */
+  readonly admits: (snapshot: Snapshot, decisions: Decisions) => Promise<boolean>
   /** Sources whose skills each wait for a person. */
   readonly reviewed: ReadonlySet<SourceId>
 }
@@ -282,7 +283,7 @@ async function loadOf(
   for (const found of await Promise.all(sources.map((source) => newestOf(store, source, generation)))) {
     isWhole &&= found !== undefined && generation.sources.includes(found.held)
     if (found === undefined) continue
-    if (await admits(found.snapshot)) held.push(found)
+    if (await admits(found.snapshot, store.decisions.known)) held.push(found)
     else refused.push(found.held.source)
   }
   return { generation: { ...generation, sources: held.map((entry) => entry.held) }, held, refused, isWhole }

@@ -23,7 +23,8 @@ test('before anything was pulled a source has neither a commit nor a time', () =
   expect(plain(status)).toEqual({
     version: VERSION,
     state: '/state',
-    lock: { file: '/etc/skills.lock', isThere: false, followed: 0 },
+    lock: { file: '/etc/skills.lock', use: 'follow', isThere: false, followed: 0 },
+    notices: [],
     generation: 0,
     skills: 0,
     sources: [
@@ -165,6 +166,7 @@ function input(parts: Partial<StatusInput>): StatusInput {
     loss: undefined,
     approvals: new Map(),
     lock: undefined,
+    notices: [],
     nextPolls: new Map(),
     lookingSince: new Map(),
     fetchedFrom: undefined,

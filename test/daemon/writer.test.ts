@@ -25,7 +25,7 @@ test('a writer has the lock, answers on its socket, and leaves neither behind', 
   await writer[Symbol.asyncDispose]()
 
   expect(holder).toMatchObject({ pid: process.pid, command: 'start' })
-  expect(answer).toEqual({ result: null })
+  expect(answer).toEqual({ result: { locked: false, offline: false } })
   expect(existsSync(holder!.socket)).toBe(false)
   expect(await holderOf(desk.config.state)).toBeUndefined()
 })

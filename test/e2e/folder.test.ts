@@ -133,7 +133,7 @@ test('several folders and a repository are served side by side, each by an id of
 
 test('--offline looks at a folder, and --locked serves what was locked of it', async () => {
   await using desk = await Desk.of({ 'alpha/SKILL.md': skill('alpha', 'first') })
-  await desk.configure()
+  await desk.configure([], ['lock: ignore'])
 
   const first = await desk.home.run('sync', '--offline')
   await desk.home.run('lock')

@@ -3,7 +3,14 @@ import { ask } from '../serve/http/ask.ts'
 import { World, skill } from './world.ts'
 
 test('what a skill said earlier is shown line by line', async () => {
-  expect(await differenceOf(['every: 1h'])).toContain('<del>- first</del>')
+  expect(await differenceOf(['every: 1h'], { rest: ['lock: ignore'] })).toContain('<del>- first</del>')
+})
+
+test('where a source has an entry in a lock that is followed, what its skills said earlier is shown to nobody', async () => {
+  const text = await differenceOf(['every: 1h'])
+
+  expect(text).toMatch(/alpha[^]*changed/)
+  expect(text).not.toContain('<del>')
 })
 
 test('P3: where a lock binds a source, what its skills said earlier is shown to nobody', async () => {
@@ -14,7 +21,7 @@ test('P3: where a lock binds a source, what its skills said earlier is shown to 
 })
 
 test('what a skill said is shown no longer once it is disabled', async () => {
-  const text = await differenceOf(['every: 1h'], 'disable', 'team/alpha')
+  const text = await differenceOf(['every: 1h'], { rest: ['lock: ignore'], command: ['disable', 'team/alpha'] })
 
   expect(text).toMatch(/alpha[^]*changed/)
   expect(text).not.toContain('<del>')
@@ -35,9 +42,13 @@ test('a skill that was in the lists earlier is named no longer once it is in non
 })
 
 /** What the page says of the second generation, after a command. */
-async function differenceOf(source: readonly string[], ...command: readonly string[]): Promise<string> {
+async function differenceOf(
+  source: readonly string[],
+  { rest = [], command = [] }: { readonly rest?: readonly string[]; readonly command?: readonly string[] } = {},
+): Promise<string> {
   await using world = await World.create(source)
-  const { home, repository } = world
+  const { home, repository, git } = world
+  await home.configure({ team: [`url: ${git.origin}/team.git`, ...source] }, rest)
   expect(await home.command('lock')).toMatchObject({ status: 0 })
   await world.synced()
   await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })

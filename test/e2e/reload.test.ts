@@ -233,7 +233,7 @@ class Hub implements AsyncDisposable {
     const config = await readFile(configFile, 'utf8')
     if (serve !== undefined) await writeFile(configFile, config.replace(/^serve: .*$/m, `serve: { ${serve} }`))
     await world.synced()
-    await world.home.command('lock')
+    if (args.includes('--locked')) await world.home.command('lock')
     const more = await Repository.create()
     await more.commit({ 'beta/SKILL.md': skill('beta', 'first') })
     const daemon = world.home.start('start', ...args)

@@ -116,7 +116,8 @@ test('an update that names its commit is the yes to what waits, also where the r
   await using world = await World.create()
   await locked(world)
   const commit = await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
-  await world.home.configure({ team: ['update: review', 'exclude: [zzz]', `url: ${world.git.origin}/team.git`] })
+  const team = ['update: review', 'exclude: [zzz]', `url: ${world.git.origin}/team.git`]
+  await world.home.configure({ team }, ['lock: ignore'])
 
   const end = await world.home.command('update', 'team', '--precise', commit)
 
@@ -219,10 +220,9 @@ test('update moves the lock and what is served, and tells commits and skills; ou
 test('an update that names nothing leaves what waits of a moved tag to approve, and the entry of a source that fails', async () => {
   await using world = await World.create(['every: 1h', 'ref: v1'])
   await world.repository.tag('v1', { annotated: true })
-  await world.home.configure({
-    team: [`url: ${world.git.origin}/team.git`, 'ref: v1'],
-    gone: [`url: ${world.git.serve('gone', world.repository)}`],
-  })
+  const team = [`url: ${world.git.origin}/team.git`, 'ref: v1']
+  const other = [`url: ${world.git.serve('gone', world.repository)}`]
+  await world.home.configure({ team, gone: other }, ['lock: ignore'])
   await locked(world)
   const commit = await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
   const tag = await world.repository.tag('v1', { annotated: true })
@@ -249,7 +249,7 @@ test('an update that names nothing leaves what waits of a moved tag to approve, 
 test('update moves a source that follows the lock, and one with update: review where the commit is named', async () => {
   await using world = await World.create()
   const url = `url: ${world.git.origin}/team.git`
-  await world.home.configure({ team: [url, 'update: review'], follows: [url, 'update: locked'] })
+  await world.home.configure({ team: [url, 'update: review'], follows: [url, 'update: locked'] }, ['lock: ignore'])
   await world.home.command('sync', 'team')
   await world.home.command('approve', 'team', await world.repository.git('rev-parse', 'main'))
   expect(await world.home.command('lock')).toMatchObject({ status: 0 })
@@ -305,6 +305,7 @@ test('S4: what was locked is served byte-identical after upstream rewrote and co
   await collectGarbage(world.repository)
   await expect(world.repository.git('cat-file', '-e', commit)).rejects.toThrow('ended with')
   // It has moved on, so that the locked commit is not what it serves.
+  await ignoresLock(world)
   expect(await world.home.command('sync')).toMatchObject({ status: 0 })
   expect(await servedBody(world)).toBe(skill('alpha', 'rewritten'))
 
@@ -374,6 +375,7 @@ test.each([false, true])(
 test('P3: with --locked a state folder that holds something newer serves nothing of it, from the first answer on', async () => {
   await using world = await World.create()
   await locked(world)
+  await ignoresLock(world)
   await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'newer') })
   await world.synced()
   expect(await servedBody(world)).toBe(skill('alpha', 'newer'))
@@ -440,8 +442,9 @@ test('--frozen and --offline ask no host for anything, and serve what is here', 
 })
 
 test('diff tells what changed between lock, served, upstream, generations and another lock, with the text', async () => {
-  await using world = await World.create()
+  await using world = await World.create(HIDDEN_NOTED)
   await locked(world)
+  await ignoresLock(world, HIDDEN_NOTED)
   await writeFile(join(world.home.path, 'old.lock'), await lockOf(world.home))
   expect(await world.home.command('diff')).toMatchObject({ status: 0, stdout: 'no difference\n' })
   await world.repository.commit({ 'alpha/SKILL.md': `${skill('alpha', 'second')}\u001B[31m\ttabbed\u202E\n` })
@@ -503,6 +506,13 @@ async function locked(world: World): Promise<void> {
   await world.synced()
   expect(await world.home.command('lock')).toMatchObject({ status: 0 })
 }
+
+/** From now on the source follows its ref, unless a switch says otherwise. */
+async function ignoresLock({ home, git }: World, source: readonly string[] = ['every: 1h']): Promise<void> {
+  await home.configure({ team: [`url: ${git.origin}/team.git`, ...source] }, ['lock: ignore'])
+}
+
+const HIDDEN_NOTED = ['every: 1h', 'policy: { hidden-unicode: note }']
 
 function lockFile(home: Home): string {
   return join(home.configFile, '..', 'skills.lock')

@@ -117,6 +117,7 @@ async function moved(world: World): Promise<{ readonly locked: string; readonly 
   expect(await world.home.command('lock')).toMatchObject({ status: 0 })
   const locked = await world.repository.git('rev-parse', 'main')
   const newest = await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  await world.home.configure({ team: [`url: ${world.git.origin}/team.git`, 'every: 1h'] }, ['lock: ignore'])
   await world.synced()
   return { locked, newest }
 }

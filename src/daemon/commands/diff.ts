@@ -7,7 +7,11 @@ import { readLock } from '../../sync/store/lock-file.ts'
 import { Store } from '../../sync/store/store.ts'
 import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
+import { lockRead, standingIn } from '../lock-rules.ts'
+import type { LockStanding } from '../lock-rules.ts'
+import { isFollowed, standingText } from '../lock-text.ts'
 import { printable } from '../log-line.ts'
+import { agreeWithDaemon } from '../requests.ts'
 import { UsageError } from '../usage-error.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context, ExitStatus } from './command.ts'
@@ -44,9 +48,18 @@ export const diff: Command = {
     const ends = compared(before, after, only)
     if (only !== undefined) expectKnown(only, before, after, config)
     const texts = new SkillTexts(await Store.openExisting(config.state))
-    if (context.json)
-      printJson(context, { a, b, sources: await differencesOf(ends, texts, context.values['text'] === true) })
-    else await printDifferences(context, ends, texts)
+    const standings = await standingsOf(config, context)
+    if (context.json) {
+      const differences = await differencesOf(ends, texts, context.values['text'] === true)
+      printJson(context, {
+        a,
+        b,
+        sources: ends.map((end, at) => withStanding(differences[at], standings.get(end.source))),
+      })
+    } else {
+      await printDifferences(context, ends, texts)
+      if (a === 'lock' || b === 'lock') printLines(context, unfollowedLines(ends, standings))
+    }
     return statusOf(ends)
   },
 }
@@ -140,6 +153,35 @@ function isEqual(end: End): boolean {
 function statusOf(ends: readonly End[]): ExitStatus {
   if (ends.some((end) => 'failure' in end)) return 1
   return ends.every(isEqual) ? 0 : 3
+}
+
+/** How each configured source stands to the lock. */
+async function standingsOf(config: Config, { signal }: Context): Promise<Standings> {
+  const lock = await lockRead(config)
+  const mode = (await agreeWithDaemon(config, signal)) ?? config.mode
+  const decisions = await (await Store.openExisting(config.state))?.decisions.read()
+  return new Map(
+    config.sources.map(({ source }) => [
+      source.id,
+      standingIn(lock, { ...config, mode }, source, decisions?.get(source.id)),
+    ]),
+  )
+}
+
+type Standings = ReadonlyMap<SourceId, LockStanding>
+
+/** A difference to a lock that is not followed is one that nothing comes of. */
+function unfollowedLines(ends: readonly End[], standings: Standings): string[] {
+  const differing = ends.filter((end) => !isEqual(end))
+  return differing.flatMap(({ source }) => {
+    const standing = standings.get(source)
+    const text = standing === undefined || isFollowed(standing) ? undefined : standingText(standing)
+    return text === undefined ? [] : [`${source}: lock: ${text}`]
+  })
+}
+
+function withStanding(difference: object | undefined, lock: LockStanding | undefined): object {
+  return { ...difference, ...(lock !== undefined && { lock }) }
 }
 
 /** Differences as plain data. */

@@ -9,6 +9,7 @@ import { systemClock } from '../clock.ts'
 import { configuredIn } from '../config.ts'
 import type { Config } from '../config.ts'
 import { lockFileOf } from '../lock-rules.ts'
+import { useText } from '../lock-text.ts'
 import { printable } from '../log-line.ts'
 import { sourcesOf } from '../requests.ts'
 import { SYNC_END } from '../sync-end.ts'
@@ -25,7 +26,8 @@ export const lock: Command = {
   summary: 'Write what is missing into the lock; what is there stays',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  The lock is written beside the configuration, for your repository. skillsyncd update moves what is in it.
+  The lock is written beside the configuration, for your repository. What is in it is served from then on, unless the
+  configuration says lock: ignore; skillsyncd update moves it.
 `,
   options: { prune: { type: 'boolean', help: 'take out sources that are not configured any more' } },
   async run(context) {
@@ -43,7 +45,7 @@ export const lock: Command = {
     )
     const looked = ends.flatMap(({ snapshot }) => snapshot ?? [])
     const packs = await lockPacks(config, file, looked, context.signal)
-    print(context, file, { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends })
+    print(context, config, file, { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends })
     return ends.some(({ entry }) => entry === undefined) || packs.ends.some(({ why }) => why !== undefined) ? 1 : 0
   },
 }
@@ -106,7 +108,7 @@ function merged(
   return { ...now, sources }
 }
 
-function print(context: Context, file: string, { isWritten, ends, packs }: Done): void {
+function print(context: Context, config: Config, file: string, { isWritten, ends, packs }: Done): void {
   if (context.json) {
     const sources = ends.map(({ id, entry, why }) => ({
       source: id,
@@ -114,7 +116,8 @@ function print(context: Context, file: string, { isWritten, ends, packs }: Done)
         ? { error: why }
         : { commit: entry.revision.commit, ref: entry.revision.ref, skills: entry.skills.size }),
     }))
-    printJson(context, { lock: file, written: isWritten, sources, ...(packs.length > 0 && { packs }) })
+    const use = config.lockUse
+    printJson(context, { lock: file, use, written: isWritten, sources, ...(packs.length > 0 && { packs }) })
     return
   }
   const lines = ends.map(({ id, entry, why }) =>
@@ -122,5 +125,9 @@ function print(context: Context, file: string, { isWritten, ends, packs }: Done)
       ? `${id}: not locked: ${printable(why ?? '')}`
       : `${id}: locked ${printable(entry.revision.ref)} at ${entry.revision.commit}, ${countOf(entry.skills.size, 'skill')}`,
   )
-  printLines(context, [...lines, ...packs.map(lineOfPack), isWritten ? `wrote ${file}` : `${file} is as it was`])
+  printLines(context, [
+    ...lines,
+    ...packs.map(lineOfPack),
+    `${isWritten ? `wrote ${file}` : `${file} is as it was`}: ${useText(config)}`,
+  ])
 }

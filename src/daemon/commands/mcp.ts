@@ -117,6 +117,7 @@ async function write(
   using _looking = follower.lookWith((source) => writer.daemon.look(source))
   // A look rejects only in a way that is to end the process.
   using _listening = writer.daemon.registry.listen(() => void follower.look())
+  await writer.daemon.tellChanges()
   writer.daemon.poll()
   return await Promise.race([handedOver.promise, aborted(signal)])
 }

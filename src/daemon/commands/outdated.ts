@@ -3,10 +3,13 @@ import type { LockEntry } from '../../sync/model/lock.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { readLock } from '../../sync/store/lock-file.ts'
+import { Store } from '../../sync/store/store.ts'
 import { configuredIn, idsOf } from '../config.ts'
-import { lockFileOf } from '../lock-rules.ts'
+import { lockFileOf, standingIn } from '../lock-rules.ts'
+import type { LockStanding } from '../lock-rules.ts'
+import { isFollowed, standingText } from '../lock-text.ts'
 import { printable } from '../log-line.ts'
-import { sourcesOf } from '../requests.ts'
+import { agreeWithDaemon, sourcesOf } from '../requests.ts'
 import { withWriter } from './asking.ts'
 import type { AskWriter } from './asking.ts'
 import { configOf, printJson, printLines } from './command.ts'
@@ -25,16 +28,24 @@ export const outdated: Command = {
     const config = await configOf(context)
     const file = lockFileOf(config)
     const sources = [...new Set(sourcesOf(context.operands, config))].map((id) => configuredIn(config, id).source)
-    const entries = (await readLock(file))?.sources ?? new Map<string, LockEntry>()
+    const lock = await readLock(file)
+    const entries = lock?.sources ?? new Map<string, LockEntry>()
+    const mode = (await agreeWithDaemon(config, context.signal)) ?? config.mode
+    const decisions = await (await Store.openExisting(config.state))?.decisions.read()
     const standings: Standing[] = await withWriter(context, config, (ask) =>
       Promise.all(sources.map((source) => standingOf(source, entries.get(source.id), ask))),
     )
     const known = new Set<string>(idsOf(config))
     const extra = context.operands.length > 0 ? [] : [...entries.keys()].filter((id) => !known.has(id))
-    for (const source of extra) standings.push({ source, state: 'extra' })
-    if (context.json) printJson(context, { lock: file, sources: standings })
-    else printLines(context, standings.flatMap(linesOf))
-    return statusOf(standings)
+    const running = { ...config, mode }
+    const told: Standing[] = standings.map((standing) => {
+      const source = sources.find(({ id }) => id === standing.source)
+      return withLock(standing, source && standingIn(lock, running, source, decisions?.get(source.id)))
+    })
+    for (const source of extra) told.push({ source, state: 'extra' })
+    if (context.json) printJson(context, { lock: file, use: config.lockUse, sources: told })
+    else printLines(context, told.flatMap(linesOf))
+    return statusOf(told)
   },
 }
 
@@ -43,6 +54,8 @@ interface Standing {
   readonly source: string
   /** `differs`: the entry is for another configuration. `extra`: for no configured source. */
   readonly state: 'current' | 'moved' | 'tag-moved' | 'differs' | 'missing' | 'extra' | 'failed'
+  /** Whether the lock is followed; of no source that is not configured. */
+  readonly lock?: LockStanding
   readonly locked?: Place
   readonly upstream?: Place
   readonly differences?: readonly string[]
@@ -61,6 +74,10 @@ async function standingOf(source: Source, entry: LockEntry | undefined, ask: Ask
   }
   if ('message' in found) return { ...told, state: 'failed', error: found }
   return { ...told, state: stateOf(entry, differences, found), upstream: placeOf(found) }
+}
+
+function withLock(standing: Standing, lock: LockStanding | undefined): Standing {
+  return lock === undefined ? standing : { ...standing, lock }
 }
 
 async function foundOf(source: Source, ask: AskWriter): Promise<Revision | Failure> {
@@ -90,7 +107,14 @@ function statusOf(standings: readonly Standing[]): ExitStatus {
   return standings.some(({ state }) => state !== 'current') ? 3 : 0
 }
 
-function linesOf({ source, state, locked, upstream, differences = [], error }: Standing): string[] {
+function linesOf(standing: Standing): string[] {
+  const { lock } = standing
+  const isTold = lock === undefined || isFollowed(lock) || lock.state === 'absent' || lock.state === 'missing'
+  const text = isTold ? undefined : standingText(lock)
+  return [...stateLines(standing), ...(text === undefined ? [] : [`  lock: ${text}`])]
+}
+
+function stateLines({ source, state, locked, upstream, differences = [], error }: Standing): string[] {
   const more = differences.map((message) => `  ${printable(message)}`)
   switch (state) {
     case 'current':

@@ -1,6 +1,7 @@
 import { countOf } from '../../serve/count-text.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
+import { isFollowed } from '../lock-text.ts'
 import { printable } from '../log-line.ts'
 import { SYNC_END } from '../sync-end.ts'
 import type { SyncEnd } from '../sync-end.ts'
@@ -32,7 +33,7 @@ export function exitOfPulls(ends: readonly SyncEnd[]): ExitStatus {
 
 /** What is served, and where upstream is, unless that is the same. */
 function placeText({ ref, commit, upstream, lock }: SyncEnd): string {
-  const isLocked = lock?.state === 'followed' && lock.commit === commit
+  const isLocked = lock !== undefined && isFollowed(lock) && lock.commit === commit
   const at = commit === undefined ? 'nothing is served' : `${printable(ref ?? '')} at ${commit.slice(0, 12)}`
   const served = isLocked ? `${at} (locked)` : at
   if (upstream?.commit === commit || ref === commit) return served

@@ -50,6 +50,7 @@ export const start: Command = {
     await whileServing(writer, { listen, sockets, place, log }, async ({ url, operationsUrl, serve }) => {
       streams.stdout.write(`${url}/mcp\n`)
       logStart(log, writer.daemon, operationsUrl)
+      await writer.daemon.tellChanges()
       writer.daemon.poll()
       const { file } = config
       const read = file === undefined ? undefined : async () => configOf(withFile(context, file))

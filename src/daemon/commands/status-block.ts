@@ -4,7 +4,7 @@ import type { Signers } from '../../sync/model/trust.ts'
 import { agoText, dueText, sinceText } from '../age-text.ts'
 import { decisionTexts, matchedText, skillOperand } from '../decision-text.ts'
 import { printable } from '../log-line.ts'
-import { standingText } from '../lock-text.ts'
+import { isFollowed, standingText } from '../lock-text.ts'
 import { signersTexts } from '../signer-text.ts'
 import type { Condition, HttpStatus, SourceStatus } from '../status.ts'
 import { isFixed, isKept, isUpToDate } from '../urgency.ts'
@@ -134,7 +134,7 @@ function freshness(source: SourceStatus, now: Date): string {
   const at = `serves ${served.ref} at ${served.commit.slice(0, 12)}${from}`
   const where = WHERE[kind]
   if (isFixed(source)) return `${at}; the configuration names this commit, and ${where} is not asked for another`
-  if (upstream === undefined && lock.state === 'followed' && lock.commit === served.commit)
+  if (upstream === undefined && isFollowed(lock) && lock.commit === served.commit)
     return `serves the locked commit ${served.commit.slice(0, 12)} of ${served.ref}; ${where} was not asked yet`
   if (upstream === undefined) return `${at}; ${where} was not asked yet`
   const seen = `${where} was at ${upstream.commit.slice(0, 12)} ${agoText(upstream.at, now)}`

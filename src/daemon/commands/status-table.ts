@@ -1,5 +1,6 @@
 import { printable } from '../log-line.ts'
 import { agoText, dueText } from '../age-text.ts'
+import { isFollowed } from '../lock-text.ts'
 import type { Condition, SourceStatus } from '../status.ts'
 import { isFixed, isKept, isUpToDate, urgencyOf } from '../urgency.ts'
 import type { Urgency } from '../urgency.ts'
@@ -74,7 +75,7 @@ function stateOf(source: SourceStatus): string {
   if (tally.pending > 0) return `${tally.pending} to approve`
   if (isFixed(source)) return 'fixed'
   if (isUpToDate(source)) return 'up to date'
-  if (source.lock.state === 'followed') return 'locked'
+  if (isFollowed(source.lock)) return 'locked'
   return upstream === undefined ? 'not asked yet' : 'behind'
 }
 

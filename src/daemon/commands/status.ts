@@ -17,6 +17,7 @@ import { foldersNow, isAsServed, linkCommandOf } from '../link/folders-now.ts'
 import type { FolderNow } from '../link/folders-now.ts'
 import { lockRead } from '../lock-rules.ts'
 import { printable } from '../log-line.ts'
+import { noticesOf, unlessUnreadable } from '../notices.ts'
 import { request, sourcesOf } from '../requests.ts'
 import { statusOf, withFindings } from '../status.ts'
 import type { DaemonStatus, HttpStatus, SourceStatus, Status } from '../status.ts'
@@ -126,15 +127,19 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
   const catalog = store === undefined ? EMPTY_CATALOG : await currentCatalog(store, ids, admissionOf(config))
   if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config)
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
+  const lock = await lockRead(config)
+  const known = decisions ?? new Map<SourceId, Decision>()
   const now = statusOf({
     config,
     catalog,
     recordOf: (source) => recordAt(records.get(source.id), source),
-    decisions: decisions ?? new Map<SourceId, Decision>(),
+    decisions: known,
     disabled: store?.decisions.disabled ?? NO_DISABLED_SKILLS,
     loss: store?.decisions.loss,
     approvals: store?.decisions.approvals ?? NONE_APPROVED,
-    lock: await lockRead(config),
+    lock,
+    notices:
+      store === undefined ? [] : await unlessUnreadable(noticesOf({ config, store, lock, decisions: known }), []),
     nextPolls: new Map<SourceId, Date>(),
     lookingSince: new Map<SourceId, Date>(),
     fetchedFrom: undefined,
@@ -168,6 +173,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     head,
     `state ${now.state}`,
     ...lockLines(now),
+    ...now.notices.map(({ message }) => look.paint('yellow', `! ${printable(message)}`)),
     ...[clients, access, hooks].filter((line) => line !== undefined),
     ...(now.decisionsLost === undefined
       ? []
@@ -192,7 +198,8 @@ function lockLines({ lock, sources }: Status): string[] {
   if (lock === undefined || !lock.isThere) return []
   const file = `lock ${printable(lock.file)}`
   if (lock.error !== undefined) return [`${file}: cannot be read: ${printable(lock.error)}`]
-  return [`${file}: followed by ${lock.followed} of ${countOf(sources.length, 'source')}`]
+  const ignored = lock.use === 'ignore' ? ' (lock: ignore)' : ''
+  return [`${file}: followed by ${lock.followed} of ${countOf(sources.length, 'source')}${ignored}`]
 }
 
 function sourceLines({ sources, http }: Status, look: Look): string[] {

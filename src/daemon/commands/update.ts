@@ -14,7 +14,8 @@ import { configuredIn } from '../config.ts'
 import type { Config } from '../config.ts'
 import { ControlError } from '../control-client.ts'
 import { isWaiting } from '../decide.ts'
-import { followsLock, lockFileOf } from '../lock-rules.ts'
+import { followedBy, lockFileOf } from '../lock-rules.ts'
+import { useText } from '../lock-text.ts'
 import { printable } from '../log-line.ts'
 import { sourcesOf } from '../requests.ts'
 import { signersTexts } from '../signer-text.ts'
@@ -54,9 +55,9 @@ export const update: Command = {
     // One that cannot be read is told before anything is fetched for it.
     await readLock(file)
     const done = await updated(context, config, file, ids, precise)
-    if (context.json) printJson(context, jsonOf(file, done))
+    if (context.json) printJson(context, jsonOf(file, config, done))
     else {
-      const wrote = `${file} is ${done.isWritten ? 'written' : 'as it was'}`
+      const wrote = `${file} is ${done.isWritten ? 'written' : 'as it was'}: ${useText(config)}`
       printLines(context, [...done.ends.flatMap(linesOf), ...done.packs.map(lineOfPack), wrote])
     }
     return done.packs.some(({ why }) => why !== undefined) ? 1 : statusOf(done.ends)
@@ -100,10 +101,8 @@ async function updated(
       if (move === undefined) throw new TypeError('A source that was looked at has no entry')
       const { before, after } = move
       const isNamed = precise !== undefined
-      const sync = isNamed
-        ? await servedAsNamed(look.source, after, looking.ask, config)
-        : await pulled(id, looking.ask)
-      return { id, before, after, sync }
+      const end = isNamed ? await servedAsNamed(look.source, after, looking.ask, config) : await pulled(id, looking.ask)
+      return { id, before, after, sync: await besideUpstream(end, looking.ask) }
     })
     const looked = looks.flatMap((look) => ('snapshot' in look ? [look.snapshot] : []))
     // Where nothing could be looked at, no empty lock is made either.
@@ -175,7 +174,7 @@ async function servedAsNamed(source: Source, locked: LockEntry, ask: AskWriter, 
   // What was served had to be mended before: that took the whole pull.
   const end = first.outcome === 'updated' && isForPerson(first) ? await pulled(id, ask) : first
   const { commit } = locked.revision
-  if (followsLock(config, source) || end.commit !== commit || !waitsForYes(end)) return end
+  if (followedBy(config, source) !== undefined || end.commit !== commit || !waitsForYes(end)) return end
   try {
     await ask('decide', { source: id, verb: 'approve', commit })
   } catch (error) {
@@ -183,6 +182,13 @@ async function servedAsNamed(source: Source, locked: LockEntry, ask: AskWriter, 
     if (!(error instanceof ControlError) || error.code !== 'nothing-to-decide') throw error
   }
   return pulled(id, ask)
+}
+
+/** What was taken from the store says nothing of upstream: another look does, so that no status has to leave it open. */
+async function besideUpstream(end: SyncEnd, ask: AskWriter): Promise<SyncEnd> {
+  if (end.outcome !== 'updated' || end.upstream !== undefined) return end
+  const { upstream } = await pulled(end.source, ask)
+  return { ...end, ...(upstream !== undefined && { upstream }) }
 }
 
 /** What somebody turned away on purpose is not approved in passing. */
@@ -194,7 +200,7 @@ function isForPerson({ code }: SyncEnd): boolean {
   return code !== undefined && isSyncErrorCode(code) && isWaiting(code) && !isByChoice(code)
 }
 
-async function pulled(id: SourceId, ask: AskWriter): Promise<SyncEnd> {
+async function pulled(id: string, ask: AskWriter): Promise<SyncEnd> {
   let end: SyncEnd | undefined
   await ask('sync', { sources: [id] }, (event) => (end = SYNC_END.parse(event)))
   if (end === undefined) throw new ControlError('bad-answer', `The daemon does not say how the pull of "${id}" ended`)
@@ -206,7 +212,7 @@ function statusOf(ends: readonly End[]): ExitStatus {
   return exitOfPulls(ends.flatMap((end) => ('failure' in end ? [] : [end.sync])))
 }
 
-function jsonOf(file: string, { isWritten, ends, packs }: Done): object {
+function jsonOf(file: string, { lockUse: use }: Config, { isWritten, ends, packs }: Done): object {
   const sources = ends.map((end) => {
     if ('failure' in end) return { source: end.id, error: end.failure }
     const { id, before, after, sync } = end
@@ -221,7 +227,7 @@ function jsonOf(file: string, { isWritten, ends, packs }: Done): object {
       sync,
     }
   })
-  return { lock: file, written: isWritten, sources, ...(packs.length > 0 && { packs }) }
+  return { lock: file, use, written: isWritten, sources, ...(packs.length > 0 && { packs }) }
 }
 
 function placeOf({ revision: { ref, commit, tag } }: LockEntry): object {

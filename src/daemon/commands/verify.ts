@@ -3,6 +3,7 @@ import { Store } from '../../sync/store/store.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
+import { lockRead, standingIn } from '../lock-rules.ts'
 import { printable } from '../log-line.ts'
 import { agreeWithDaemon } from '../requests.ts'
 import { linksAreWhole } from '../verify/link-checks.ts'
@@ -50,7 +51,7 @@ export const verify: Command = {
     const remarks = await remarksOf(deep ? [...CHECKS, ...DEEP_CHECKS] : CHECKS, verifying)
     if (deep) remarks.push(...(await upstream(context, asking)))
     progress.show('')
-    print(context, verifying, remarks, deep)
+    print(context, verifying, await locksOf(verifying), { remarks, deep })
     return remarks.some(({ kind }) => kind === 'finding') ? 3 : 0
   },
 }
@@ -74,13 +75,26 @@ async function upstream(context: Context, config: Config): Promise<Remark[]> {
   }
 }
 
-function print(context: Context, { served, looked }: Verifying, remarks: readonly Remark[], deep: boolean): void {
+/** How each source stands to the lock, for programs. */
+async function locksOf({ config, store }: Verifying): Promise<readonly object[]> {
+  const lock = await lockRead(config)
+  return config.sources.map(({ source }) => {
+    return { source: source.id, ...standingIn(lock, config, source, store?.decisions.known.get(source.id)) }
+  })
+}
+
+function print(
+  context: Context,
+  { served, looked }: Verifying,
+  lock: readonly object[],
+  { remarks, deep }: { readonly remarks: readonly Remark[]; readonly deep: boolean },
+): void {
   const of = (wanted: Remark['kind']) =>
     remarks.filter(({ kind }) => kind === wanted).map(({ kind: _kind, ...rest }) => rest)
   const [findings, notes] = [of('finding'), of('note')]
   const checked = { generation: served?.number ?? 0, skills: looked.size, deep }
   if (context.json) {
-    printJson(context, { ...checked, findings, notes })
+    printJson(context, { ...checked, lock, findings, notes })
     return
   }
   const what =

@@ -8,6 +8,7 @@ import type { Config } from '../config.ts'
 import { ControlError } from '../control-client.ts'
 import { decisionTexts, disabledText, pendingText, stateText } from '../decision-text.ts'
 import { standingIn } from '../lock-rules.ts'
+import type { LockStanding } from '../lock-rules.ts'
 import { printable } from '../log-line.ts'
 import { provenanceOf } from '../provenance.ts'
 import type { LockSide, LockedAs, Provenance } from '../provenance.ts'
@@ -51,7 +52,11 @@ async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance>
     throw new ControlError('unknown-skill', `"${row.source}/${row.path}" was taken away meanwhile`)
   const { source } = configured
   const lock = config.lock === undefined ? undefined : await readLock(config.lock)
-  const side: LockSide = { standing: standingIn(lock, config, source), entry: lock?.sources.get(source.id) }
+  const decision = (await store.decisions.read()).get(source.id)
+  const side: LockSide = {
+    standing: standingIn(lock, config, source, decision),
+    entry: lock?.sources.get(source.id),
+  }
   return provenanceOf(
     {
       source,
@@ -117,6 +122,7 @@ const UPDATES = {
 /** What moves the source: where it follows the lock, that alone. */
 function updateText({ update, ref, lock: { follows, source } }: Provenance): string {
   if (follows && source.by === '--locked') return `${update}, but the daemon runs with --locked: only the lock moves it`
+  if (follows && source.by === undefined) return `${update}, but there is a lock: only the lock moves it`
   return update === 'auto' ? `auto: the ${PLACES[ref]?.followed ?? 'ref'} is followed` : UPDATES[update]
 }
 
@@ -128,7 +134,9 @@ function ruleText({ path, name, ref, rule: { root, include, unlisted, renamed } 
 }
 
 function lockText(lock: LockedAs): string {
-  const follows = lock.follows ? ', and nothing else is served of its source' : ', which its source does not follow'
+  const follows = lock.follows
+    ? ', and nothing else is served of its source'
+    : `, ${UNFOLLOWED[lock.source.state] ?? 'which its source does not follow'}`
   switch (lock.state) {
     case 'no-lock':
       return 'there is none'
@@ -143,6 +151,12 @@ function lockText(lock: LockedAs): string {
     default:
       return lock satisfies never
   }
+}
+
+const UNFOLLOWED: Partial<Record<LockStanding['state'], string>> = {
+  ignored: 'which is not followed (lock: ignore)',
+  overruled: 'which is not followed while the source is pinned or held',
+  differs: 'which is for another configuration of its source',
 }
 
 function sinceText({ since, standing, disabled, pending }: Provenance): string {

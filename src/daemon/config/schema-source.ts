@@ -183,7 +183,9 @@ const FOLLOWING = {
   update: z
     .enum(['auto', 'locked', 'review'])
     .default('auto')
-    .describe('Follow the ref; move only when the lock moves; or wait for `skillsyncd approve`, the first commit too.'),
+    .describe(
+      'Follow the ref; move only when the lock moves; or wait for `skillsyncd approve`, the first commit too. Where the lock has the source, the lock alone moves it: see `lock`.',
+    ),
   webhook: WEBHOOK.optional().describe('Accept "look now" from the git host at /hooks/<id>.'),
   fallback: id()
     .optional()

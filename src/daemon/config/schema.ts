@@ -73,7 +73,11 @@ export const CONFIG = z.strictObject({
   state: path()
     .optional()
     .describe('The folder that holds all that survives a restart. Default: ~/.local/state/skillsyncd.'),
-  lock: path().optional().describe('The lock file. Default: skills.lock beside this file.'),
+  lock: path()
+    .optional()
+    .describe(
+      'The lock file, which is followed where it is there; or ignore: skills.lock beside this file is not followed, but by sources with update: locked. Default: follow, skills.lock beside this file.',
+    ),
   retention: KEPT.prefault({}).describe('Which generations are kept for going back.'),
   limits: LIMITS.prefault({}).describe(
     'Bounds on what others can make us do. Above one, the thing is refused and named.',

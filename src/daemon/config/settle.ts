@@ -49,7 +49,8 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     },
     packs: file.packs?.map(packOf) ?? [],
     state: file.state === undefined ? environment.state : absolute(file.state),
-    lock: file.lock === undefined ? join(dirname(resolve(fileName)), 'skills.lock') : absolute(file.lock),
+    lock: isLockUse(file.lock) ? join(dirname(resolve(fileName)), 'skills.lock') : absolute(file.lock),
+    lockUse: file.lock === 'ignore' ? 'ignore' : 'follow',
     mode: FREE,
     retention: {
       generations: file.retention.generations,
@@ -64,6 +65,11 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       ssh: programOf(file.programs?.ssh ?? 'ssh', absolute),
     },
   }
+}
+
+/** A word in place of a path: the lock is in its usual place then. */
+function isLockUse(lock: ConfigFile['lock']): lock is 'follow' | 'ignore' | undefined {
+  return lock === undefined || lock === 'follow' || lock === 'ignore'
 }
 
 function packOf({ id, description, include, exclude = [] }: NonNullable<ConfigFile['packs']>[number]): Pack {

@@ -5,7 +5,7 @@ import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { readLock } from '../../sync/store/lock-file.ts'
 import type { Config } from '../config.ts'
-import { followsLock, sentence } from '../lock-rules.ts'
+import { followedBy, isLockHeeded, sentence } from '../lock-rules.ts'
 import { finding, note } from './remark.ts'
 import type { Remark } from './remark.ts'
 import type { Verifying } from './verifying.ts'
@@ -25,7 +25,7 @@ export async function* lockAgrees(verifying: Verifying): AsyncGenerator<Remark> 
 
 function* missing(config: Config): Generator<Remark> {
   for (const { source } of config.sources) {
-    if (followsLock(config, source))
+    if (followedBy(config, source) !== undefined)
       yield finding('lock-missing', `follows the lock, and there is none; skillsyncd lock makes one`, {
         source: source.id,
       })
@@ -33,14 +33,17 @@ function* missing(config: Config): Generator<Remark> {
 }
 
 function* compared(lock: Lock, verifying: Verifying): Generator<Remark> {
-  const { config, snapshots } = verifying
+  const { config, snapshots, store } = verifying
+  const decisions = store?.decisions.known
   const sources = config.sources.map(({ source }) => source)
   for (const mismatch of mismatchesOf(lock, sources)) yield mismatchRemark(mismatch, lock, config)
   for (const source of sources) {
     const entry = lock.sources.get(source.id)
     if (entry === undefined) continue
     const snapshot = snapshots.find((candidate) => candidate.source === source.id)
-    const remark = followsLock(config, source) ? finding : note
+    const isHeeded = isLockHeeded(config, source, decisions?.get(source.id))
+    if (!isHeeded) yield note('lock-not-followed', unheeded(config), { source: source.id })
+    const remark = isHeeded ? finding : note
     if (snapshot === undefined)
       yield remark('lock-not-served', 'is in the lock, and nothing of it is served', { source: source.id })
     else if (!isLocked(entry, snapshot)) yield* differences(entry, snapshot, remark)
@@ -48,11 +51,16 @@ function* compared(lock: Lock, verifying: Verifying): Generator<Remark> {
   yield* packsCompared(lock, verifying)
 }
 
+function unheeded({ lockUse }: Config): string {
+  if (lockUse === 'ignore') return 'is in the lock, which is not followed (lock: ignore)'
+  return 'is in the lock, which is not followed while the source is pinned or held'
+}
+
 /** A pack is as locked where its choices and its skills are. While a source may move on, what it holds may too. */
 function* packsCompared(lock: Lock, { config, snapshots }: Verifying): Generator<Remark> {
   const remark = config.mode.locked ? finding : note
   for (const mismatch of packMismatches(lock.packs, config.packs)) yield remark('lock-mismatch', sentence(mismatch))
-  const areLocked = config.sources.every(({ source }) => followsLock(config, source))
+  const areLocked = config.sources.every(({ source }) => followedBy(config, source) !== undefined)
   for (const pack of config.packs) {
     const locked = lock.packs.get(pack.id)
     if (locked === undefined || locked.choices !== choicesDigestOf([pack])) continue
@@ -64,7 +72,7 @@ function* packsCompared(lock: Lock, { config, snapshots }: Verifying): Generator
 /** What nobody follows may be incomplete; an entry that says something else than the configuration never is right. */
 function mismatchRemark(mismatch: Mismatch, lock: Lock, config: Config): Remark {
   const configured = config.sources.find(({ source }) => source.id === mismatch.source)
-  const follows = configured === undefined ? config.mode.locked : followsLock(config, configured.source)
+  const follows = configured === undefined ? config.mode.locked : followedBy(config, configured.source) !== undefined
   const isThere = configured !== undefined && lock.sources.has(configured.source.id)
   const remark = follows || isThere ? finding : note
   return remark('lock-mismatch', sentence(mismatch), { source: mismatch.source })

@@ -36,6 +36,8 @@ export interface LockEntry {
   /** Digest of the docs; undefined where none are served. */
   readonly docs: string | undefined
   readonly rest: JsonObject
+  /** The configuration selects otherwise than this says: the commit alone is followed. Never written. */
+  readonly byOtherRules?: true
 }
 
 export type LockedSelection = Pick<
@@ -131,6 +133,11 @@ export function mismatchesOf(lock: Lock, sources: readonly Source[]): Mismatch[]
   ]
 }
 
+/** Whether the entry is of the same ref of the same place, however skills are selected there. */
+export function isOfSameRef(entry: LockEntry, source: Source): boolean {
+  return entry.url === source.url && isSameAsked(entry.asked, source.ref)
+}
+
 /** How the entry of a source differs from what the configuration says of it. */
 export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mismatch[] {
   if (entry === undefined) return [{ source: source.id, message: 'is not in the lock' }]
@@ -195,10 +202,14 @@ export function docsChange(before: string | undefined, after: string | undefined
   return after === undefined ? 'removed' : 'changed'
 }
 
-/** Whether the snapshot is what was locked: the commit, every skill by its digest, and the docs by theirs. */
+/**
+ * Whether the snapshot is what was locked: the commit, every skill by its digest, and the docs by theirs. By other rules the commit
+ * and its tree alone.
+ */
 export function isLocked(entry: LockEntry, snapshot: Snapshot): boolean {
   if (snapshot.url !== entry.url || snapshot.tree !== entry.tree) return false
   if (snapshot.revision.commit !== entry.revision.commit) return false
+  if (entry.byOtherRules === true) return true
   if (snapshot.docs?.digest !== entry.docs) return false
   return setDigestOf(skillsToLock(snapshot)) === entry.digest
 }

@@ -89,6 +89,7 @@ test('verify names a pack that holds other skills than the locked ones', async (
   await using world = await locking([CREW, OTHER])
   await world.home.command('lock')
   const agreed = await world.home.command('verify', '--locked')
+  await configure(world, [CREW, OTHER], ['lock: ignore'])
   await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'new') })
   await world.synced()
 
@@ -114,8 +115,9 @@ async function locking(packs: readonly string[]): Promise<World> {
   return world
 }
 
-async function configure({ home, git }: World, packs: readonly string[]): Promise<void> {
-  await home.configure({ team: [`url: ${git.origin}/team.git`, 'every: 1h'] }, [`packs: [${packs.join(', ')}]`])
+async function configure({ home, git }: World, packs: readonly string[], rest: readonly string[] = []): Promise<void> {
+  const team = [`url: ${git.origin}/team.git`, 'every: 1h']
+  await home.configure({ team }, [`packs: [${packs.join(', ')}]`, ...rest])
 }
 
 async function lockOf({ home }: World): Promise<string> {

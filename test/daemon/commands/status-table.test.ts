@@ -123,6 +123,7 @@ function source(parts: Partial<SourceStatus>): SourceStatus {
     loss: undefined,
     approvals: new Map(),
     lock: undefined,
+    notices: [],
     nextPolls: new Map([[sourceId('team'), new Date('2026-06-15T12:02:00.000Z')]]),
     lookingSince: new Map(),
     fetchedFrom: undefined,

@@ -139,20 +139,28 @@ test('the lock is held against the configuration and what is served; who does no
   await world.synced()
   await world.home.command('lock')
   const agreed = await verified(world, '--locked')
+  const team = [`url: ${world.git.origin}/team.git`, 'every: 1h']
+  await world.home.configure({ team }, ['lock: ignore'])
   await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'new') })
   await world.synced()
 
   const free = await verified(world)
   const locked = await verified(world, '--locked')
-  await world.home.configure({ team: [`url: ${world.git.origin}/team.git`, 'root: skills', 'every: 1h'] })
+  await world.home.configure({ team })
+  const followed = await verified(world)
+  await world.home.configure({ team: [...team, 'root: skills'] })
   const edited = await verified(world)
   await writeFile(join(dirname(world.home.configFile), 'skills.lock'), '<<<<<<< ours\n')
   const unreadable = await verified(world)
 
   expect(agreed).toMatchObject({ status: 0, findings: [], notes: [] })
-  expect([free.status, free.notes.map(({ code }) => code)]).toEqual([0, ['lock-differs', 'lock-differs']])
+  expect([free.status, free.notes.map(({ code }) => code)]).toEqual([
+    0,
+    ['lock-not-followed', 'lock-differs', 'lock-differs'],
+  ])
   expect([locked.status, codes(locked)]).toEqual([3, ['lock-differs', 'lock-differs']])
-  expect([edited.status, codes(edited)]).toEqual([3, ['lock-mismatch']])
+  expect([followed.status, codes(followed)]).toEqual([3, ['lock-differs', 'lock-differs']])
+  expect([edited.status, codes(edited)]).toEqual([3, ['lock-mismatch', 'lock-differs', 'lock-differs']])
   expect([unreadable.status, codes(unreadable)]).toEqual([3, ['lock-unreadable']])
 })
 
