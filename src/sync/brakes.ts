@@ -128,6 +128,21 @@ export function massDeletion(source: Source, earlier: Followed | undefined, next
   return new SyncError('mass-deletion', message)
 }
 
+/** A host that shows an older commit takes back what was mended since; so does one whose operator takes back a commit. */
+export function olderCommit(
+  { id }: Source,
+  before: Revision,
+  found: Revision,
+  relation: Exclude<Relation, 'rewritten'>,
+): SyncError {
+  const how =
+    relation === 'descends'
+      ? 'which comes before it'
+      : 'which is dated before it, and whose history the host does not show'
+  const message = `Cannot follow: ${found.ref} of "${id}" went back from ${described(before)} to ${described(found)}, ${how}`
+  return new SyncError('history-rewritten', message)
+}
+
 /** A commit that has a disabled skill at more places than are remembered of it: from one that is not, its author could bring it back. */
 export function disabledReturns(disabled: DisabledSkills, next: Snapshot): SyncError | undefined {
   const { full } = followed(disabled, [next])

@@ -1,4 +1,4 @@
-import { disabledReturns, followedIn, holdOnMove, massDeletion } from './brakes.ts'
+import { disabledReturns, followedIn, holdOnMove, massDeletion, olderCommit } from './brakes.ts'
 import { declarationOf } from './model/approvals.ts'
 import { isAbout } from './model/decisions.ts'
 import type { Followed } from './model/followed.ts'
@@ -13,7 +13,7 @@ import { pullLocked } from './pull-locked.ts'
 import { isByRules } from './survey-rules.ts'
 import { openUpstream, proofOf, rulesFor, taken } from './take.ts'
 import type { Current, Orders, Pull, Pulling } from './take.ts'
-import { parentsOf } from './upstream/git-object.ts'
+import { committedSeconds, parentsOf } from './upstream/git-object.ts'
 import type { Relation, Upstream } from './upstream/upstream.ts'
 
 /**
@@ -236,11 +236,13 @@ async function takeAnew(one: Pull, revision: Revision, upstream: Upstream): Prom
   const { source, io } = one
   io.onResolved?.(revision)
   const snapshot = await taken(one, revision, upstream)
+  const rewritten = await isRewritten(one, snapshot, upstream)
   const hold = isApproved(one, revision)
     ? undefined
-    : (massDeletion(source, followedBefore(one), snapshot) ?? disabledReturns(io.store.decisions.disabled, snapshot))
+    : (massDeletion(source, followedBefore(one), snapshot) ??
+      disabledReturns(io.store.decisions.disabled, snapshot) ??
+      (rewritten === false ? undefined : await wentBack(one, snapshot, upstream)))
   if (hold !== undefined) return { kind: 'held', revision, reason: hold }
-  const rewritten = await isRewritten(one, snapshot, upstream)
   return offered(one, snapshot, rewritten)
 }
 
@@ -255,6 +257,26 @@ async function isRewritten(
   if (before.commit === next.revision.commit || parentsOf(proofOf(next).commit).includes(before.commit)) return false
   const relation = await upstream.relation(before.commit, next.revision.commit, signal)
   return relation === 'unknown' ? undefined : relation === 'rewritten'
+}
+
+/**
+ * A branch that goes back to a commit before the one that is served. The parents of that are known here; where a host does not
+ * let more be learnt, the dates of the two decide: both are in the ids, so it can make up neither.
+ */
+async function wentBack(
+  { source, current, signal }: Pull,
+  next: Snapshot,
+  upstream: Upstream,
+): Promise<SyncError | undefined> {
+  if (source.brakes.olderCommit === 'follow' || current === undefined) return undefined
+  const { revision: before } = current.snapshot
+  const { commit } = next.revision
+  const raw = proofOf(current.snapshot).commit
+  const relation = parentsOf(raw).includes(commit) ? 'descends' : await upstream.relation(commit, before.commit, signal)
+  const [dated, datedBefore] = [committedSeconds(proofOf(next).commit), committedSeconds(raw)]
+  const isOlder = dated !== undefined && datedBefore !== undefined && dated < datedBefore
+  if (relation === 'rewritten' || (relation === 'unknown' && !isOlder)) return undefined
+  return olderCommit(source, before, next.revision, relation)
 }
 
 /** Whether other bytes came of something that is served: who found that may have ended before it was taken out of service. */

@@ -120,7 +120,7 @@ const HONOURED = [
   ...['path', 'docs'].map((key) => `sources[].${key}`),
   'sources[].archives',
   ...['', '.generations', '.younger_than'].map((key) => `retention${key}`),
-  ...['', '.moved_tag', '.mass_deletion'].map((key) => `sources[].brakes${key}`),
+  ...['', '.moved_tag', '.mass_deletion', '.older_commit'].map((key) => `sources[].brakes${key}`),
   'packs',
   ...['id', 'description', 'include', 'exclude'].map((key) => `packs[].${key}`),
   ...['include', 'exclude'].flatMap((key) =>

@@ -300,7 +300,7 @@ function sourceAt(path: string): DirectorySource {
     path,
     ref: undefined,
     update: 'auto',
-    brakes: { movedTag: 'hold', massDeletion: 'hold' },
+    brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
     schedule: { kind: 'every', periodMs: 3_600_000 },
     ...rulesWith().selection,
   }

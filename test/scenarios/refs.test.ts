@@ -54,6 +54,65 @@ test('S3: a force push to an unrelated history is followed from a real server, a
   expect(outcome).toMatchObject({ rewritten: true })
 })
 
+test.each([
+  ['to the commit before', 1, true],
+  ['by several commits', 3, true],
+  ['by several commits, of a host that shows no history', 3, false],
+])(
+  'a branch that goes back %s is held with both commits named, and followed once it is approved',
+  async (_, back, filter) => {
+    await using desk = await Desk.open()
+    await desk.repository.git('config', 'uploadpack.allowFilter', String(filter))
+    const older = await desk.repository.commit(skills('one'))
+    for (let made = 0; made < back; made += 1)
+      await desk.repository.commit({ 'one/SKILL.md': null, ...skills('two'), n: `${made}` })
+    await desk.start()
+    await desk.sync()
+    const newer = desk.served()
+    await desk.repository.git('update-ref', 'refs/heads/main', older)
+
+    const outcome = await desk.sync()
+
+    expect(outcome).toMatchObject({ kind: 'held', revision: { commit: older }, reason: { code: 'history-rewritten' } })
+    expect(outcome).toMatchObject({
+      reason: { message: expect.stringContaining(`went back from ${newer} to ${older}`) },
+    })
+    expect(desk.served()).toBe(newer)
+    await desk.decide('approve', older)
+    await desk.sync()
+    expect(desk.served()).toBe(older)
+  },
+)
+
+test('a branch that goes back is followed where the operator wants that', async () => {
+  await using desk = await Desk.open(['brakes: { older_commit: follow }'])
+  const older = await desk.repository.commit(skills('one'))
+  await desk.repository.commit(skills('two'))
+  await desk.start()
+  await desk.sync()
+  await desk.repository.git('update-ref', 'refs/heads/main', older)
+
+  const outcome = await desk.sync()
+
+  expect(outcome).toMatchObject({ kind: 'updated', rewritten: true })
+  expect(desk.served()).toBe(older)
+})
+
+test('a branch that was rewritten by its author is followed, whatever its dates', async () => {
+  await using desk = await Desk.open()
+  const base = await desk.repository.commit(skills('one'))
+  await desk.repository.commit(skills('two'))
+  await desk.start()
+  await desk.sync()
+  await desk.repository.git('update-ref', 'refs/heads/main', base)
+  const amended = await desk.repository.commit(skills('three'))
+
+  const outcome = await desk.sync()
+
+  expect(outcome).toMatchObject({ kind: 'updated', rewritten: true })
+  expect(desk.served()).toBe(amended)
+})
+
 test.each([{ annotated: false }, { annotated: true }])(
   'S5: a tag that moved is held with both commits named, and followed once it is approved: %o',
   async ({ annotated }) => {

@@ -108,7 +108,7 @@ export class Scene implements AsyncDisposable {
 }
 
 /** Nothing waits for a person. */
-export const FOLLOW = { movedTag: 'follow', massDeletion: 'follow' } as const
+export const FOLLOW = { movedTag: 'follow', massDeletion: 'follow', olderCommit: 'hold' } as const
 
 /** A git source with all that a configuration that sets nothing would have, but for what is edited. */
 export function sourceWith(edit: Partial<GitSource>): GitSource {
@@ -120,6 +120,10 @@ export function sourceWith(edit: Partial<GitSource>): GitSource {
     ref: 'main',
   } as const
   const schedule = { kind: 'every', periodMs: 1000 } as const
-  const following = { schedule, update: 'auto', brakes: { movedTag: 'hold', massDeletion: 'hold' } } as const
+  const following = {
+    schedule,
+    update: 'auto',
+    brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
+  } as const
   return { ...place, ...following, ...rulesWith().selection, ...edit }
 }

@@ -63,6 +63,10 @@ const BRAKES = z.strictObject({
     .describe(
       'A commit with no skill where there were some, or (not of a folder) with fewer than half and over five fewer. Default: hold.',
     ),
+  older_commit: z
+    .enum(['hold', 'follow'])
+    .optional()
+    .describe('A branch that goes back to a commit before the one that is served. Default: hold.'),
 })
 
 const WEBHOOK = z.strictObject({

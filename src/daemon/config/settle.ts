@@ -205,7 +205,11 @@ function askedOf({ ref }: SourceEntry): AskedRef {
 }
 
 function brakesOf({ brakes }: SourceEntry): Brakes {
-  return { movedTag: brakes?.moved_tag ?? 'hold', massDeletion: brakes?.mass_deletion ?? 'hold' }
+  return {
+    movedTag: brakes?.moved_tag ?? 'hold',
+    massDeletion: brakes?.mass_deletion ?? 'hold',
+    olderCommit: brakes?.older_commit ?? 'hold',
+  }
 }
 
 /** Every five minutes, if nothing else is said. */

@@ -87,6 +87,8 @@ export interface Brakes {
   readonly movedTag: 'hold' | 'follow'
   /** A commit with no skill where there were some, or, but for a folder, with fewer than half and over five fewer. */
   readonly massDeletion: 'hold' | 'follow'
+  /** A branch that goes back to an ancestor of the commit that is served. */
+  readonly olderCommit: 'hold' | 'follow'
 }
 
 export type Schedule =

@@ -54,6 +54,19 @@ export function parentsOf(commit: Uint8Array): readonly ObjectId[] {
   return parents
 }
 
+/** When a commit was made by its committer's clock, in seconds since 1970; undefined where it names no date. */
+export function committedSeconds(commit: Uint8Array): number | undefined {
+  const text = Buffer.from(commit.buffer, commit.byteOffset, Math.min(commit.byteLength, HEADER_BYTES)).toString(
+    'latin1',
+  )
+  const headers = text.split('\n\n', 1)[0] ?? ''
+  const seconds = /^committer [^\n]*> ([0-9]{1,11}) [+-][0-9]{4}$/m.exec(headers)?.[1]
+  return seconds === undefined ? undefined : Number(seconds)
+}
+
+/** More than trees, parents and two names take; a signature may follow. */
+const HEADER_BYTES = 65_536
+
 function headerOf(bytes: Buffer, shape: RegExp): ObjectId | undefined {
   const id = shape.exec(bytes.toString('latin1', 0, 80))?.[1]
   return id !== undefined && isObjectId(id) ? id : undefined

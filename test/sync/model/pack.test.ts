@@ -254,7 +254,7 @@ function sourceOf({ source, url }: Snapshot): Source {
     backend: 'auto',
     ref: undefined,
     update: 'auto',
-    brakes: { movedTag: 'hold', massDeletion: 'hold' },
+    brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
     schedule: { kind: 'every', periodMs: 60_000 },
   }
 }

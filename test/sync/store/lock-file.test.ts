@@ -101,7 +101,7 @@ const SOURCE: Source = {
   url: 'https://git.example.com/skills.git',
   ref: 'main',
   update: 'auto',
-  brakes: { movedTag: 'hold', massDeletion: 'hold' },
+  brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
   schedule: { kind: 'every', periodMs: 1 },
   root: '',
   include: ['**'],

@@ -802,7 +802,7 @@ class Scene implements AsyncDisposable {
       path: this.folder,
       ref: undefined,
       update: 'auto',
-      brakes: { movedTag: 'hold', massDeletion: 'hold' },
+      brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
       schedule: { kind: 'every', periodMs: 1_000 },
       ...selection,
     }

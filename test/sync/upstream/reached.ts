@@ -157,4 +157,4 @@ function sourceAt(url: string, { ref, backend = BACKENDS.get(url) ?? 'auto' }: O
   }
 }
 
-const FOLLOWING = { update: 'auto', brakes: { movedTag: 'hold', massDeletion: 'hold' } } as const
+const FOLLOWING = { update: 'auto', brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' } } as const
