@@ -40,6 +40,8 @@ export interface Config {
   readonly packs: readonly Pack[]
   /** The state folder. */
   readonly state: string
+  /** The folder for sockets that the system gives this user, if it gives one. */
+  readonly runtime?: string | undefined
   /** The lock file. Undefined where the sources were named on the command line. */
   readonly lock: string | undefined
   /** Whether a lock that is there is followed by sources that do not ask for it by `update: locked`. */

@@ -5,6 +5,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { SyncError, unsuppressed } from '../sync/model/sync-error.ts'
+import { cannot, unlessAbsent } from '../sync/store/disk-error.ts'
 import { isAbortError } from './abort-error.ts'
 import { answers, ControlError } from './control-client.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
@@ -23,17 +24,9 @@ export type ControlHandlers = Readonly<Record<string, ControlHandler>>
  * that is answered is refused. To be called by the holder of the daemon's lock.
  */
 export async function serveControl(socketPath: string, handlers: ControlHandlers): Promise<ControlServer> {
-  const server = createServer()
-  const control = new ControlServer(server, handlers)
-  try {
-    await ownFolder(dirname(socketPath))
-    await listen(server, socketPath)
-    await chmod(socketPath, 0o600)
-    return control
-  } catch (error) {
-    server.close()
-    throw listenError(socketPath, error)
-  }
+  const control = new ControlServer(socketPath, handlers)
+  await control.listen()
+  return control
 }
 
 /**
@@ -67,17 +60,43 @@ function realPathOf(statePath: string): string {
 }
 
 export class ControlServer implements AsyncDisposable {
-  readonly #server: Server
+  readonly #path: string
+  readonly #server = createServer()
   readonly #handlers: ControlHandlers
   readonly #sockets = new Set<Socket>()
 
-  constructor(server: Server, handlers: ControlHandlers) {
-    this.#server = server
+  constructor(path: string, handlers: ControlHandlers) {
+    const server = this.#server
+    this.#path = path
     this.#handlers = handlers
     server.maxConnections = MAX_CONNECTIONS
     server.on('connection', (socket) => this.#take(socket))
     // That a connection could not be taken, for want of descriptors, is seen by the one who tried.
     server.on('error', () => {})
+  }
+
+  get isListening(): boolean {
+    return this.#server.listening
+  }
+
+  async listen(): Promise<void> {
+    try {
+      await ownFolder(dirname(this.#path))
+      await listen(this.#server, this.#path)
+      await chmod(this.#path, 0o600)
+    } catch (error) {
+      this.#server.close()
+      throw listenError(this.#path, error)
+    }
+  }
+
+  /** Listens again where the socket is gone from its folder: runtime and temporary folders are swept. Says whether it was. */
+  async listenAgain(): Promise<boolean> {
+    if ((await unlessAbsent(lstat(this.#path)).catch(cannot(`look at "${this.#path}"`))) !== undefined) return false
+    // Whoever is being answered stays connected.
+    this.#server.close()
+    await this.listen()
+    return true
   }
 
   /** Stops listening and hangs up on all who are waiting for an answer. */

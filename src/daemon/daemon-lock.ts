@@ -47,15 +47,20 @@ export class DaemonLock implements AsyncDisposable {
  */
 export async function acquireLock(
   statePath: string,
-  me: Pick<Holder, 'pid' | 'socket' | 'command'>,
+  { isListening = false, ...me }: Contender,
 ): Promise<DaemonLock | { readonly heldBy: Holder }> {
   const path = join(statePath, FILE)
   const holder = { ...me, ...(await identityOf(me.pid)), nonce: randomBytes(8).toString('hex') }
   try {
-    while (!(await create(path, holder))) {
-      const other = await read(path)
-      if (other === undefined) continue
-      if ((await answers(other.socket)) || (await isAlive(other))) return { heldBy: other }
+    // Looked at first: a disk that takes no file says nothing of another process that has the lock.
+    for (let other = await read(path); ; other = await read(path)) {
+      if (other === undefined) {
+        if (await create(path, holder)) break
+        continue
+      }
+      const isOwnSocket = isListening && other.socket === me.socket
+      const answered = other !== NOBODY && !isOwnSocket && (await answers(other.socket))
+      if (answered || (other !== NOBODY && (await isAlive(other)))) return { heldBy: other }
       await removeStale(path, other, holder)
     }
     await sweep(statePath)
@@ -68,12 +73,21 @@ export async function acquireLock(
 /** Who has the lock of a state folder, dead or alive; undefined where there is none. */
 export async function holderOf(statePath: string): Promise<Holder | undefined> {
   const path = join(statePath, FILE)
-  return read(path).catch((error: unknown) => {
+  const holder = await read(path).catch((error: unknown) => {
     throw lockError('read', path, error)
   })
+  return holder === NOBODY ? undefined : holder
+}
+
+/** What takes the lock. `isListening`: on its socket already, so that what answers there says nothing of another holder. */
+interface Contender extends Pick<Holder, 'pid' | 'socket' | 'command'> {
+  readonly isListening?: boolean
 }
 
 const FILE = 'daemon.lock'
+
+/** Whom a file without text names: the power went before its text was on the disk. It is taken over like that of the dead. */
+const NOBODY: Holder = { pid: 0, socket: '', command: '', nonce: '0'.repeat(16) }
 
 /** Creates the file, whole from its first moment on, unless there is one. */
 async function create(path: string, holder: Holder): Promise<boolean> {
@@ -121,7 +135,7 @@ async function removeStale(path: string, stale: Holder, me: Holder): Promise<voi
     return
   }
   const other = await read(claim)
-  if (other !== undefined && !(await isAlive(other))) await removeStale(claim, other, me)
+  if (other !== undefined && (other === NOBODY || !(await isAlive(other)))) await removeStale(claim, other, me)
 }
 
 /** Removes what contenders left that were killed while they contended. */
@@ -147,6 +161,7 @@ async function read(path: string): Promise<Holder | undefined> {
     if (codeOf(error) === 'ENOENT') return undefined
     throw error
   }
+  if (/^[\0\s]*$/.test(text)) return NOBODY
   const holder = parse(text)
   if (holder !== undefined) return holder
   throw new SyncError('store-failed', `Cannot read the lock "${path}": it is none of ours; remove it if no daemon runs`)

@@ -211,7 +211,8 @@ export class Daemon implements AsyncDisposable {
     await readTokens(daemon.tokens, parts)
     const trigger = before === undefined ? 'start' : 'reload'
     // Others read the generation from the disk: it must not go on naming what may not be served.
-    if (refused.length > 0 || isLess) await daemon.#puller.publish(new Map(), { action: 'withdraw', trigger })
+    if ((refused.length > 0 || isLess) && parts.readOnly?.() === undefined)
+      await daemon.#puller.publish(new Map(), { action: 'withdraw', trigger })
     // Last, since nothing brings it back: where one of these steps fails, the configuration before is gone on with.
     await forgetRemoved(config, parts)
     return daemon
@@ -237,6 +238,11 @@ export class Daemon implements AsyncDisposable {
   /** Why requests should go elsewhere; nothing where it is ready. */
   get unready(): readonly Unready[] {
     return unreadyIn(this.registry.catalog, this.#ages.all())
+  }
+
+  /** Whether the state folder cannot be written: what is stored is served, and nothing new. */
+  get isReadOnly(): boolean {
+    return this.#parts.readOnly?.() !== undefined
   }
 
   /** What hosts may tell of their sources. */
@@ -440,6 +446,7 @@ export class Daemon implements AsyncDisposable {
       lock: this.lock.known,
       notices: this.#lasting.notices,
       startedAt: this.#lasting.startedAt,
+      readOnly: this.#parts.readOnly?.(),
       http: this.#http?.(),
     })
   }
@@ -448,7 +455,13 @@ export class Daemon implements AsyncDisposable {
   get standing(): string {
     const { generation, listed } = this.registry.catalog
     const recordOf = (id: SourceId): SourceRecord => this.#report.recordOf(this.#configured(id).source)
-    return standingText({ generation, skills: listed.length, sources: idsOf(this.config), recordOf })
+    return standingText({
+      isReadOnly: this.#parts.readOnly?.() !== undefined,
+      generation,
+      skills: listed.length,
+      sources: idsOf(this.config),
+      recordOf,
+    })
   }
 
   /** Pulls and publishes nothing from here on. What is served is served on, and can be read. */

@@ -10,7 +10,7 @@ import { isOfUpstream } from '../sync/model/skill.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { currentCatalog } from '../sync/publisher.ts'
-import { cannot, unlessAbsent } from '../sync/store/disk-error.ts'
+import { cannot, isUnwritable, unlessAbsent } from '../sync/store/disk-error.ts'
 import { Store } from '../sync/store/store.ts'
 import { storedOf } from '../sync/take.ts'
 import { admissionOf } from './admission.ts'
@@ -74,7 +74,7 @@ export class Follower implements AsyncDisposable {
   }
 
   static async open(config: Config, log: Log, clock: Clock): Promise<Follower> {
-    const follower = new Follower(config, await Store.open(config.state), log, clock)
+    const follower = new Follower(config, await storeToRead(config.state), log, clock)
     await follower.look()
     return follower
   }
@@ -211,6 +211,17 @@ export class Follower implements AsyncDisposable {
       })
       if (!signal.aborted) await this.look()
     }
+  }
+}
+
+/** What is stored can be read from a disk that takes nothing. */
+async function storeToRead(state: string): Promise<Store> {
+  try {
+    return await Store.open(state)
+  } catch (error) {
+    const store = isUnwritable(error) ? await Store.openExisting(state) : undefined
+    if (store === undefined) throw error
+    return store
   }
 }
 

@@ -51,11 +51,13 @@ export async function whileServing(
   const metrics = place === undefined ? undefined : new Metrics(() => writer.daemon.figures())
   const webhooks = new WebhookEndpoint(writer.daemon.webhooks, config.limits.http.bodyBytes, () => systemClock.now())
   const unready = (): readonly Unready[] => writer.daemon.unready
+  const isReadOnly = (): boolean => writer.daemon.isReadOnly
   const edgeOf = (daemon: Daemon): HttpOptions => edgeOptions(daemon, listen, log)
   await using operations = await operationsOf(sockets.operations ?? config.serve.operations, config, {
     ...edgeOf(writer.daemon),
     webhooks,
     unready,
+    isReadOnly,
     metrics,
   })
   await using sessionLog = writer.daemon.openSessions()
@@ -66,6 +68,7 @@ export async function whileServing(
     ...edgeOf(daemon),
     sessionLog,
     unready,
+    isReadOnly,
     ...(operations === undefined && { webhooks }),
     ...(place === 'beside' && metrics !== undefined && { metrics: metrics.text }),
   })

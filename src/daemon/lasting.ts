@@ -38,7 +38,11 @@ export async function lastingFor(
   const { clock } = parts
   const registry = new Registry()
   const views = new Views(registry, () => clock.monotonicMs())
-  const tokens = new Tokens(state, () => clock.now())
+  const tokens = new Tokens(
+    state,
+    () => clock.now(),
+    async () => parts.store.folder.expectRight(),
+  )
   const linking = new Linking(parts, registry)
   registry.watch(() => linking.follow())
   return {

@@ -81,6 +81,7 @@ export class Linking {
   }
 
   async #write(links: Links): Promise<void> {
+    await this.#parts.store.folder.expectRight()
     await writeLinks(this.#state, links)
     this.#links = links
     await this.#lead()

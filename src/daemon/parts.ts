@@ -1,3 +1,4 @@
+import type { SyncError } from '../sync/model/sync-error.ts'
 import type { Store } from '../sync/store/store.ts'
 import type { Pulling } from '../sync/take.ts'
 import type { Clock } from './clock.ts'
@@ -13,6 +14,8 @@ export interface Parts {
   readonly environment: Environment
   /** Is told of every secret that is read. */
   readonly redactor: Redactor
+  /** Why the state folder is only read at this moment; undefined where it is written. */
+  readonly readOnly?: () => SyncError | undefined
   /** How sources are reached; tests hand in their own. */
   readonly open?: Pulling['open']
 }

@@ -3,11 +3,13 @@ import { z } from 'zod'
 import { isObjectId } from '../sync/model/revision.ts'
 import { isSourceId } from '../sync/model/source-id.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
+import { SyncError } from '../sync/model/sync-error.ts'
 import { idsOf } from './config.ts'
 import { configText } from './config-text.ts'
 import type { Config, Mode } from './config.ts'
 import { additionHandlers } from './addition-requests.ts'
 import { askDaemon, ControlError } from './control-client.ts'
+import { socketPathOf } from './control.ts'
 import type { ControlHandlers } from './control.ts'
 import { holderOf } from './daemon-lock.ts'
 import { linkHandlers } from './link-requests.ts'
@@ -214,17 +216,31 @@ export async function request(
   params: object,
   waiting: { readonly onEvent?: (event: unknown) => void; readonly signal: AbortSignal; readonly timeoutMs?: number },
 ): Promise<{ readonly result: unknown } | undefined> {
-  // Where it listens it has said itself: its runtime folder need not be that of the one who asks.
-  const holder = await holderOf(config.state)
-  if (holder === undefined) return undefined
+  const socket = await socketToAsk(config)
+  if (socket === undefined) return undefined
   const { onEvent = () => {}, signal, timeoutMs = ANSWER_MS } = waiting
   const answer = await askDaemon(
-    holder.socket,
+    socket,
     method,
     { ...params, config: configDigest(config), mode: config.mode },
     { onEvent, signal, timeoutMs },
   )
   return answer.kind === 'nobody' ? undefined : { result: answer.result }
+}
+
+/**
+ * Where a daemon listens it has said itself: its runtime folder need not be that of the one who asks. One that found a disk which
+ * takes no lock could not say it, and is looked for where it would be.
+ */
+async function socketToAsk(config: Config): Promise<string | undefined> {
+  const holder = await holderOf(config.state)
+  if (holder !== undefined) return holder.socket
+  try {
+    return socketPathOf(config.state, config.runtime)
+  } catch (error) {
+    if (error instanceof SyncError) return undefined
+    throw error
+  }
 }
 
 const ANSWER_MS = 10_000
@@ -249,7 +265,7 @@ const SAYS_NOTHING: ReadonlySet<string> = new Set(['timed-out', 'connection-lost
 
 /** Equal for two processes that were given the same configuration, however they name the places of it. */
 export function configDigest(config: Config): string {
-  const { file: _file, state: _state, lock: _lock, mode: _mode, ...meant } = config
+  const { file: _file, state: _state, runtime: _runtime, lock: _lock, mode: _mode, ...meant } = config
   return createHash('sha256').update(configText(meant)).digest('hex')
 }
 

@@ -32,6 +32,7 @@ export class SessionJournal implements SessionLog, AsyncDisposable {
     const { clock } = this.#parts
     this.#journal = new Journal(this.#file, {
       all: () => this.#lines(all()),
+      expectRight: async () => this.#parts.store.folder.expectRight(),
       monotonicMs: () => clock.monotonicMs(),
       onEnd: (failure) => this.#report(failure),
     })

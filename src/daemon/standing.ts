@@ -4,6 +4,7 @@ import type { SourceRecord } from '../sync/store/source-records.ts'
 
 /** How a daemon stands. */
 export interface Standing {
+  readonly isReadOnly?: boolean
   readonly generation: number
   readonly skills: number
   readonly sources: readonly SourceId[]
@@ -11,8 +12,8 @@ export interface Standing {
 }
 
 /** One line for a service manager: counts, and of what fails the source that has failed longest. No message of anybody's. */
-export function standingText({ generation, skills, sources, recordOf }: Standing): string {
-  const served = `${countOf(skills, 'skill')} of ${countOf(sources.length, 'source')}, generation ${generation}`
+export function standingText({ isReadOnly, generation, skills, sources, recordOf }: Standing): string {
+  const served = `${isReadOnly === true ? 'read-only, ' : ''}${countOf(skills, 'skill')} of ${countOf(sources.length, 'source')}, generation ${generation}`
   const failing = sources.flatMap((id) => {
     const { condition, lastSuccess } = recordOf(id)
     return condition === undefined ? [] : [{ id, code: condition.code, lastSuccess }]

@@ -49,6 +49,8 @@ export interface Status {
   readonly notices: readonly Notice[]
   /** Of the process that answers; absent where none runs and the state folder was read. */
   readonly daemon?: DaemonStatus
+  /** Why that process does not write the state folder, and what a person can try; absent where it does. */
+  readonly readOnly?: Condition
   /** Of the HTTP side of that process, where it has one. */
   readonly http?: HttpStatus
 }
@@ -183,11 +185,13 @@ export interface StatusInput {
   readonly fetchedFrom: ((id: SourceId) => number) | undefined
   /** Undefined where no daemon runs. */
   readonly startedAt: Date | undefined
+  /** Why that daemon does not write. */
+  readonly readOnly?: SyncError | undefined
   readonly http: HttpStatus | undefined
 }
 
 export function statusOf(input: StatusInput): Status {
-  const { config, catalog, startedAt, http, loss } = input
+  const { config, catalog, startedAt, readOnly, http, loss } = input
   return {
     version: VERSION,
     state: config.state,
@@ -200,6 +204,9 @@ export function statusOf(input: StatusInput): Status {
     ...(config.lock !== undefined && { lock: lockStatusOf(config.lock, input) }),
     ...(loss !== undefined && { decisionsLost: loss.message }),
     notices: input.notices,
+    ...(readOnly !== undefined && {
+      readOnly: { code: readOnly.code, message: readOnly.message, mend: mendOf(readOnly.code) },
+    }),
     ...(startedAt !== undefined && {
       daemon: { pid: process.pid, startedAt: startedAt.toISOString(), ...config.mode },
     }),

@@ -72,11 +72,14 @@ export class Tokens {
   readonly #file: string
   readonly #now: () => Date
   readonly #listeners = new Set<() => void>()
+  readonly #expectRight: () => Promise<void>
   #known: readonly Known[] = []
   #failure: SyncError | undefined
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(statePath: string, now: () => Date) {
+  /** `expectRight` throws where nothing may be written. */
+  constructor(statePath: string, now: () => Date, expectRight: () => Promise<void> = async () => {}) {
+    this.#expectRight = expectRight
     this.#file = join(statePath, 'tokens.json')
     this.#now = now
   }
@@ -177,6 +180,7 @@ export class Tokens {
     // What somebody changed by hand is the base. A damaged file is not written over: it may be mended yet.
     this.#hold(await this.#read())
     const after = change(this.#known)
+    await this.#expectRight()
     await writeWhole(this.#file, indentedJson({ tokens: after.map(({ token }) => token) }))
     this.#known = after
     for (const listener of this.#listeners) listener()

@@ -1,21 +1,23 @@
 import { stat } from 'node:fs/promises'
-import { cannot } from '../sync/store/disk-error.ts'
+import { SyncError } from '../sync/model/sync-error.ts'
+import { cannot, isUnwritable } from '../sync/store/disk-error.ts'
 import { Store } from '../sync/store/store.ts'
+import { ignoreAbort, isAbortError } from './abort-error.ts'
 import { Changeover } from './changeover.ts'
 import { systemClock } from './clock.ts'
 import type { Environment } from './config/environment.ts'
 import type { Config } from './config.ts'
 import { askDaemon, ControlError } from './control-client.ts'
 import { redacted } from './control-redaction.ts'
-import { serveControl, socketPathOf } from './control.ts'
-import type { ControlHandler, ControlHandlers, ControlServer } from './control.ts'
-import { acquireLock } from './daemon-lock.ts'
-import type { DaemonLock, Holder } from './daemon-lock.ts'
+import { ControlServer, socketPathOf } from './control.ts'
+import type { ControlHandler, ControlHandlers } from './control.ts'
+import type { Holder } from './daemon-lock.ts'
 import { Daemon } from './daemon.ts'
 import type { Log } from './log.ts'
 import type { Parts } from './parts.ts'
 import type { Redactor } from './redactor.ts'
 import { requestHandlers } from './requests.ts'
+import { WriteRight } from './write-right.ts'
 
 /** What a process is, that wants to write a state folder. */
 export interface Candidate {
@@ -27,20 +29,28 @@ export interface Candidate {
   readonly command: string
   /** What else it can be asked for. */
   readonly handlers?: ControlHandlers
+  /** Whether what is stored is served where the disk takes no writes, until it does. */
+  readonly servesReadOnly?: boolean
 }
 
 /** The daemon of this process, with the lock that makes it the only one and the socket it is asked over. */
 export class Writer implements AsyncDisposable {
   readonly #parts: Parts
-  readonly #lock: DaemonLock
+  readonly #right: WriteRight
+  readonly #control: ControlServer
   readonly #changeover = new Changeover()
+  readonly #over = new AbortController()
+  readonly #lost = new AbortController()
   #daemon: Daemon
-  #control: ControlServer | undefined
+  #serve: (daemon: Daemon) => void = () => {}
+  #watching: Promise<void> = Promise.resolve()
 
-  private constructor(daemon: Daemon, parts: Parts, lock: DaemonLock) {
+  private constructor(daemon: Daemon, parts: Parts, { right, socket, handlers }: Held) {
     this.#daemon = daemon
     this.#parts = parts
-    this.#lock = lock
+    this.#right = right
+    const all = redacted({ ...this.#handlers(), ...handlers }, parts.redactor)
+    this.#control = new ControlServer(socket, all)
   }
 
   /** Another one after a reload. */
@@ -51,21 +61,32 @@ export class Writer implements AsyncDisposable {
   /** Takes the lock and loads the last generation, or says who has the lock. */
   static async open(candidate: Candidate): Promise<Writer | { readonly heldBy: Holder }> {
     const { config, environment, log, redactor, command, handlers } = candidate
-    const store = await Store.open(config.state, { pathLimits: config.limits.fetch })
     const socket = socketPathOf(config.state, environment.runtime)
-    const lock = await acquireLock(config.state, { pid: process.pid, socket, command })
-    if ('heldBy' in lock) return lock
+    const right = new WriteRight(config.state, { pid: process.pid, socket, command })
+    const other = await right.take()
+    if (other !== undefined) return other
     try {
-      await warnOfOwner(config.state, log)
-      await store.sweep()
-      const parts = { store, clock: systemClock, log, environment, redactor }
-      const writer = new Writer(await Daemon.start(config, parts), parts, lock)
-      writer.#control = await serveControl(socket, redacted({ ...writer.#handlers(), ...handlers }, redactor))
+      const store = await storeOf(candidate, right)
+      const readOnly = (): SyncError | undefined => right.readOnly
+      const parts = { store, clock: systemClock, log, environment, redactor, readOnly }
+      const writer = new Writer(await Daemon.start(config, parts), parts, { right, socket, handlers })
+      await writer.#listen()
+      writer.#watching = writer.#watch()
       return writer
     } catch (error) {
-      await lock.release()
+      await right.release()
       throw error
     }
+  }
+
+  /** Raised, with the reason, once another process writes the folder: this one is to end. */
+  get lost(): AbortSignal {
+    return this.#lost.signal
+  }
+
+  /** `serve` is called with the daemon that goes on where the disk takes writes again. */
+  serveWith(serve: (daemon: Daemon) => void): void {
+    this.#serve = serve
   }
 
   /**
@@ -73,9 +94,74 @@ export class Writer implements AsyncDisposable {
    * heed its signal in time publishes nothing any more.
    */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort()
     await this.#changeover.end(async () => this.#daemon[Symbol.asyncDispose]())
-    await this.#control?.[Symbol.asyncDispose]()
-    await this.#lock.release()
+    await this.#watching
+    await this.#control[Symbol.asyncDispose]()
+    await this.#right.release()
+  }
+
+  /** Where the disk takes no socket either, it is tried again: clients are served without it. */
+  async #listen(): Promise<void> {
+    try {
+      await this.#control.listen()
+    } catch (error) {
+      if (this.#right.readOnly === undefined || !isUnwritable(error)) throw error
+      this.#tellSocket(error)
+    }
+  }
+
+  /** Looks now and then whether its socket is there still, and whether a disk that took no writes does. */
+  async #watch(): Promise<void> {
+    const { signal } = this.#over
+    const { clock } = this.#parts
+    while (!signal.aborted) {
+      await clock.wait(LOOK_MS, signal).catch(ignoreAbort)
+      if (signal.aborted) return
+      await this.#lookAtSocket()
+      if (this.#right.readOnly !== undefined) await this.#lookAtDisk().catch((error: unknown) => this.#tellDisk(error))
+    }
+  }
+
+  async #lookAtSocket(): Promise<void> {
+    const { log } = this.#parts
+    try {
+      if (await this.#control.listenAgain()) log.warn('control-socket-made-again', { state: this.#daemon.config.state })
+      log.recovery('control-socket-not-made', '')
+    } catch (error) {
+      this.#tellSocket(error)
+    }
+  }
+
+  #tellSocket(error: unknown): void {
+    if (!(error instanceof SyncError)) throw error
+    const { code, message } = error
+    this.#parts.log.failure('warn', 'control-socket-not-made', { source: '', code, message })
+  }
+
+  /** Nothing is told of the end. What a disk still refuses is looked at again. */
+  #tellDisk(error: unknown): void {
+    if (isAbortError(error)) return
+    if (!(error instanceof SyncError)) throw error
+    const { code, message } = error
+    this.#parts.log.failure('error', 'served-read-only', { source: '', code, message })
+  }
+
+  async #lookAtDisk(): Promise<void> {
+    const other = await this.#right.take(this.#control.isListening)
+    if (other !== undefined) return this.#lost.abort(new HeldByOther(this.#daemon.config.state, other.heldBy))
+    if (this.#right.refusal !== undefined) return
+    await this.#changeover.change(
+      async () => this.#daemon.stop(),
+      async () => {
+        const { store, log } = this.#parts
+        this.#right.grant()
+        await store.sweep()
+        await using before = this.#daemon
+        this.#daemon = await this.#after(before, before.config, this.#serve)
+        log.recovery('served-read-only', '')
+      },
+    )
   }
 
   /**
@@ -124,6 +210,33 @@ export class Writer implements AsyncDisposable {
   }
 }
 
+interface Held {
+  readonly right: WriteRight
+  readonly socket: string
+  readonly handlers: ControlHandlers | undefined
+}
+
+/** The folder to be written, or to be read where the disk takes no writes. */
+async function storeOf({ config, log, servesReadOnly }: Candidate, right: WriteRight): Promise<Store> {
+  const { refusal } = right
+  const store = await Store.openExisting(config.state, { pathLimits: config.limits.fetch })
+  if (store === undefined || (refusal !== undefined && servesReadOnly !== true)) throw refusal ?? noStateFolder(config)
+  store.folder.guardWith(async () => right.expect())
+  await warnOfOwner(config.state, log)
+  if (refusal === undefined) {
+    right.grant()
+    await store.sweep()
+  } else {
+    const { code, message } = refusal
+    log.failure('error', 'served-read-only', { source: '', code, message })
+  }
+  return store
+}
+
+function noStateFolder({ state }: Config): SyncError {
+  return new SyncError('store-failed', `Cannot open the state folder "${state}": it was removed`)
+}
+
 /** What root writes there is root's, and the user of the folder may not be able to read it. */
 async function warnOfOwner(state: string, log: Log): Promise<void> {
   const user = process.getuid?.()
@@ -159,6 +272,9 @@ async function askForLock({ socket }: Holder, signal: AbortSignal): Promise<void
     if (!(error instanceof ControlError)) throw error
   }
 }
+
+/** How often a socket that is gone, and a disk that took no writes, are looked at. */
+const LOOK_MS = 2_000
 
 /** Together longer than a writer takes to end its running pulls. */
 const HANDOVER_ATTEMPTS = 100

@@ -117,6 +117,18 @@ test('a lock that nobody can read is refused, and stays', async () => {
   expect(await readFile(join(state.path, 'daemon.lock'), 'utf8')).toBe('{"pid": "me"}')
 })
 
+test.each(['', '\0'.repeat(200)])('a lock whose text never came to the disk is taken over', async (text) => {
+  await using state = await temporaryFolder()
+  await writeFile(join(state.path, 'daemon.lock'), text)
+
+  const before = await holderOf(state.path)
+  await using lock = await acquired(state.path)
+
+  expect(before).toBeUndefined()
+  expect(await holderOf(state.path)).toEqual(lock.holder)
+  expect(await readdir(state.path)).toEqual(['daemon.lock'])
+})
+
 test('a state folder that is not there is named', async () => {
   await using state = await temporaryFolder()
   const absent = join(state.path, 'absent')

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { readFile, readdir, writeFile } from 'node:fs/promises'
+import { readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
@@ -33,6 +33,21 @@ test('--port wins over the configuration', async () => {
   const daemon = world.home.start('start', '--port', String(port))
 
   expect(await daemon.line()).toBe(`http://127.0.0.1:${port}/mcp`)
+})
+
+test('a control socket that is swept from its folder, folder and all, comes back by itself', async () => {
+  await using world = await World.create()
+  const { home } = world
+  const daemon = home.start('start')
+  await daemon.line()
+  const { socket } = (await holderOf(home.state))!
+  await rm(dirname(socket), { recursive: true })
+
+  await daemon.said((line) => line.includes('"control-socket-made-again"'))
+
+  expect(JSON.parse((await home.run('status', '--json')).stdout)).toMatchObject({ daemon: { pid: daemon.pid } })
+  expect(await daemon.stop()).toMatchObject({ status: 0 })
+  expect(existsSync(socket)).toBe(false)
 })
 
 test('34: SIGTERM ends listen streams with their result, and leaves no lock and no socket', async () => {

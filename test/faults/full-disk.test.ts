@@ -6,9 +6,32 @@ import { isTemporary } from '../../src/sync/store/atomic.ts'
 import { skill } from '../e2e/world.ts'
 import { TinyDisk } from '../support/tiny-disk.ts'
 import { Scene } from './scene.ts'
+import { listingAt } from './witness.ts'
 
 const OBSTACLE = await TinyDisk.obstacle()
 const PAGE = 4_096
+
+const TAKEN = [
+  {
+    what: 'without room',
+    take: async (disk: TinyDisk) => disk.leaveBytes(0),
+    give: async (disk: TinyDisk) => disk.free(),
+  },
+  {
+    what: 'that takes no more files',
+    take: async (disk: TinyDisk) => disk.leaveInodes(0),
+    give: async (disk: TinyDisk) => disk.free(),
+  },
+  {
+    what: 'that is read-only',
+    take: async (disk: TinyDisk) => disk.closeToWriting(),
+    give: async (disk: TinyDisk) => disk.openToWriting(),
+  },
+]
+const STARTS = TAKEN.flatMap((taken) => [
+  { ...taken, after: 'after a clean stop', kill: false },
+  { ...taken, after: 'after a kill', kill: true },
+])
 
 /** The witness reads all the time: on a quick machine the record of who read what fills such a disk within a minute. */
 const UNRECORDED = ['audit: { enabled: false }']
@@ -60,22 +83,56 @@ describe.skipIf(OBSTACLE !== undefined)(`with a small disk${OBSTACLE === undefin
     await scene.expectWell()
   })
 
-  test('35: a start on a full disk says why, and is well once there is room', async () => {
+  test.each(STARTS)(
+    'a start $after on a disk $what serves what is stored, says that it is read-only, and writes by itself later',
+    async ({ take, give, kill }) => {
+      await using scene = await Scene.set([], UNRECORDED)
+      const { home } = scene
+      const disk = await TinyDisk.at(home, dirname(home.state))
+      const first = home.start('start')
+      await first.said((line) => line.includes('"source-updated"'))
+      const seen = await listingAt(await first.line())
+      if (kill) await first.kill()
+      else await first.stop()
+      const before = await readdir(disk.path(basename(home.state)))
+      await scene.git.goAway()
+      await take(disk)
+
+      const daemon = home.start('start')
+      const url = await daemon.line()
+
+      expect(await listingAt(url)).toEqual(seen)
+      const told = await daemon.said((line) => line.includes('"served-read-only"'))
+      expect(JSON.parse(told)).toMatchObject({ level: 'error', code: 'store-failed' })
+      expect(await (await fetch(new URL('/readyz', url))).json()).toEqual({ status: 'ready', readOnly: true })
+      const status = await home.run('status', '--json')
+      expect(JSON.parse(status.stdout)).toMatchObject({
+        daemon: { pid: daemon.pid },
+        readOnly: { code: 'store-failed', message: expect.stringContaining('served read-only') },
+      })
+      expect(await home.run('pause', 'team')).toMatchObject({ status: 1 })
+      expect((await readdir(disk.path(basename(home.state)))).filter((name) => name !== 'ballast')).toEqual(before)
+
+      await give(disk)
+      await daemon.said((line) => line.includes('"recovered"') && line.includes('"served-read-only"'))
+      await scene.git.comeBack()
+      const commit = await scene.commit()
+      await daemon.said((line) => line.includes('"source-updated"') && line.includes(commit))
+      expect(await (await fetch(new URL('/readyz', url))).json()).toEqual({ status: 'ready' })
+      expect(await home.run('pause', 'team')).toMatchObject({ status: 0 })
+      expect(await daemon.stop()).toMatchObject({ status: 0 })
+    },
+  )
+
+  test('a start on a full disk that holds nothing says why, and ends', async () => {
     await using scene = await Scene.set()
     const disk = await TinyDisk.at(scene.home, dirname(scene.home.state))
-    expect(await scene.home.run('sync')).toMatchObject({ status: 0 })
-    const before = await readdir(disk.path(basename(scene.home.state)))
     await disk.leaveBytes(0)
 
     const refused = await scene.home.run('start')
 
     expect(refused).toMatchObject({ status: 1, stdout: '' })
-    expect(refused.stderr).toContain('no space left on device')
-    expect(await readdir(disk.path(basename(scene.home.state)))).toEqual(before)
-    await disk.free()
-    await scene.commit()
-    await scene.play()
-    await scene.expectWell()
+    expect(refused.stderr).toContain('ENOSPC')
   })
 
   test('35: the lock file is never truncated, however little room is left beside it', async () => {

@@ -46,20 +46,26 @@ export const start: Command = {
     context.onHangUp(() => {
       reloaded(async (reload) => reload.again()).catch((error: unknown) => logNotReloaded(log, error))
     })
-    await using writer = await becomeWriter({ config, environment, log, redactor, command: 'start', handlers }, signal)
+    await using writer = await becomeWriter(
+      { config, environment, log, redactor, command: 'start', handlers, servesReadOnly: true },
+      signal,
+    )
     await whileServing(writer, { listen, sockets, place, log }, async ({ url, operationsUrl, serve }) => {
       streams.stdout.write(`${url}/mcp\n`)
       logStart(log, writer.daemon, operationsUrl)
       await writer.daemon.tellChanges()
+      writer.serveWith(serve)
       writer.daemon.poll()
       const { file } = config
       const read = file === undefined ? undefined : async () => configOf(withFile(context, file))
       const listenBy = (by: Config): ListenAddress => listenOn(context, by, sockets)
       reloading.resolve(new Reload({ writer, read, listenBy, isApart: operationsUrl !== undefined, serve, log }))
       manager.ready(() => writer.daemon.standing)
-      if (!signal.aborted) await once(signal, 'abort')
+      const ended = AbortSignal.any([signal, writer.lost])
+      if (!ended.aborted) await once(ended, 'abort')
       log.info('stopping')
       manager.stopping()
+      if (!signal.aborted) writer.lost.throwIfAborted()
     })
     return 0
   },

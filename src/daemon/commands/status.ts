@@ -178,6 +178,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     ...(now.decisionsLost === undefined
       ? []
       : [look.paint('red', printable(`! decisions-lost: ${now.decisionsLost}`))]),
+    ...(now.readOnly === undefined ? [] : [look.paint('red', printable(`read-only: ${now.readOnly.message}`))]),
     ...(now.http?.unready ?? []).map((unready) => look.paint('red', unreadyText(unready))),
     ...folders.filter((folder) => !isAsServed(folder)).map(folderText),
     ...(foldersError === undefined ? [] : [printable(foldersError)]),

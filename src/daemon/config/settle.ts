@@ -49,6 +49,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     },
     packs: file.packs?.map(packOf) ?? [],
     state: file.state === undefined ? environment.state : absolute(file.state),
+    runtime: environment.runtime,
     lock: isLockUse(file.lock) ? join(dirname(resolve(fileName)), 'skills.lock') : absolute(file.lock),
     lockUse: file.lock === 'ignore' ? 'ignore' : 'follow',
     mode: FREE,

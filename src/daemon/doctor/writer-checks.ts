@@ -43,10 +43,14 @@ function isOwn(folder: Stats): boolean {
   return folder.isDirectory() && folder.uid === process.getuid?.() && (folder.mode & 0o077) === 0
 }
 
-async function lockChecked({ config }: Ground, signal: AbortSignal): Promise<Checked[]> {
-  const { ok, fail } = verdicts('lock')
+async function lockChecked({ config, environment }: Ground, signal: AbortSignal): Promise<Checked[]> {
+  const { ok, fail, warn } = verdicts('lock')
   const holder = await holderOf(config.state)
-  if (holder === undefined) return [ok('no daemon runs for this state folder')]
+  if (holder === undefined) {
+    if (!(await answers(socketPathOf(config.state, environment.runtime))))
+      return [ok('no daemon runs for this state folder')]
+    return [warn('a daemon serves what is stored, read-only: the disk took no lock', 'See what the state folder lacks')]
+  }
   if (!(await answers(holder.socket))) return [await silent(holder)]
   try {
     await request(config, 'hello', {}, { signal, timeoutMs: ANSWER_MS })

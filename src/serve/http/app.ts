@@ -53,6 +53,8 @@ export interface HttpOptions extends ListenerOptions {
   readonly oauth?: OAuthOptions
   /** Why requests should go elsewhere; if nothing else is said, nothing but that there is no generation. */
   readonly unready?: () => readonly Unready[]
+  /** Whether nothing new is served, since the disk takes no writes. */
+  readonly isReadOnly?: () => boolean
 }
 
 /** What clients may cost, and how long they may take. */
@@ -243,8 +245,8 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
 }
 
 /** Where a token is needed, it is so for whoever would know what there is. */
-function healthOf({ registry }: Serving, { unready, access }: HttpOptions): HealthOptions {
-  return { unready: unready ?? (() => unlessServed(registry)), isOpen: !access.isTokenRequired }
+function healthOf({ registry }: Serving, { unready, isReadOnly, access }: HttpOptions): HealthOptions {
+  return { unready: unready ?? (() => unlessServed(registry)), isReadOnly, isOpen: !access.isTokenRequired }
 }
 
 function unlessServed({ catalog }: Registry): readonly Unready[] {

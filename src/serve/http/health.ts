@@ -15,17 +15,20 @@ export interface Unready {
 export interface HealthOptions {
   /** Nothing where requests may come. */
   readonly unready: () => readonly Unready[]
+  /** Whether what is stored is served and nothing new, since the disk takes no writes. */
+  readonly isReadOnly?: (() => boolean) | undefined
   /** Whether whoever can connect may know the names of sources. */
   readonly isOpen: boolean
 }
 
 /** What a supervisor asks, without a token. Where others need one, the answers name neither a source, nor a skill, nor a version. */
-export function healthRoutes({ unready, isOpen }: HealthOptions): Routes {
+export function healthRoutes({ unready, isReadOnly, isOpen }: HealthOptions): Routes {
   return {
     '/healthz': healthRoute(() => [200, { status: 'ok' }]),
     '/readyz': healthRoute(() => {
       const reasons = unready()
-      if (reasons.length === 0) return [200, { status: 'ready' }]
+      if (reasons.length === 0)
+        return [200, { status: 'ready', ...(isOpen && isReadOnly?.() === true && { readOnly: true }) }]
       return [503, { status: 'not ready', ...(isOpen && { reasons: reasons.slice(0, MOST_REASONS) }) }]
     }),
   }

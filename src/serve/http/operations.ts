@@ -28,13 +28,14 @@ export interface OperationsOptions extends ListenerOptions {
   readonly webhooks: WebhookEndpoint
   readonly metrics?: Metrics | undefined
   readonly unready: () => readonly Unready[]
+  readonly isReadOnly?: () => boolean
   readonly access: AccessRules
   readonly meter?: Meter | undefined
 }
 
 /** Opens the second listener, for programs of the operator and of git hosts. It may lie off loopback, and has nothing for browsers. */
 export async function serveOperations(options: OperationsOptions): Promise<Listener> {
-  const { host, names, webhooks, metrics, unready, access, meter } = options
+  const { host, names, webhooks, metrics, unready, isReadOnly, access, meter } = options
   const guard = new Guard({ ...names, host })
   const holderOf = holdersBehind(new TrustedProxies(options.trustedProxies ?? []))
   const isHook = ({ url = '/' }: IncomingMessage): boolean => url.startsWith('/hooks/')
@@ -44,7 +45,7 @@ export async function serveOperations(options: OperationsOptions): Promise<Liste
     answered: (_, response, { route }) => meter?.answered(route ?? NO_ROUTE, statusTo(response)),
     routes: {
       ...hookRoutes(webhooks),
-      ...healthRoutes({ unready, isOpen: !access.isTokenRequired }),
+      ...healthRoutes({ unready, isReadOnly, isOpen: !access.isTokenRequired }),
       ...(metrics !== undefined && metricsRoutes(metrics)),
     },
     nothingHere: 'Nothing is served at this path',

@@ -22,8 +22,10 @@ export class DecisionFiles {
   readonly copy: string
   /** What was decided, for where both are gone. */
   readonly record: string
+  readonly #state: StateFolder
 
   constructor(state: StateFolder) {
+    this.#state = state
     this.file = join(state.path, 'decisions.json')
     this.copy = join(state.path, 'decisions-copy.json')
     this.record = state.at('generations', 'decisions.json')
@@ -64,6 +66,7 @@ export class DecisionFiles {
 
   /** It is on the disk when this returns. */
   async write(written: Written): Promise<void> {
+    await this.#state.expectRight()
     const text = canonicalJson(textForm(written))
     await writeWhole(this.file, text)
     // With the file it is decided. A copy that the disk has no room for is written by the next look, and told of by that.
@@ -75,14 +78,19 @@ export class DecisionFiles {
     const text = canonicalJson(textForm(known))
     const file = await textIn(this.file)
     const isWhole = file === undefined ? text === TEXT_OF_NOTHING : parseDecisions(file) !== undefined
-    if (!isWhole) await writeWhole(this.file, text)
+    if (!isWhole) await this.#put(this.file, text)
     const sound = isWhole ? file : text
-    if (sound !== undefined && (await textIn(this.record)) !== sound) await writeWhole(this.record, sound)
+    if (sound !== undefined && (await textIn(this.record)) !== sound) await this.#put(this.record, sound)
     const copy = await textIn(this.copy)
     if (sound === undefined || copy === sound) return !isWhole
-    await writeWhole(this.copy, sound)
+    await this.#put(this.copy, sound)
     // It may also be older: another version of the program, or a person, wrote the file.
     return !isWhole || (copy !== undefined && parseDecisions(copy) === undefined)
+  }
+
+  async #put(file: string, text: string): Promise<void> {
+    await this.#state.expectRight()
+    await writeWhole(file, text)
   }
 }
 

@@ -23,6 +23,11 @@ export function isDiskError(error: unknown, ...codes: readonly string[]): error 
   return typeof error.code === 'string' && (codes.length === 0 || codes.includes(error.code))
 }
 
+/** Whether it is our error for a disk that nothing can be written to at this moment: full, out of files, read-only, failing. */
+export function isUnwritable(error: unknown): error is SyncError {
+  return error instanceof SyncError && isDiskError(error.cause, 'ENOSPC', 'EDQUOT', 'EROFS', 'EIO')
+}
+
 /** What the promise gives; undefined where nothing is at the path that it is about. */
 export async function unlessAbsent<Value>(promise: Promise<Value>): Promise<Value | undefined> {
   try {

@@ -78,16 +78,23 @@ export class GenerationStore {
       if (await this.#snapshots.has(snapshot)) continue
       throw new SyncError('store-failed', `Cannot publish "${source}": its snapshot "${snapshot}" is not in the store`)
     }
+    await this.#state.expectRight()
     const number = Math.max(0, (await this.#pointed()) ?? 0, ...(await this.numbers())) + 1
     const generation = { number, createdAt: now.toISOString(), sources: [...sources], ...(cause && { cause }) }
     await writeWhole(this.#fileOf(number), canonicalJson(generation))
-    await writeWhole(this.#currentFile, `${number}\n`).catch(async (error: unknown) => {
+    await this.#point(number).catch(async (error: unknown) => {
       // On a full disk each try would leave one more. Why the write failed outranks why this did.
       if ((await this.#pointed().catch(() => number)) !== number)
         await rm(this.#fileOf(number), { force: true }).catch(() => {})
       throw error
     })
     return generation
+  }
+
+  /** The moment in which what is served becomes another: the right to write is asked for once more. */
+  async #point(number: number): Promise<void> {
+    await this.#state.expectRight()
+    await writeWhole(this.#currentFile, `${number}\n`)
   }
 
   async #pointed(): Promise<number | undefined> {

@@ -9,6 +9,8 @@ import { cannot, isDiskError, unlessAbsent } from './disk-error.ts'
 export interface JournalParts {
   /** The lines that say at this moment all that is to be remembered: what was appended before adds nothing to them. */
   readonly all: () => Iterable<string>
+  /** Throws where nothing may be written. */
+  readonly expectRight?: () => Promise<void>
   /** A clock that nobody sets, in milliseconds. */
   readonly monotonicMs: () => number
   /** Is told of each write that failed, and of each that was done. */
@@ -77,6 +79,7 @@ export class Journal implements AsyncDisposable {
 
   async #write(lines: readonly string[]): Promise<void> {
     try {
+      await this.#parts.expectRight?.()
       await this.#bring(lines).catch(cannot(`write "${this.#path}"`))
       this.#failedAt = undefined
       this.#parts.onEnd(undefined)

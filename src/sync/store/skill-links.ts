@@ -25,6 +25,7 @@ export class SkillLinks {
 
   /** Has each of the names lead to its skill, and no other name to anything. On the disk when this returns. */
   async follow(wanted: ReadonlyMap<string, StoredSkill>): Promise<void> {
+    await this.#state.expectRight()
     const folder = this.#state.at('links')
     const there = (await namesIn(folder)).filter((name) => !isTemporary(name))
     let isMoved = false

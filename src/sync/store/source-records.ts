@@ -57,6 +57,7 @@ export class SourceRecords {
   }
 
   async write(id: SourceId, record: SourceRecord): Promise<void> {
+    await this.#state.expectRight()
     await writeWhole(this.#fileOf(id), canonicalJson(record))
   }
 

@@ -37,9 +37,19 @@ export class StateFolder {
   readonly path: string
   /** Scratch folders that the disk refused to remove. */
   readonly #left = new Set<string>()
+  #expectRight: () => Promise<void> = async () => {}
 
   constructor(path: string) {
     this.path = path
+  }
+
+  /** From now on this is asked before anything is written that others go by, or removed: it throws where this process may not. */
+  guardWith(expectRight: () => Promise<void>): void {
+    this.#expectRight = expectRight
+  }
+
+  async expectRight(): Promise<void> {
+    await this.#expectRight()
   }
 
   /** The absolute path of something in the state folder. */
@@ -49,6 +59,7 @@ export class StateFolder {
 
   /** Makes the folders again that somebody removed since it was opened. Says whether there were such. Only for the one writer. */
   async remake(): Promise<boolean> {
+    await this.expectRight()
     const there = new Set(await namesIn(this.path))
     const gone = FOLDERS.filter((folder) => !there.has(folder))
     // Without it this is none any more: a disk that is not mounted, say, under whose place nothing is to be written.
@@ -70,6 +81,7 @@ export class StateFolder {
 
   /** A fresh folder of its own, gone with everything in it when disposed. */
   async scratch(): Promise<Scratch> {
+    await this.expectRight()
     for (const left of this.#left) await this.#remove(left).catch(unlessExpected)
     const path = temporaryIn(this.at('tmp'))
     makeFolder(path, 0o700)
@@ -93,6 +105,7 @@ export class StateFolder {
    * reader ever sees it half removed.
    */
   async setAside(path: string): Promise<string | undefined> {
+    await this.expectRight()
     const aside = temporaryIn(this.at('tmp'))
     const moved = unlessAbsent(rename(path, aside).then(() => aside))
     return moved.catch(cannot(`take "${path}" out of its place`))

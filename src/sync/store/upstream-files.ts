@@ -155,6 +155,7 @@ export class UpstreamFiles {
 
   /** Removes all that came from sources that are none of these, and names them. */
   async forgetOthers(sources: ReadonlySet<string>): Promise<SourceId[]> {
+    await this.#state.expectRight()
     const others = (await namesIn(this.#state.at('upstreams'))).filter((name) => !sources.has(name))
     for (const name of others) await removeAll(this.#state.at('upstreams', name))
     this.#bytes.clear()
