@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFile, readdir } from 'node:fs/promises'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isTemporary } from '../../src/sync/store/atomic.ts'
 import { skill } from '../e2e/world.ts'
@@ -133,6 +133,24 @@ describe.skipIf(OBSTACLE !== undefined)(`with a small disk${OBSTACLE === undefin
 
     expect(refused).toMatchObject({ status: 1, stdout: '' })
     expect(refused.stderr).toContain('ENOSPC')
+  })
+
+  test('what is baked into an image is collected like anything else, and nothing is left lying', async () => {
+    await using scene = await Scene.set([], ['retention: { generations: 1, younger_than: 1ms }'])
+    const { home } = scene
+    expect(await home.run('sync')).toMatchObject({ status: 0 })
+    const before = await readdir(join(home.state, 'skills'))
+    const disk = await TinyDisk.over(home, dirname(home.state))
+    await scene.commit()
+    await scene.play()
+
+    await scene.recovers()
+
+    const baked = async (): Promise<string[]> =>
+      (await readdir(disk.path(basename(home.state), 'skills'))).filter((digest) => before.includes(digest))
+    await expect.poll(baked, { timeout: 20_000 }).toHaveLength(before.length - 1)
+    expect(scene.daemon.stderr).not.toContain('collection-failed')
+    await scene.expectWell()
   })
 
   test('35: the lock file is never truncated, however little room is left beside it', async () => {

@@ -43,9 +43,27 @@ export class TinyDisk {
 
   /** Puts one in the place of a folder, with what is in it. What is started in the home from now on sees it there. */
   static async at(home: Home, folder: string, { bytes, inodes }: Size = SMALL): Promise<TinyDisk> {
+    const disk = await TinyDisk.#mounted(home, folder, `mount -t tmpfs -o size=${bytes},nr_inodes=${inodes} tmpfs "$0"`)
+    await cp(folder, disk.path(), { recursive: true })
+    return disk
+  }
+
+  /** Puts an overlay in the place of a folder, as an image that has all that is in it by now would. */
+  static async over(home: Home, folder: string): Promise<TinyDisk> {
+    const layers = [
+      'aside=$(mktemp -d)',
+      'mount -t tmpfs tmpfs "$aside"',
+      'mkdir "$aside/lower" "$aside/upper" "$aside/work"',
+      'cp -a "$0/." "$aside/lower"',
+      'mount -t overlay -o "lowerdir=$aside/lower,upperdir=$aside/upper,workdir=$aside/work,redirect_dir=off" overlay "$0"',
+    ]
+    return TinyDisk.#mounted(home, folder, layers.join(' && '))
+  }
+
+  static async #mounted(home: Home, folder: string, mount: string): Promise<TinyDisk> {
     await mkdir(folder, { recursive: true })
-    const mount = `mount -t tmpfs -o size=${bytes},nr_inodes=${inodes} tmpfs "$0" && echo mounted && exec cat >/dev/null`
-    const args = ['--mount', '--propagation', 'private', 'sh', '-c', mount, folder]
+    const script = `${mount} && echo mounted && exec cat >/dev/null`
+    const args = ['--mount', '--propagation', 'private', 'sh', '-c', script, folder]
     const holder = new Program('unshare', args, home)
     onTestFinished(async () => {
       // It waits for the end of what it is told.
@@ -53,10 +71,8 @@ export class TinyDisk {
       await holder.ended()
     })
     await holder.line()
-    const disk = new TinyDisk(holder, folder)
-    await cp(folder, disk.path(), { recursive: true })
     home.under = ['nsenter', `--mount=/proc/${holder.pid}/ns/mnt`, `--wd=${home.path}`, '--']
-    return disk
+    return new TinyDisk(holder, folder)
   }
 
   /** Where something of it is seen from here. */

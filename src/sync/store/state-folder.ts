@@ -1,5 +1,5 @@
 import { chmodSync, lstatSync, mkdirSync, statSync } from 'node:fs'
-import { readFile, readdir, rename, rmdir } from 'node:fs/promises'
+import { mkdir, readFile, readdir, rename, rmdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { SyncError } from '../model/sync-error.ts'
 import { isTemporary, removeAll, syncFolder, temporaryIn, writeWhole } from './atomic.ts'
@@ -101,15 +101,34 @@ export class StateFolder {
   }
 
   /**
-   * Takes something out of its place in one step, into `tmp/`, and says where it lies now. Undefined where nothing was. No
-   * reader ever sees it half removed.
+   * Takes something out of its place, into `tmp/`, and says where it lies now. Undefined where nothing was. That is one step: no
+   * reader ever sees it half removed, but in a folder that is baked into an image, which overlayfs renames for no program.
    */
   async setAside(path: string): Promise<string | undefined> {
     await this.expectRight()
     const aside = temporaryIn(this.at('tmp'))
-    const moved = unlessAbsent(rename(path, aside).then(() => aside))
+    const moved = unlessAbsent(moveWhole(path, aside).then(() => aside))
     return moved.catch(cannot(`take "${path}" out of its place`))
   }
+}
+
+async function moveWhole(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to)
+  } catch (error) {
+    if (!isDiskError(error, 'EXDEV')) throw error
+    await moveByPieces(from, to)
+  }
+}
+
+/** What a kill leaves of it lacks files, and is as good as damaged: who wants it again has it replaced. */
+async function moveByPieces(from: string, to: string): Promise<void> {
+  await mkdir(to, { mode: 0o700 })
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)]
+    await (entry.isDirectory() ? moveByPieces(source, target) : rename(source, target))
+  }
+  await rmdir(from)
 }
 
 function unlessExpected(error: unknown): void {
