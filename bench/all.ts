@@ -17,6 +17,7 @@ import { measureSearch } from './search.ts'
 import { measureServe } from './serve.ts'
 import { measureShares } from './shares.ts'
 import { extentOf, tableOf } from './table.ts'
+import { measureTurns } from './turns.ts'
 
 // Every figure, in one table and, with each sample, in results.json. A missed target is told, and fails nothing: what is
 // measured on a busy machine is no verdict. `--quick` measures little, to see that all of it runs. The soak takes an hour, and
@@ -34,6 +35,7 @@ const MEASURES: readonly ((ground: Ground) => Promise<readonly Figure[]>)[] = [
   measureMeter,
   measureSearch,
   measureShares,
+  measureTurns,
   measureFederation,
   ...(extent.quick ? SIZES.slice(0, 1) : SIZES).map((size) => (ground: Ground) => measurePeers(ground, [size])),
   measureGit,

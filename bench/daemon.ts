@@ -47,12 +47,7 @@ export async function startOver(
   const [url] = await once(createInterface({ input: child.stdout }), 'line')
   return {
     url: String(url),
-    async sync(sources) {
-      for (const end of await syncBy(config, sources)) {
-        if (end.outcome !== 'updated' && end.outcome !== 'unchanged')
-          throw new Error(`It ended so: ${JSON.stringify(end)}`)
-      }
-    },
+    sync: (sources) => synced(config, sources),
     [Symbol.asyncDispose]: () => ended(child),
   }
 }
@@ -61,8 +56,10 @@ export async function startOver(
 export async function startSeen(
   folder: string,
   upstream: string,
-): Promise<{ readonly url: string; readonly child: Child } & AsyncDisposable> {
-  const { file } = await writeSettings(folder, { bench: [`url: ${upstream}`] }, ROOM)
+  { source = [], serve }: SeenOptions = {},
+): Promise<SeenDaemon> {
+  const sources = { bench: [`url: ${upstream}`, ...source] }
+  const { file, config } = await writeSettings(folder, sources, ROOM, serve)
   const program = fileURLToPath(new URL('./program-process.ts', import.meta.url))
   const forked = fork(program, startArgs(file, 'error'), {
     execArgv: ['--expose-gc'],
@@ -72,7 +69,34 @@ export async function startSeen(
   const listening = once(createInterface({ input: forked.stdout }), 'line')
   await once(forked, 'message')
   const [url] = await listening
-  return { url: String(url), child: overseen(forked), [Symbol.asyncDispose]: () => ended(forked) }
+  return {
+    url: String(url),
+    child: overseen(forked),
+    sync: (sources) => synced(config, sources),
+    disable: async (path, disabled) => {
+      await request(config, 'disable', { source: 'bench', path, disabled }, { signal: new AbortController().signal })
+    },
+    [Symbol.asyncDispose]: () => ended(forked),
+  }
+}
+
+/** A daemon in a process that answers questions about itself. */
+export interface SeenDaemon extends RunningDaemon {
+  readonly child: Child
+  /** Takes a skill of its source out of service, or back. */
+  disable(path: string, disabled: boolean): Promise<void>
+}
+
+/** Lines of its source, and of `serve` besides the address. */
+interface SeenOptions {
+  readonly source?: readonly string[]
+  readonly serve?: readonly string[]
+}
+
+async function synced(config: Config, sources: readonly string[] | undefined): Promise<void> {
+  for (const end of await syncBy(config, sources)) {
+    if (end.outcome !== 'updated' && end.outcome !== 'unchanged') throw new Error(`It ended so: ${JSON.stringify(end)}`)
+  }
 }
 
 function startArgs(file: string, logged: string): string[] {
@@ -93,11 +117,18 @@ export async function writeSettings(
   folder: string,
   sources: Readonly<Record<string, readonly string[]>>,
   rest: readonly string[] = [],
+  serve: readonly string[] = [],
 ): Promise<{ readonly file: string; readonly config: Config }> {
   const entries = Object.entries(sources).map(
     ([id, lines]) => `  - { ${[`id: ${id}`, ...lines, 'every: 365d'].join(', ')} }`,
   )
-  const lines = ['sources:', ...entries, `state: ${folder}/state`, 'serve: { http: { port: 0 } }', ...rest]
+  const lines = [
+    'sources:',
+    ...entries,
+    `state: ${folder}/state`,
+    `serve: { ${['http: { port: 0 }', ...serve].join(', ')} }`,
+    ...rest,
+  ]
   const file = join(folder, 'skillsyncd.yaml')
   await writeFile(file, lines.map((line) => `${line}\n`).join(''))
   return { file, config: await readConfig({ file }) }

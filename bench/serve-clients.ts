@@ -40,6 +40,12 @@ export class Client {
     return modernRequest(url, 1, method, params, typeof name === 'string' ? name : undefined)
   }
 
+  /** So many equal requests in one body, of a client with a session. */
+  batch(method: string, params: Readonly<Record<string, unknown>>, count: number): Buffer {
+    const all = Array.from({ length: count }, (_, id) => ({ jsonrpc: '2.0', id, method, params }))
+    return requestOf(this.#url, 'POST', sessionHeaders(this.#session), JSON.stringify(all))
+  }
+
   /** The body of the answer. */
   async bodyOf(method: string, params: Readonly<Record<string, unknown>>): Promise<string> {
     using wire = await this.wire()
@@ -76,18 +82,26 @@ export async function sessionOf(url: string, wire: Wire, uri: string): Promise<B
   return requestOf(url, 'GET', headers)
 }
 
-async function openSession(url: string, wire: Wire): Promise<string> {
+/** The request that opens a session. */
+export function initializeOf(url: string): Buffer {
   const params = { protocolVersion: LEGACY, capabilities: {}, clientInfo: { name: 'bench', version: '1.0.0' } }
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
-  const answer = (await wire.exchange(requestOf(url, 'POST', JSON_HEADERS, body))).toString()
+  return requestOf(url, 'POST', JSON_HEADERS, body)
+}
+
+async function openSession(url: string, wire: Wire): Promise<string> {
+  const answer = (await wire.exchange(initializeOf(url))).toString()
   const session = /mcp-session-id: (\S+)/i.exec(answer)?.[1]
   if (session === undefined) throw new Error(`No session was opened: ${answer}`)
   return session
 }
 
+function sessionHeaders(session: string): Readonly<Record<string, string>> {
+  return { ...JSON_HEADERS, 'mcp-session-id': session, 'mcp-protocol-version': LEGACY }
+}
+
 function legacyRequest(url: string, method: string, params: object, session: string): Buffer {
-  const headers = { ...JSON_HEADERS, 'mcp-session-id': session, 'mcp-protocol-version': LEGACY }
-  return requestOf(url, 'POST', headers, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
+  return requestOf(url, 'POST', sessionHeaders(session), JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
 }
 
 function modernRequest(url: string, id: number, method: string, params: object, name?: string): Buffer {

@@ -65,10 +65,10 @@ export async function openWires(url: string, count: number): Promise<Wire[]> {
 
 /** A request with its length, ready to be written. */
 export function requestOf(url: string, method: string, headers: Readonly<Record<string, string>>, body = ''): Buffer {
-  const { host, pathname } = new URL(url)
+  const { host, pathname, search } = new URL(url)
   const all = { host, ...headers, ...(body !== '' && { 'content-length': String(Buffer.byteLength(body)) }) }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
-  return Buffer.from([`${method} ${pathname} HTTP/1.1`, ...lines, '', body].join('\r\n'))
+  return Buffer.from([`${method} ${pathname}${search} HTTP/1.1`, ...lines, '', body].join('\r\n'))
 }
 
 /** Open streams, each of which is told something each round. */
