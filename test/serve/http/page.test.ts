@@ -14,7 +14,8 @@ const FILES = {
   'bad/SKILL.md': `---\nname: bad\ndescription: ${JSON.stringify(HOSTILE)}\n---\n`,
   'secret/SKILL.md': '---\nname: secret\ndescription: Nobody is told\n---\n',
 }
-const SOURCE = ["unlisted: ['secret']"]
+// Bidirectional controls keep a skill out by default; here the page has to show them.
+const SOURCE = ["unlisted: ['secret']", 'policy: { hidden-unicode: note }']
 const FORM = 'application/x-www-form-urlencoded'
 
 let repository: Repository
