@@ -6,8 +6,11 @@ import { Turn } from '../sync/store/turn.ts'
 import { AuditFile } from './audit-file.ts'
 import type { AuditConfig } from './config.ts'
 
-/** The file that is written; those before it are `audit-<number>.jsonl`, the highest number the youngest. */
+/** The file of reads that is written; those before it are `audit-<number>.jsonl`, the highest number the youngest. */
 export const AUDIT_FILE = 'audit.jsonl'
+
+/** The files of each kind of line: reads, decisions on known clients, and refusals of unknown ones. */
+export type AuditName = 'audit' | 'decisions' | 'strangers'
 
 /**
  * Lines in a folder of bounded files, which any number of processes write at once: each piece goes out in one write at the end of
@@ -17,12 +20,16 @@ export class AuditFiles {
   readonly #folder: string
   readonly #limits: AuditConfig
   readonly #now: () => number
+  readonly #name: string
+  readonly #numberedName: RegExp
 
-  /** `now` is the wall clock, for what killed processes left. */
-  constructor(folder: string, limits: AuditConfig, now: () => number) {
+  /** `now` is the wall clock, for what killed processes left. The files are `<name>.jsonl` and `<name>-<number>.jsonl`. */
+  constructor(folder: string, limits: AuditConfig, now: () => number, name: AuditName = 'audit') {
     this.#folder = folder
     this.#limits = limits
     this.#now = now
+    this.#name = name
+    this.#numberedName = new RegExp(`^${name}-([1-9]\\d{0,14})\\.jsonl$`)
   }
 
   /** Takes from the lines, oldest first, those that are written. `store-failed` where the disk refuses the next one. */
@@ -49,7 +56,10 @@ export class AuditFiles {
 
   /** Gives the full file its number, and removes those that are too many. False where another process does. */
   async #rotate(needed: number): Promise<boolean> {
-    await using turn = await Turn.takeIfFree(join(this.#folder, 'rotating'), this.#now)
+    await using turn = await Turn.takeIfFree(
+      join(this.#folder, this.#name === 'audit' ? 'rotating' : `rotating-${this.#name}`),
+      this.#now,
+    )
     if (turn === undefined) return false
     // Whose turn it was before may have done it already.
     const found = await unlessAbsent(stat(this.#path))
@@ -92,16 +102,16 @@ export class AuditFiles {
 
   async #numbers(): Promise<readonly number[]> {
     const entries = await readdir(this.#folder, { withFileTypes: true })
-    const found = entries.flatMap((entry) => (entry.isFile() ? (NUMBERED.exec(entry.name)?.[1] ?? []) : []))
+    const found = entries.flatMap((entry) => (entry.isFile() ? (this.#numberedName.exec(entry.name)?.[1] ?? []) : []))
     return found.map(Number).toSorted((a, b) => a - b)
   }
 
   #numbered(number: number): string {
-    return join(this.#folder, `audit-${number}.jsonl`)
+    return join(this.#folder, `${this.#name}-${number}.jsonl`)
   }
 
   get #path(): string {
-    return join(this.#folder, AUDIT_FILE)
+    return join(this.#folder, `${this.#name}.jsonl`)
   }
 }
 
@@ -111,7 +121,5 @@ async function isDone(moved: Promise<void>): Promise<boolean> {
 
 /** A thousand processes that write at the same moment outgrow a file by no more than its size. */
 const PIECES = 1_024
-
-const NUMBERED = /^audit-([1-9]\d{0,14})\.jsonl$/
 
 const LAST_NUMBER = 999_999_999_999_999

@@ -6,17 +6,26 @@ import { SyncError } from '../sync/model/sync-error.ts'
 import { isDiskError } from '../sync/store/disk-error.ts'
 import { ignoreAbort } from './abort-error.ts'
 import { AuditFiles } from './audit-files.ts'
+import type { AuditName } from './audit-files.ts'
+import { AuditRate } from './audit-rate.ts'
+import type { CountedEvent } from './audit-rate.ts'
+import { AuditSpool } from './audit-spool.ts'
 import type { Clock } from './clock.ts'
-import type { Config } from './config.ts'
+import type { AuditConfig, Config } from './config.ts'
 import type { Log } from './log.ts'
 
 /** By which way clients come; of those over stdio, the process and its user say who it is. */
 export type Via = { readonly via: 'http' } | { readonly via: 'stdio'; readonly user: string; readonly pid: number }
 
 /** The record of who asked for what, in `audit/` of the state folder. Undefined where the configuration turns it off. */
-export function auditLogOf(config: Config, via: Via['via'], log: Log, clock: Clock): AuditLog | undefined {
+export function auditLogOf(
+  config: Pick<Config, 'audit' | 'state'>,
+  via: Via['via'],
+  log: Log,
+  clock: Clock,
+): AuditLog | undefined {
   if (config.audit === undefined) return undefined
-  const files = new AuditFiles(join(config.state, 'audit'), config.audit, () => clock.now().getTime())
+  const files = auditFolderOf(join(config.state, 'audit'), config.audit, clock)
   return new AuditLog(files, via === 'http' ? { via } : { via, user: userName(), pid: process.pid }, log, clock)
 }
 
@@ -25,34 +34,30 @@ export function withAudit(serving: Serving, log: AuditLog | undefined): Serving 
   return log === undefined ? serving : { ...serving, audit: log.record }
 }
 
-/** Collects events and writes them, a moment later, together. What the disk refuses is counted, and disturbs nobody. */
+/** Collects events and writes them, a moment later, together. What the disk refuses is counted, and disturbs no client. */
 export class AuditLog implements AsyncDisposable {
-  readonly #files: Pick<AuditFiles, 'append'>
   readonly #via: Via
   readonly #log: Log
   readonly #clock: Clock
   readonly #stop = new AbortController()
-  readonly #lines: string[] = []
-  #characters = 0
-  /** Events that there was no room for. */
-  #lost = 0
+  readonly #spools: Readonly<Record<AuditName, AuditSpool>>
+  readonly #rates = { decisions: new AuditRate(), strangers: new AuditRate() }
   #writing: Promise<void> | undefined
 
-  constructor(files: Pick<AuditFiles, 'append'>, via: Via, log: Log, clock: Clock) {
-    this.#files = files
+  constructor(files: AuditFolder, via: Via, log: Log, clock: Clock) {
     this.#via = via
     this.#log = log
     this.#clock = clock
+    const spool = (name: AuditName): AuditSpool =>
+      new AuditSpool(files[name], (lost) => this.#lineOf({ asked: 'audit/lost', lost }))
+    this.#spools = { decisions: spool('decisions'), strangers: spool('strangers'), audit: spool('audit') }
   }
 
   /** An `Audit`. */
   readonly record = (event: AuditEvent): void => {
-    const line = this.#lineOf(event)
-    if (this.#characters + line.length > MOST_CHARACTERS) this.#lost += 1
-    else {
-      this.#lines.push(line)
-      this.#characters += line.length
-    }
+    const name = this.#nameOf(event)
+    if (name === 'audit' || this.#rates[name].admits(event, this.#clock.monotonicMs()))
+      this.#spools[name].add(this.#lineOf(event))
     // It rejects only in a way that is to end the process.
     this.#writing ??= this.#writeSoon()
   }
@@ -60,62 +65,74 @@ export class AuditLog implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
     await this.#writing
+    this.#addCounted((rate) => rate.takeAll())
     await this.#write()
   }
 
   async #writeSoon(): Promise<void> {
     const { signal } = this.#stop
-    while (this.#lines.length > 0 && !signal.aborted) {
+    while (this.#isWaiting && !signal.aborted) {
       await this.#clock.wait(FLUSH_MS, signal).catch(ignoreAbort)
+      this.#addCounted((rate) => rate.takeDue(this.#clock.monotonicMs()))
       await this.#write()
     }
     this.#writing = undefined
   }
 
-  /** What the disk refuses is tried again with what comes next. */
-  async #write(): Promise<void> {
-    const lines = this.#lines.splice(0)
-    const before = lengthOf(lines)
-    try {
-      await this.#files.append(lines)
-      if (lines.length === 0) await this.#tellOfLost()
-      this.#log.recovery('audit-not-written', '')
-    } catch (error) {
-      this.#report(error)
-    } finally {
-      this.#lines.unshift(...lines)
-      this.#characters -= before - lengthOf(lines)
-    }
+  get #isWaiting(): boolean {
+    const { decisions, strangers } = this.#rates
+    return decisions.isCounting || strangers.isCounting || Object.values(this.#spools).some((spool) => !spool.isEmpty)
   }
 
-  /** Says in the record itself that it has a gap. */
-  async #tellOfLost(): Promise<void> {
-    const lost = this.#lost
-    if (lost === 0) return
-    const lines = [this.#lineOf({ asked: 'audit/lost', lost })]
-    await this.#files.append(lines)
-    if (lines.length === 0) this.#lost -= lost
+  /** The files of an event. Clients over stdio are users of this machine, and known. */
+  #nameOf({ asked, allowed, principal }: AuditEvent): AuditName {
+    if (allowed && !LOGINS.has(asked)) return 'audit'
+    return principal === undefined && this.#via.via === 'http' ? 'strangers' : 'decisions'
+  }
+
+  #addCounted(take: (rate: AuditRate) => readonly CountedEvent[]): void {
+    for (const name of ['decisions', 'strangers'] as const)
+      for (const event of take(this.#rates[name])) this.#spools[name].add(this.#lineOf(event))
+  }
+
+  /** What the disk refuses is tried again with what comes next. */
+  async #write(): Promise<void> {
+    const failures: SyncError[] = []
+    for (const spool of Object.values(this.#spools))
+      await spool.write().catch((error: unknown) => failures.push(asRefusal(error)))
+    const [failure] = failures
+    if (failure === undefined) return this.#log.recovery('audit-not-written', '')
+    const { code, message } = failure
+    this.#log.failure('error', 'audit-not-written', { source: '', code, message })
   }
 
   #lineOf(what: object): string {
     return `${JSON.stringify({ at: this.#clock.now().toISOString(), ...this.#via, ...what })}\n`
   }
-
-  #report(error: unknown): void {
-    if (!(error instanceof SyncError) || error.code !== 'store-failed') throw error
-    this.#log.failure('error', 'audit-not-written', { source: '', code: error.code, message: error.message })
-  }
 }
 
-/** A kill loses no more than this. */
+/** Files of each kind, so that lines of one kind push out none of another. */
+export type AuditFolder = Readonly<Record<AuditName, Pick<AuditFiles, 'append'>>>
+
+function auditFolderOf(folder: string, { bytes, files }: AuditConfig, clock: Clock): AuditFolder {
+  const share = (name: AuditName, eighths: number): AuditFiles => {
+    const limits = { bytes: Math.max(1, Math.floor((bytes * eighths) / 8)), files }
+    return new AuditFiles(folder, limits, () => clock.now().getTime(), name)
+  }
+  return { audit: share('audit', 6), decisions: share('decisions', 1), strangers: share('strangers', 1) }
+}
+
+/** Allowed requests that stay with the refusals. */
+const LOGINS: ReadonlySet<string> = new Set(['POST /login', 'POST /logout'])
+
+/** A kill loses no more than this, and the numbers of a minute. */
 const FLUSH_MS = 500
 
-function lengthOf(lines: readonly string[]): number {
-  return lines.reduce((sum, { length }) => sum + length, 0)
+/** The refusal of the disk; anything else is thrown on. */
+function asRefusal(error: unknown): SyncError {
+  if (error instanceof SyncError && error.code === 'store-failed') return error
+  throw error
 }
-
-/** What waits for the disk; some ten thousand events. */
-const MOST_CHARACTERS = 4 * 2 ** 20
 
 function userName(): string {
   try {

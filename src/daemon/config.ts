@@ -145,9 +145,9 @@ export interface ToolsConfig {
 
 /** Bounds on the record of who read what. */
 export interface AuditConfig {
-  /** Of one file, before the next is begun. */
+  /** Of one file of each kind together, before the next is begun. */
   readonly bytes: number
-  /** Kept, the one that is written included. */
+  /** Kept of each kind, the one that is written included. */
   readonly files: number
 }
 

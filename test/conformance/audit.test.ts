@@ -250,11 +250,17 @@ test.each(['legacy', 'modern'] as const)(
 
     const { lines, text } = await auditIn(hub.served.config.state)
     const own = lines.filter((line) => line['pid'] === pid)
-    expect(own).toMatchObject([
+    const expected = [
       ...asked.map(([method, , event]) => Object.assign({ asked: method }, event)),
       { asked: era === 'modern' ? 'subscriptions/listen' : 'resources/subscribe', of: URI, allowed: true },
       { asked: 'tools/call', of: 'none', allowed: false },
-    ])
+    ]
+    // What is allowed and what is refused lie in files of their own.
+    for (const isAllowed of [true, false])
+      expect(own.filter(({ allowed }) => allowed === isAllowed)).toMatchObject(
+        expected.filter(({ allowed }) => allowed === isAllowed),
+      )
+    expect(own).toHaveLength(expected.length)
     for (const line of own) expect(line).toMatchObject({ via: 'stdio', client: 'test', generation: 1 })
     expect(own.every(({ at, user }) => typeof user === 'string' && !Number.isNaN(Date.parse(String(at))))).toBe(true)
     expect(text).not.toMatch(new RegExp(`${CONTENT}|${TOKEN}`))

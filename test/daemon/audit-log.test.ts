@@ -7,11 +7,15 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { AuditFile } from '../../src/daemon/audit-file.ts'
 import { AUDIT_FILE, AuditFiles } from '../../src/daemon/audit-files.ts'
-import { AuditLog } from '../../src/daemon/audit-log.ts'
+import { AuditLog, auditLogOf } from '../../src/daemon/audit-log.ts'
+import type { AuditFolder } from '../../src/daemon/audit-log.ts'
 import { systemClock } from '../../src/daemon/clock.ts'
+import type { Clock } from '../../src/daemon/clock.ts'
+import type { AuditConfig } from '../../src/daemon/config.ts'
 import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
+import type { Audit } from '../../src/serve/audit.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
@@ -204,7 +208,7 @@ test('a fault of ours is none of the disk', async () => {
   const append = async (): Promise<void> => {
     throw Object.assign(new Error('a fault'), { code: 'ENOSPC' })
   }
-  const audit = new AuditLog({ append }, { via: 'http' }, logOf(systemClock).log, systemClock)
+  const audit = new AuditLog(everyFile({ append }), { via: 'http' }, logOf(systemClock).log, systemClock)
 
   audit.record(EVENT)
 
@@ -229,7 +233,7 @@ test('events are written within a second, with their time, and the rest at the e
   const clock = new FakeClock()
   const { log } = logOf(clock)
   const audit = new AuditLog(
-    new AuditFiles(folder.path, { bytes: 10_000, files: 2 }, Date.now),
+    everyFile(new AuditFiles(folder.path, { bytes: 10_000, files: 2 }, Date.now)),
     { via: 'http' },
     log,
     clock,
@@ -262,7 +266,7 @@ test('a disk that refuses is told of once, what it refused comes later, and what
       disk.lines.push(...lines.splice(0))
     },
   }
-  const audit = new AuditLog(files, { via: 'stdio', user: 'ada', pid: 7 }, log, clock)
+  const audit = new AuditLog(everyFile(files), { via: 'stdio', user: 'ada', pid: 7 }, log, clock)
   const large = { ...EVENT, of: 'x'.repeat(2 ** 20) }
 
   for (let times = 0; times < 6; times += 1) audit.record(large)
@@ -281,7 +285,7 @@ test('a folder that cannot be written disturbs nobody', async () => {
   const { log, logged } = logOf(systemClock)
   await writeFile(join(folder.path, 'audit'), 'in the way')
   const audit = new AuditLog(
-    new AuditFiles(join(folder.path, 'audit'), { bytes: 1000, files: 2 }, Date.now),
+    everyFile(new AuditFiles(join(folder.path, 'audit'), { bytes: 1000, files: 2 }, Date.now)),
     { via: 'http' },
     log,
     systemClock,
@@ -295,7 +299,105 @@ test('a folder that cannot be written disturbs nobody', async () => {
   await rm(join(folder.path, 'audit'))
 })
 
-function logOf(clock: FakeClock | typeof systemClock) {
+test('a refusal outlives more reads than the files hold, and a flood of refusals of another client', async () => {
+  await using folder = await temporaryFolder()
+  const record = recordIn(folder.path, { bytes: 32_000, files: 3 })
+  const why = 'The token does not open "page"'
+
+  await record((audit) => audit({ ...EVENT, ...REFUSED, why, principal: 'ada' }))
+  await record((audit) => {
+    for (let times = 0; times < 1_000; times += 1) audit({ ...EVENT, principal: 'ada' })
+  })
+  await record((audit) => {
+    for (let times = 0; times < 3_000; times += 1) audit({ ...EVENT, ...REFUSED, of: `${times}`, principal: 'eve' })
+  })
+  await record((audit) => {
+    for (let times = 0; times < 1_000; times += 1)
+      audit({ ...EVENT, ...REFUSED, of: `${times}`, address: `192.0.2.${times % 250}` })
+  })
+
+  const lines = await eventsIn(folder.path)
+  expect(lines.filter(({ principal, allowed }) => principal === 'ada' && allowed === false)).toMatchObject([{ why }])
+  // None of those of the other is uncounted.
+  const others = lines.filter(({ principal }) => principal === 'eve')
+  expect(others.reduce((sum, { others: more = 0 }) => sum + 1 + Number(more), 0)).toBe(3_000)
+  expect(others.length).toBeLessThan(100)
+  const sizes = (await filesIn(join(folder.path, 'audit'))).map((text) => text.length)
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(96_000)
+})
+
+test('the same refusal of one client within a minute is one line and one that counts the rest', async () => {
+  await using folder = await temporaryFolder()
+  const clock = new FakeClock()
+  const audit = auditIn(folder.path, { bytes: 100_000, files: 2 }, clock)
+  const denied = { ...EVENT, ...REFUSED, why: 'The token is not valid', address: '192.0.2.1' }
+
+  for (let times = 0; times < 50; times += 1) audit.record(denied)
+  for (let second = 0; second < 70; second += 1) await clock.advance(1_000)
+  audit.record({ ...denied, address: '192.0.2.2' })
+  audit.record(denied)
+  await audit[Symbol.asyncDispose]()
+
+  const lines = await eventsIn(folder.path)
+  expect(lines.map(({ address, repeated }) => [address, repeated])).toEqual([
+    ['192.0.2.1', undefined],
+    ['192.0.2.1', 49],
+    ['192.0.2.2', undefined],
+    ['192.0.2.1', undefined],
+  ])
+})
+
+test('logins and refusals of known clients, refusals of unknown ones and reads have files of their own', async () => {
+  await using folder = await temporaryFolder()
+  const record = recordIn(folder.path, { bytes: 10_000, files: 2 })
+
+  await record((audit) => {
+    audit({ ...EVENT, principal: 'ada' })
+    audit({ ...EVENT, ...REFUSED, principal: 'ada' })
+    audit({ ...EVENT, asked: 'POST /login', principal: 'ada' })
+    audit({ ...EVENT, ...REFUSED, address: '192.0.2.1' })
+  })
+
+  const asked = async (name: string): Promise<unknown[]> =>
+    linesOf(await readFile(join(folder.path, 'audit', name), 'utf8')).map((line) => [line['asked'], line['allowed']])
+  expect(await asked('audit.jsonl')).toEqual([['skills/list', true]])
+  expect(await asked('decisions.jsonl')).toEqual([
+    ['skills/list', false],
+    ['POST /login', true],
+  ])
+  expect(await asked('strangers.jsonl')).toEqual([['skills/list', false]])
+})
+
+/** One place for the lines of each kind. */
+function everyFile(files: AuditFolder['audit']): AuditFolder {
+  return { audit: files, decisions: files, strangers: files }
+}
+
+const REFUSED = { allowed: false, why: 'not here' }
+
+function auditIn(state: string, audit: AuditConfig, clock: Clock): AuditLog {
+  const log = auditLogOf({ state, audit }, 'http', logOf(clock).log, clock)
+  if (log === undefined) throw new Error('The audit log is on')
+  return log
+}
+
+/** Each call is a process that starts, records and ends. */
+function recordIn(state: string, audit: AuditConfig): (what: (audit: Audit) => void) => Promise<void> {
+  return async (what) => {
+    await using log = auditIn(state, audit, systemClock)
+    what(log.record)
+  }
+}
+
+async function eventsIn(state: string): Promise<Record<string, unknown>[]> {
+  return linesOf((await filesIn(join(state, 'audit'))).join(''))
+}
+
+function linesOf(text: string): Record<string, unknown>[] {
+  return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
+}
+
+function logOf(clock: Clock) {
   let text = ''
   const stream = { write: (more: string) => (text += more) }
   const log = createLog({ level: 'info', stream, format: 'json', journal: false, clock, redactor: new Redactor() })

@@ -44,8 +44,10 @@ const GATE = z
 
 const AUDIT = z.strictObject({
   enabled: z.boolean().optional().describe('Set to false, nothing is written. Default: true.'),
-  bytes: bytes().optional().describe('Size of one file, before the next is begun. Default: 8MiB.'),
-  files: count().optional().describe('Files kept. Default: 8.'),
+  bytes: bytes()
+    .optional()
+    .describe('Size of one file of each kind together, before the next is begun. Default: 8MiB.'),
+  files: count().optional().describe('Files kept of each kind. Times bytes, it is the size of the record. Default: 8.'),
 })
 
 const LOG = z.strictObject({
