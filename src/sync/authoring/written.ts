@@ -36,8 +36,9 @@ export function writtenOf(bytes: Uint8Array, limits: FrontmatterLimits): Written
   const start = lenientText(bytes.subarray(0, block.yaml.byteOffset - bytes.byteOffset)).text.length
   const yaml = lenientText(block.yaml).text
   const bodyStart = text.length - lenientText(bytes.subarray(block.bodyStart)).text.length
-  const document = parseYaml(yaml, limits)
-  return { text, fault, lines, yaml: document && { text: yaml, start, document }, bodyStart }
+  const parsed = parseYaml(yaml, limits)
+  const written = parsed.ok ? { text: yaml, start, document: parsed.document } : undefined
+  return { text, fault, lines, yaml: written, bodyStart }
 }
 
 /** Where a key or its value stands; for one that is not there, where the nearest above it does. */

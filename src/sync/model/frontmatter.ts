@@ -1,4 +1,5 @@
-import { isScalar, Lexer, parseDocument, visit } from 'yaml'
+import { Composer, isScalar, Lexer, Parser, visit, YAMLParseError } from 'yaml'
+import type { CST, Document } from 'yaml'
 import type { FindingRule } from './finding.ts'
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
@@ -28,11 +29,9 @@ export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): F
   if (!block.ok) return block
   const text = utf8(block.yaml)
   if (text === undefined) return refused('encoding-invalid', 'The file is not valid UTF-8')
-  const document = parseYaml(text, limits)
-  if (document === undefined) {
-    const message = `The frontmatter has over ${mostMarks(limits)} marks and values of YAML`
-    return refused('frontmatter-too-large', message)
-  }
+  const parsed = parseYaml(text, limits)
+  if (!parsed.ok) return parsed
+  const { document } = parsed
   const problem = document.errors[0] ?? document.warnings[0]
   if (problem !== undefined)
     return refused('frontmatter-invalid', `The frontmatter is not valid YAML: ${problem.message}`)
@@ -49,7 +48,7 @@ export function frontmatterOf(value: unknown, limits: FrontmatterLimits): Return
 }
 
 function bounded(value: Json, limits: FrontmatterLimits): { readonly ok: true; readonly json: JsonObject } | Refusal {
-  if (!value.ok) return refused('frontmatter-invalid', value.message)
+  if (!value.ok) return value
   const written = Buffer.byteLength(JSON.stringify(value.json))
   const most = MOST_GROWTH * limits.bytes
   if (written > most) return refused('frontmatter-too-large', `The frontmatter, written as JSON, is over ${most} bytes`)
@@ -69,14 +68,53 @@ function mostMarks({ bytes }: FrontmatterLimits): number {
   return Math.max(MOST_MARKS, bytes / 4)
 }
 
-function hasMoreMarks(text: string, most: number): boolean {
+/**
+ * The tokens of the text as long as they are few and open few collections at a time. The composer that reads them calls itself
+ * for each level, and so does the parser where it closes them; until then the parser has what is open on its stack.
+ */
+function tokensOf(
+  text: string,
+  limits: FrontmatterLimits,
+): { readonly ok: true; readonly tokens: CST.Token[] } | Refusal {
+  const most = mostMarks(limits)
+  const parser = new Parser()
+  const tokens: CST.Token[] = []
   let marks = 0
-  for (const _ of new Lexer().lex(text)) {
+  let aliases = 0
+  let before = ''
+  let excess: Refusal | undefined
+  for (const mark of new Lexer().lex(text)) {
     marks += 1
-    if (marks > most) return true
+    if (marks > most)
+      return refused('frontmatter-too-large', `The frontmatter has over ${most} marks and values of YAML`)
+    // Too many marks weigh more, and to count the rest is cheap.
+    if (excess !== undefined) continue
+    if (mark.startsWith('*') && before !== SCALAR) aliases += 1
+    before = mark
+    tokens.push(...parser.next(mark))
+    if (openCollections(parser) > limits.depth) excess = noJson(TOO_DEEP)
+    else if (aliases > MOST_ALIASES) excess = noJson(NO_ALIASES)
   }
-  return false
+  if (excess !== undefined) return excess
+  tokens.push(...parser.end())
+  return { ok: true, tokens }
 }
+
+/** What the lexer puts before the text of a scalar, which may begin with any character. */
+const SCALAR = '\u001f'
+
+/** One alias is refused as well, but only once it is read: so `validate` can say where it stands. */
+const MOST_ALIASES = 32
+/** The words of the YAML reader for the first alias that it comes to. */
+const NO_ALIASES = 'Alias resolution is disabled'
+
+const TOO_DEEP = 'it is nested too deep'
+
+function openCollections({ stack }: Parser): number {
+  return stack.filter(({ type }) => COLLECTIONS.has(type)).length
+}
+
+const COLLECTIONS: ReadonlySet<string> = new Set(['block-map', 'block-seq', 'flow-collection'])
 
 /** A schema that is named holds against a `%YAML 1.1` in the text. Keys that are there twice are looked for below: the reader compares each with each. */
 export const YAML_RULES = {
@@ -88,12 +126,23 @@ export const YAML_RULES = {
   prettyErrors: false,
 } as const
 
-/**
- * The YAML of a frontmatter as a document that knows where everything stands in it, with all that its reader said of it.
- * Undefined where too much stands in it to be read.
- */
-export function parseYaml(text: string, limits: FrontmatterLimits): ReturnType<typeof parseDocument> | undefined {
-  return hasMoreMarks(text, mostMarks(limits)) ? undefined : parseDocument(text, YAML_RULES)
+/** The YAML of a frontmatter as a document that knows where everything stands in it, with all that its reader said of it. */
+export function parseYaml(
+  text: string,
+  limits: FrontmatterLimits,
+): { readonly ok: true; readonly document: Document.Parsed } | Refusal {
+  const read = tokensOf(text, limits)
+  if (!read.ok) return read
+  // With `forceDoc` there is one, however little stands in the text.
+  const [document, second] = new Composer(YAML_RULES).compose(read.tokens, true, text.length)
+  if (document === undefined) throw new TypeError('The YAML reader made no document')
+  if (second !== undefined) {
+    const [start, end] = second.range
+    // The words of `parseDocument`, which would lex and parse the text once more.
+    const message = 'Source contains multiple documents; please use YAML.parseAllDocuments()'
+    document.errors.push(new YAMLParseError([start, end], 'MULTIPLE_DOCS', message))
+  }
+  return { ok: true, document }
 }
 
 /** The text of bytes that are valid UTF-8, its byte order mark kept; undefined for all others. */
@@ -162,9 +211,13 @@ function refused(rule: FindingRule, message: string): Refusal {
   return { ok: false, rule, message }
 }
 
-type Json = { readonly ok: true; readonly json: JsonObject } | { readonly ok: false; readonly message: string }
+type Json = { readonly ok: true; readonly json: JsonObject } | Refusal
 
-function toJson(document: ReturnType<typeof parseDocument>, depth: number): Json {
+function noJson(why: string): Refusal {
+  return refused('frontmatter-invalid', `The frontmatter cannot be written as JSON: ${why}`)
+}
+
+function toJson(document: Document.Parsed, depth: number): Json {
   return asJson(() => {
     checkKeys(document)
     // An alias is refused outright: written out as JSON, a few bytes of them become gigabytes.
@@ -175,19 +228,17 @@ function toJson(document: ReturnType<typeof parseDocument>, depth: number): Json
 function asJson(made: () => unknown, depth: number): Json {
   try {
     const value = made()
-    if (!isMapping(value)) return { ok: false, message: 'The frontmatter is not a mapping of names to values' }
+    if (!isMapping(value)) return refused('frontmatter-invalid', 'The frontmatter is not a mapping of names to values')
     return { ok: true, json: jsonObject(value, depth - 1) }
   } catch (error) {
     // What the YAML reader throws for an alias, and what the walk below throws for a value that is no JSON.
-    if (error instanceof ReferenceError || error instanceof RangeError) {
-      return { ok: false, message: `The frontmatter cannot be written as JSON: ${error.message}` }
-    }
+    if (error instanceof ReferenceError || error instanceof RangeError) return noJson(error.message)
     throw error
   }
 }
 
 /** Throws a RangeError where a mapping has a key twice: which of the two counts is for every reader to guess. */
-function checkKeys(document: ReturnType<typeof parseDocument>): void {
+function checkKeys(document: Document.Parsed): void {
   visit(document, {
     Map(_, { items }) {
       const keys = new Set(items.map(({ key }) => (isScalar(key) ? key.value : key)))
@@ -201,7 +252,7 @@ function jsonValue(value: unknown, levels: number): JsonValue {
   if (value === null || typeof value === 'boolean') return value
   if (typeof value === 'string') return jsonText(value)
   if (typeof value === 'number') return jsonNumber(value)
-  if (levels === 0) throw new RangeError('it is nested too deep')
+  if (levels === 0) throw new RangeError(TOO_DEEP)
   if (Array.isArray(value)) return value.map((item) => jsonValue(item, levels - 1))
   if (isMapping(value)) return jsonObject(value, levels - 1)
   throw new RangeError('it holds a value that JSON has no form for')

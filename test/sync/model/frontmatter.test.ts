@@ -1,10 +1,13 @@
 import * as fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type Document, Composer, isCollection, parseDocument, Parser, stringify, visit } from 'yaml'
 import {
   FRONTMATTER_LIMITS,
   readFrontmatter,
   utf8,
+  YAML_RULES,
   type FrontmatterLimits,
+  type FrontmatterReading,
 } from '../../../src/sync/model/frontmatter.ts'
 import { canonicalJson } from '../../../src/sync/store/json.ts'
 import { cpuSeconds } from '../../support/effort.ts'
@@ -222,6 +225,59 @@ describe('the values', () => {
     expect(allowed).not.toMatchObject({ rule: 'frontmatter-too-large' })
   })
 
+  test.each([
+    ['brackets', `a: ${'['.repeat(16_000)}`],
+    ['brackets that close', `a: ${'['.repeat(8000)}${']'.repeat(8000)}`],
+    ['braces', '{a: '.repeat(2500)],
+    ['braces and brackets', `a: ${'[{b: '.repeat(2000)}`],
+    ['list marks on one line', '- '.repeat(8000)],
+    ['list marks below a key', `a:\n  ${'- '.repeat(8000)}`],
+    ['key marks', '? '.repeat(8000)],
+    ['colons', ': '.repeat(8000)],
+    ['keys on one line', 'a: '.repeat(3000)],
+    ['lines that go in', Array.from({ length: 300 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n')],
+    ['lists in mappings', Array.from({ length: 200 }, (_, depth) => `${'  '.repeat(depth)}- a:`).join('\n')],
+    ['lists in flow below lines', `a:\n  b:\n    - c:\n        - ${'['.repeat(9000)}`],
+  ])('of thousands of levels are refused before they are parsed: %s', (_, lines) => {
+    const effort = countingEffort()
+
+    const reading = read(`---\n${lines}\n---\n`)
+
+    expect(reading).toMatchObject({
+      rule: 'frontmatter-invalid',
+      message: 'The frontmatter cannot be written as JSON: it is nested too deep',
+    })
+    expect(effort().parsed).toBeLessThan(300)
+    expect(effort().composed).toBe(0)
+  })
+
+  test('of thousands of aliases are refused before they are parsed', () => {
+    const effort = countingEffort()
+
+    const reading = read(`---\na: &a 1\nb: [${'*a,'.repeat(5000)}]\n---\n`)
+
+    expect(reading).toMatchObject({
+      rule: 'frontmatter-invalid',
+      message: expect.stringContaining('Alias resolution is disabled'),
+    })
+    expect(effort().parsed).toBeLessThan(300)
+    expect(effort().composed).toBe(0)
+  })
+
+  test.each([
+    ['double quotes', `a: "${'[{- '.repeat(2000)}"`],
+    ['single quotes', `a: '${'[{*x '.repeat(2000)}'`],
+    ['plain text', `a: x${'[{*'.repeat(2000)}`],
+    ['a comment', `a: b # ${'[{- *'.repeat(2000)}`],
+    ['lines of comments', `${'# [ { *a\n'.repeat(1000)}a: b`],
+    ['one block scalar', `a: |\n${' [{- : ? *a\n'.repeat(1000)}`],
+    ['block scalars', manyOf(50, (at) => `k${at}: |\n  *a`)],
+    ['neighbours', `a: [${'[{b: []}],'.repeat(500)}]`],
+    ['lists at the column of their key', manyOf(300, (at) => `k${at}:\n- a\n- b: [c]`)],
+  ])('are as deep as they stand in each other, whatever stands in %s', (_, lines) => {
+    expect(read(`---\n${lines}\n---\n`)).toMatchObject({ ok: true })
+  })
+
   test('are nested as deep as the limit says, and no deeper', () => {
     const nested = (levels: number): string => `---\na: ${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}\n---\n`
 
@@ -277,6 +333,62 @@ describe('whatever the bytes are', () => {
     )
 
     expect(accepted).toBeGreaterThan(30)
+  })
+
+  const nests: readonly ((levels: number) => string)[] = [
+    (levels) => `a: ${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}`,
+    (levels) => `${'{a: '.repeat(levels)}${'}'.repeat(levels)}`,
+    (levels) => `a:\n  ${'- '.repeat(levels - 1)}b`,
+    (levels) => manyOf(levels, (at) => `${' '.repeat(at)}a:`),
+    (levels) => manyOf(levels / 2, (at) => `${' '.repeat(at)}a:\n${' '.repeat(at)}-\n`),
+    (levels) => manyOf(levels / 2, (at) => `${'  '.repeat(at)}- a:`),
+    (levels) => `a:\n  ${'? '.repeat(levels)}b`,
+    (levels) => `a:\n  - b: ${'[c: ['.repeat(levels / 2)}${']]'.repeat(levels / 2)}\nb: c`,
+  ]
+  const brackets = [
+    '[',
+    '[[',
+    '{a: ',
+    ']',
+    '}',
+    '"[',
+    "'{",
+    '# [',
+    '\n  ',
+    '\n    - b: ',
+    '\n- ',
+    'a: ',
+    '\nb: ',
+    ', ',
+    '&a ',
+    '*a',
+  ]
+  const nestings = fc.oneof(
+    fc.array(fc.constantFrom(...brackets), { maxLength: 50 }).map((found) => found.join('')),
+    fc.tuple(fc.constantFrom(...nests), fc.integer({ min: 28, max: 36 })).map(([nest, levels]) => nest(levels)),
+    fc.jsonValue({ maxDepth: 6, noUnicodeString: true }).map((value) => stringify({ value })),
+  )
+
+  test('what the parser reads within the limits is read to the same value, and what it finds wrong is said in its words', () => {
+    const seen = { read: 0, wrong: 0, deep: 0 }
+
+    fc.assert(
+      fc.property(fc.oneof(nestings, lines.map(String)), (written) => {
+        // A line of three hyphens ends the frontmatter.
+        const text = written.replaceAll('---', '- -')
+
+        const reading = read(`---\n${text}\n---\n`)
+
+        const document = parseDocument(`${text}\n`, YAML_RULES)
+        const problem = document.errors[0] ?? document.warnings[0]
+        const found = reading.ok ? 'read' : reading.message.endsWith('nested too deep') ? 'deep' : 'wrong'
+        seen[found] += 1
+        expect(reading).toSatisfy(() => isAsParsed(reading, document, problem?.message))
+      }),
+      { numRuns: 4000 },
+    )
+
+    expect(Object.values(seen).every((count) => count > 100)).toBe(true)
   })
 
   test('what was JSON is read as that JSON, its keys in the order in which the disk gives them back', () => {
@@ -347,6 +459,42 @@ describe('whatever the bytes are', () => {
     expect([second, 'frontmatter-too-large']).toContain(first)
   })
 })
+
+function manyOf(count: number, line: (at: number) => string): string {
+  return Array.from({ length: count }, (_, at) => line(at)).join('\n')
+}
+
+/** Counts from here to the end of the test what the YAML package is asked for: marks that are parsed, and syntax trees that are composed. */
+function countingEffort(): () => { readonly parsed: number; readonly composed: number } {
+  const parsing = vi.spyOn(Parser.prototype, 'next')
+  const composing = vi.spyOn(Composer.prototype, 'next')
+  onTestFinished(() => {
+    parsing.mockRestore()
+    composing.mockRestore()
+  })
+  return () => ({ parsed: parsing.mock.calls.length, composed: composing.mock.calls.length })
+}
+
+/** The levels of mappings and lists of a document, those in keys included. */
+function levelsOf(document: Document): number {
+  let most = 0
+  visit(document, {
+    Collection(_, __, path) {
+      most = Math.max(most, 1 + path.filter(isCollection).length)
+    },
+  })
+  return most
+}
+
+/** Whether the reading says what the parser, without bounds of what it begins, made of the same text. */
+function isAsParsed(reading: FrontmatterReading, document: Document, problem: string | undefined): boolean {
+  if (reading.ok) {
+    const value: unknown = JSON.parse(JSON.stringify(document.toJS()))
+    return problem === undefined && canonicalJson(value) === canonicalJson(reading.frontmatter)
+  }
+  if (reading.message.endsWith('nested too deep')) return levelsOf(document) > FRONTMATTER_LIMITS.depth
+  return problem === undefined || reading.message === `The frontmatter is not valid YAML: ${problem}`
+}
 
 function isHalved(value: unknown): boolean {
   if (typeof value === 'string') return !value.isWellFormed()
