@@ -56,7 +56,8 @@ test('a sync by the daemon and one without it tell an update in the same words',
   const second = await world.home.command('sync', '--json', 'team')
 
   const [alone, asked] = [first, second].map(({ stdout }) => JSON.parse(stdout).sources[0])
-  expect(asked).toEqual({ ...alone, commit: asked.commit })
+  const { commit } = asked
+  expect(asked).toEqual({ ...alone, commit, upstream: { ...alone.upstream, commit } })
   expect(asked.commit).not.toBe(alone.commit)
 })
 

@@ -61,7 +61,8 @@ describe.skipIf(noBrowser !== undefined)(`a hostile skill in a browser${reason}`
     browser = await Browser.start()
     repository = await Repository.create()
     await repository.commit(FILES, { message: HOSTILE })
-    served = await serve(repository)
+    // By default such a skill is withheld; where it is noted, the page has to show it.
+    served = await serve(repository, { source: ['policy: { hidden-unicode: note }'] })
     await repository.commit(
       { 'wild/SKILL.md': `${FILES['wild/SKILL.md']}\n<script>alert(47)</script>\n` },
       { message: HOSTILE },

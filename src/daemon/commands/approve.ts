@@ -23,7 +23,7 @@ import { isYes } from './yes.ts'
 
 export const approve: Command = {
   name: 'approve',
-  summary: 'Take the revision, or the skills of an MCP source, that wait for a decision',
+  summary: 'Take the revision, or the skills, that wait for a decision',
   operands: {
     text: 'SOURCE [ID] | SKILL… [ID] | SOURCE/ [ID]',
     most: Number.POSITIVE_INFINITY,
