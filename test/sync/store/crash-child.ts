@@ -20,9 +20,12 @@ function killing(_: string, real: Call): Call {
   return function killing(this: unknown, ...args) {
     left -= 1
     if (left === 0 && moment === 'before') process.kill(process.pid, 'SIGKILL')
-    const result = real.apply(this, args)
-    if (left === 0) process.kill(process.pid, 'SIGKILL')
-    return result
+    try {
+      return real.apply(this, args)
+    } finally {
+      // Also where it throws: a folder that is there already is asked for all the same.
+      if (left === 0) process.kill(process.pid, 'SIGKILL')
+    }
   }
 }
 
