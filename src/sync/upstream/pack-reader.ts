@@ -92,15 +92,11 @@ export class PackReader implements Disposable {
 
   async #scan(found: Found): Promise<void> {
     const { count, start } = this.#file
-    if (count > this.#limits.objects) {
-      throw new SyncError(
-        'limit-exceeded',
-        `Cannot read the pack that was sent: ${count} objects, over what limits.repository.files allows`,
-      )
-    }
     const waiting = new Map<ObjectId, number[]>()
     let at = start
     for (let index = 0; index < count; index += 1) {
+      // Not before so many have come: a count that was damaged on the way is no limit that an operator could raise.
+      if (index === this.#limits.objects) throw tooMany(count)
       await this.#arrived(at + OBJECT_HEADER_BYTES)
       const header = this.#file.header(at)
       this.#expectWanted(header)
@@ -177,6 +173,13 @@ export class PackReader implements Disposable {
 
 /** The head of a pack and a checksum of either kind. */
 const LEAST_PACK_BYTES = 12 + 32
+
+function tooMany(count: number): SyncError {
+  return new SyncError(
+    'limit-exceeded',
+    `Cannot read the pack that was sent: ${count} objects, over what limits.repository.files allows`,
+  )
+}
 
 function append(waiting: Map<ObjectId, number[]>, base: ObjectId, offset: number): void {
   const offsets = waiting.get(base)
