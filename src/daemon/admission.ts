@@ -5,7 +5,7 @@ import { SyncError } from '../sync/model/sync-error.ts'
 import type { Admission } from '../sync/publisher.ts'
 import { proofOf } from '../sync/take.ts'
 import type { Config } from './config.ts'
-import { bindingIn, lockRead, NotLocked } from './lock-rules.ts'
+import { bindingIn, followedBy, lockRead, NotLocked } from './lock-rules.ts'
 import type { LockRead } from './lock-rules.ts'
 import { proverOf } from './proving.ts'
 
@@ -17,10 +17,17 @@ export function admissionOf(config: Config): Admission {
     async admits(snapshot, decisions) {
       lock ??= lockRead(config)
       const decision = decisions.get(snapshot.source) ?? UNDECIDED
-      return (await refusalBy(await lock, config, snapshot, decision)) === undefined
+      // A lock that no switch demands is taken up by the next pull: until then what was served is served on.
+      const read = isDemanded(config, snapshot.source) ? await lock : undefined
+      return (await refusalBy(read, config, snapshot, decision)) === undefined
     },
     reviewed: new Set(reviewed.map(({ source }) => source.id)),
   }
+}
+
+function isDemanded(config: Config, id: Snapshot['source']): boolean {
+  const configured = config.sources.find(({ source }) => source.id === id)
+  return configured !== undefined && followedBy(config, configured.source) !== undefined
 }
 
 /** Why a stored snapshot may not be served; undefined where it may. A lock or a list that cannot be read lets nothing through. */
