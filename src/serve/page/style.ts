@@ -114,6 +114,7 @@ table { border-collapse: collapse; font-size: .92em }
 th, td { text-align: left; vertical-align: top; padding: .4rem .9rem .4rem 0; border-bottom: 1px solid var(--line) }
 th { font-weight: 600 } th.center, td.center { text-align: center } th.right, td.right { text-align: right }
 .unseen { background: var(--mark); border-radius: 3px; font: .75rem var(--mono); padding: 0 .25em; unicode-bidi: isolate }
+.unrendered { background: var(--mark); border-radius: 3px; font: .75rem var(--mono); padding: 0 .25em; unicode-bidi: isolate; white-space: pre-wrap; overflow-wrap: anywhere }
 .nowhere { text-decoration: underline dotted; text-decoration-color: var(--soft) }
 .image { color: var(--soft); border: 1px dashed var(--soft); border-radius: 6px; padding: .1rem .5rem; font-size: .9em }
 .source { white-space: pre-wrap; overflow-wrap: anywhere }

@@ -14,7 +14,7 @@ function html(markdown: string, path = 'SKILL.md'): string {
 
 /** Every tag that may come out, with all that may stand in it. */
 const TAG =
-  /<(?:\/?(?:p|em|strong|s|ul|ol|li|blockquote|h[2-6]|pre|code|table|thead|tbody|tr|th|td|div|span|a)|br|hr|ol start="\d+"|h[2-6] id="md-[^"<>]*"|pre tabindex="0"|div class="wide" role="region" aria-label="Table" tabindex="0"|t[hd] class="(?:left|center|right)"|span class="(?:image|unseen" title="A character that is not shown|nowhere" title="This link leads to nothing that is served here)"|a href="(?:#md-|\.\/|https?:\/\/)[^"<>]*"(?: rel="noopener noreferrer nofollow")?)>/g
+  /<(?:\/?(?:p|em|strong|s|ul|ol|li|blockquote|h[2-6]|pre|code|table|thead|tbody|tr|th|td|div|span|a)|br|hr|ol start="\d+"|h[2-6] id="md-[^"<>]*"|pre tabindex="0"|div class="wide" role="region" aria-label="Table" tabindex="0"|t[hd] class="(?:left|center|right)"|span class="(?:image|unseen" title="A character that is not shown|unrendered" title="Markdown leaves this out, and a model reads it|nowhere" title="This link leads to nothing that is served here)"|a href="(?:#md-|\.\/|https?:\/\/)[^"<>]*"(?: rel="noopener noreferrer nofollow")?)>/g
 
 describe('Markdown of others', () => {
   test('comes out as tags and attributes of a short list alone, whatever it says', () => {
@@ -31,7 +31,7 @@ describe('Markdown of others', () => {
       '&#106;',
       '&lt;',
     ]
-    const others = ['\u202E', '\u200B', '\uFEFF', '\0', '|-|', '[r]: ', '<!--', 'style="x"']
+    const others = ['\u202E', '\u200B', '\uFEFF', '\0', '|-|', '[r]: ', '<!--', 'style="x"', ' "t"', '[r]']
     const pieces = fc.constantFrom(...signs, ...words, ...others)
     fc.assert(
       fc.property(fc.array(pieces, { maxLength: 60 }), (parts) => {
@@ -84,7 +84,35 @@ describe('Markdown of others', () => {
   })
 
   test('an image is what is said in its place', () => {
-    expect(html('![A *cat*](cat.png "tease")')).toBe('<p><span class="image">Image: A cat</span></p>\n')
+    const mark = '<span class="unrendered" title="Markdown leaves this out, and a model reads it">'
+
+    expect(html('![A *cat*](cat.png "tease")')).toBe(
+      `<p><span class="image">Image: A cat</span> ${mark}address: cat.png</span> ${mark}title: tease</span></p>\n`,
+    )
     expect(html('![](https://e.example/pixel)')).toContain('Image: without a text')
+  })
+
+  test.each([
+    ['a definition that no text uses', '# A\n\n[//]: # (secret words)\n\nb', 'definition: [//]: # (secret words)'],
+    ['a definition in a list in a quote', '> - a\n>\n>   [x]: <secret words>', 'definition: [x]: <secret words>'],
+    ['a definition over lines', '[x]:\n/a\n"secret\nwords"', 'definition: [x]:\n/a\n"secret\nwords"'],
+    ['a second definition of one name', '[x]: #\n[x]: # "secret words"', 'definition: [x]: # "secret words"'],
+    ['the title of a link', '[a](https://e.example/ "secret words")', 'title: secret words'],
+    ['the title of an image', '![a](a.png "secret words")', 'title: secret words'],
+    ['the address of an image', '![a](secret-words)', 'address: secret-words'],
+    ['the address of a link that leads nowhere', '[a](secret-words)', 'address: secret-words'],
+    ['a link in the text of an image', '![[a](b "secret words")](a.png)', 'Image: [a](b "secret words")'],
+    ['what follows the language of code', '```js secret words\na\n```', 'code: js secret words'],
+    ['a cell beyond the columns of a table', '|a|\n|-|\n|b| secret words|', 'row: |b| secret words|'],
+  ])('%s is shown and marked', (_, markdown, expected) => {
+    const text = html(markdown).replaceAll(/<[^>]*>/g, '')
+
+    expect(text.replaceAll(/&#(\d+);/g, (_all, code: string) => String.fromCodePoint(Number(code)))).toContain(expected)
+  })
+
+  test('nothing is marked where all is rendered', () => {
+    const plain = '# A\n\n[a](c.md) **b** `c`\n\n| a | b |\n|-|:-:|\n| `x\\|y` |\n| 1 | 2 |\n\n```\nx\n```\n'
+
+    expect(html(plain.replace('c.md', 'references/more.md'))).not.toContain('unrendered')
   })
 })
