@@ -68,34 +68,35 @@ function mostMarks({ bytes }: FrontmatterLimits): number {
   return Math.max(MOST_MARKS, bytes / 4)
 }
 
+/** The marks of the text as they are lexed, which is cheap beside all that follows; undefined where there are more. */
+function marksOf(text: string, most: number): readonly string[] | undefined {
+  const marks: string[] = []
+  for (const mark of new Lexer().lex(text)) {
+    if (marks.length === most) return undefined
+    marks.push(mark)
+  }
+  return marks
+}
+
 /**
- * The tokens of the text as long as they are few and open few collections at a time. The composer that reads them calls itself
- * for each level, and so does the parser where it closes them; until then the parser has what is open on its stack.
+ * The tokens of the marks as long as these open few collections at a time. The composer that reads them calls itself for each
+ * level, and so does the parser where it closes them; until then the parser has what is open on its stack.
  */
 function tokensOf(
-  text: string,
-  limits: FrontmatterLimits,
+  marks: readonly string[],
+  depth: number,
 ): { readonly ok: true; readonly tokens: CST.Token[] } | Refusal {
-  const most = mostMarks(limits)
   const parser = new Parser()
   const tokens: CST.Token[] = []
-  let marks = 0
   let aliases = 0
   let before = ''
-  let excess: Refusal | undefined
-  for (const mark of new Lexer().lex(text)) {
-    marks += 1
-    if (marks > most)
-      return refused('frontmatter-too-large', `The frontmatter has over ${most} marks and values of YAML`)
-    // Too many marks weigh more, and to count the rest is cheap.
-    if (excess !== undefined) continue
+  for (const mark of marks) {
     if (mark.startsWith('*') && before !== SCALAR) aliases += 1
     before = mark
     tokens.push(...parser.next(mark))
-    if (openCollections(parser) > limits.depth) excess = noJson(TOO_DEEP)
-    else if (aliases > MOST_ALIASES) excess = noJson(NO_ALIASES)
+    if (openCollections(parser) > depth) return noJson(TOO_DEEP)
+    if (aliases > MOST_ALIASES) return noJson(NO_ALIASES)
   }
-  if (excess !== undefined) return excess
   tokens.push(...parser.end())
   return { ok: true, tokens }
 }
@@ -131,7 +132,11 @@ export function parseYaml(
   text: string,
   limits: FrontmatterLimits,
 ): { readonly ok: true; readonly document: Document.Parsed } | Refusal {
-  const read = tokensOf(text, limits)
+  const most = mostMarks(limits)
+  const marks = marksOf(text, most)
+  if (marks === undefined)
+    return refused('frontmatter-too-large', `The frontmatter has over ${most} marks and values of YAML`)
+  const read = tokensOf(marks, limits.depth)
   if (!read.ok) return read
   // With `forceDoc` there is one, however little stands in the text.
   const [document, second] = new Composer(YAML_RULES).compose(read.tokens, true, text.length)

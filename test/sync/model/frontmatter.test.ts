@@ -251,6 +251,20 @@ describe('the values', () => {
     expect(effort().composed).toBe(0)
   })
 
+  test.each([
+    ['items', `a: [${'b,'.repeat(20_000)}]`],
+    ['stray braces', `a: ${'}'.repeat(60_000)}`],
+    ['levels', `a: ${'['.repeat(60_000)}`],
+    ['aliases', `a: &a 1\nb: [${'*a,'.repeat(20_000)}]`],
+  ])('that are too many cost no more than to count them: none of tens of thousands of %s is parsed', (_, lines) => {
+    const effort = countingEffort()
+
+    const reading = read(`---\n${lines}\n---\n`)
+
+    expect(reading).toMatchObject({ rule: 'frontmatter-too-large' })
+    expect(effort().parsed).toBe(0)
+  })
+
   test('of thousands of aliases are refused before they are parsed', () => {
     const effort = countingEffort()
 
