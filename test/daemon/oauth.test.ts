@@ -305,6 +305,12 @@ test.each<[string, Record<string, unknown>, string]>([
     { jwks_uri: 'http://192.0.2.1/keys' },
     'its keys are not at an https address',
   ],
+  ['that has its keys in a file', { jwks_uri: 'file:///etc/passwd' }, 'its keys are not at an https address'],
+  [
+    'that has its keys where another protocol is spoken',
+    { jwks_uri: 'gopher://127.0.0.1/1' },
+    'its keys are not at an https address',
+  ],
   ['without keys', { jwks_uri: undefined }, 'its metadata cannot be read'],
   ['that never ends', { more: 'x'.repeat(300_000) }, 'its answer is over 262144 bytes'],
 ])('metadata is refused %s', async (_, metadata, why) => {
@@ -313,6 +319,15 @@ test.each<[string, Record<string, unknown>, string]>([
 
   expect(await oauth.authenticate(await issuer.token({ aud: HERE }), HERE)).toBe('unavailable')
   expect(logged).toContain(why)
+})
+
+test('keys that are elsewhere by a redirect are not fetched there', async () => {
+  await using elsewhere = await TokenIssuer.start()
+  const oauth = accepting()
+  issuer.redirect = `${elsewhere.url}/keys`
+
+  expect(await oauth.authenticate(await issuer.token({ aud: HERE }), HERE)).toBe('unavailable')
+  expect(elsewhere.asked).toEqual([])
 })
 
 test('a key of the issuer that nobody can use lets nobody in, and keeps nobody from the others', async () => {

@@ -86,6 +86,42 @@ test('S66: a locked commit whose skills have another digest is refused by name, 
   expect(JSON.parse(list.stdout)).toEqual({ skills: [] })
 })
 
+test('a lock of which any value is another one serves nothing of its source on a new machine', async () => {
+  await using world = await World.create()
+  await locked(world)
+  const text = await lockOf(world.home)
+  const other = await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  const { sources } = JSON.parse(text)
+  const { commit, tree, digest, skills } = sources.team
+  const edits: Readonly<Record<string, (team: typeof sources.team) => unknown>> = {
+    'another commit': (team) => (team.commit = `sha1:${other}`),
+    'a commit that is nowhere': (team) => (team.commit = lastDigitOther(commit)),
+    'another tree': (team) => (team.tree = lastDigitOther(tree)),
+    'another digest of the set': (team) => (team.digest = lastDigitOther(digest)),
+    'another digest of a skill': (team) => (team.skills.alpha.digest = lastDigitOther(skills.alpha.digest)),
+    'another name of a skill': (team) => (team.skills.alpha.name = 'beta'),
+    'a skill more': (team) => (team.skills.beta = skills.alpha),
+    'a skill less': (team) => delete team.skills.alpha,
+    'another path of a skill': (team) => (team.skills = { beta: skills.alpha }),
+    'another address': (team) => (team.url = 'https://evil.example/team.git'),
+    'no commit': (team) => delete team.commit,
+  }
+  const outcomes: unknown[] = []
+  await using unedited = await freshHome(world, text)
+  expect(await unedited.command('sync', '--locked')).toMatchObject({ status: 0 })
+
+  for (const [name, edit] of Object.entries(edits)) {
+    const edited = JSON.parse(text)
+    edit(edited.sources.team)
+    await using home = await freshHome(world, JSON.stringify(edited))
+    const { status } = await home.command('sync', '--locked')
+    const list = await home.command('list', '--served', '--json')
+    outcomes.push([name, status, list.stdout.includes('alpha') || list.stdout.includes('beta')])
+  }
+
+  expect(outcomes).toEqual(Object.keys(edits).map((name) => [name, 1, false]))
+})
+
 test('S67: two updates at once, with a daemon and without one, go one after the other and both are in the lock', async () => {
   await using world = await World.create()
   await using more = await Repository.create()
@@ -531,6 +567,11 @@ async function relock(world: World, files: Readonly<Record<string, string>>): Pr
   const after = JSON.parse(await lockOf(world.home))
   Object.assign(after.sources.team, { commit, tree })
   await writeFile(lockFile(world.home), JSON.stringify(after))
+}
+
+/** Another value of the same form. */
+function lastDigitOther(hex: string): string {
+  return `${hex.slice(0, -1)}${hex.endsWith('0') ? '1' : '0'}`
 }
 
 /** A machine that has the configuration and the lock, and nothing else. */

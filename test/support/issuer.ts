@@ -31,6 +31,8 @@ export class TokenIssuer implements AsyncDisposable {
   #keys: readonly Key[]
   /** In place of its answers. */
   failure: number | undefined
+  /** Where its keys are said to have moved. */
+  redirect: string | undefined
   /** In place of what it says of itself. */
   metadata: Readonly<Record<string, unknown>> = {}
   /** Keys that it offers besides. */
@@ -81,6 +83,8 @@ export class TokenIssuer implements AsyncDisposable {
     const { url = '/' } = request
     this.asked.push(url)
     if (this.failure !== undefined) return void response.writeHead(this.failure).end()
+    if (this.redirect !== undefined && url === '/keys')
+      return void response.writeHead(302, { location: this.redirect }).end()
     const said = url === '/token' ? await this.#grant(request) : this.#documents().get(url)
     response.writeHead(said === undefined ? 404 : 200, { 'content-type': 'application/json' })
     response.end(said === undefined ? '' : JSON.stringify(said))

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library'
 import { expect, test } from 'vitest'
@@ -54,6 +54,21 @@ test.each(['cyclonedx', 'spdx'])(
     expect(next.stdout).toContain('some words of their own')
   },
 )
+
+test('a symbolic link in the place of the output is replaced, and the file that it leads to stays as it is', async () => {
+  await using world = await World.create()
+  const { home } = world
+  await world.synced()
+  const [target, output] = [join(home.path, 'target'), join(home.path, 'sbom.json')]
+  await writeFile(target, 'mine')
+  await symlink(target, output)
+
+  const ended = await home.command('export', '--output', output)
+
+  expect(ended.status).toBe(0)
+  expect(await readFile(target, 'utf8')).toBe('mine')
+  expect(JSON.parse(await readFile(output, 'utf8'))).toMatchObject({ bomFormat: 'CycloneDX' })
+})
 
 test('what cannot be exported is told, and nothing is written', async () => {
   await using world = await World.create()

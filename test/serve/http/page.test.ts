@@ -128,6 +128,31 @@ describe('where a token is needed', () => {
     expect((await ask(served.http.url, '/', { headers: { cookie } })).status).toBe(401)
   })
 
+  test.each([
+    '//evil.example/',
+    'https://evil.example/',
+    '/\\evil.example',
+    '\\\\evil.example',
+    '\tskills/',
+    'skills/\r\nSet-Cookie: a=b',
+    'skills/\0',
+    'javascript:alert(1)',
+    'skills/../..//evil.example',
+    '?x\u2028',
+    'changes#@evil.example',
+    `skills/${'a'.repeat(5_000)}`,
+  ])('signing in leads to a page of this server alone: %j', async (to) => {
+    const token = await tokenFor(served, 'ida', ['page'])
+
+    const { headers } = await post(served, '/login', String(new URLSearchParams({ token, to })))
+    await served.daemon.tokens.revoke('ida')
+
+    const base = new URL('/', served.http.url)
+    expect(new URL(headers['location']!, base).origin).toBe(base.origin)
+    expect(headers['set-cookie']).toHaveLength(1)
+    expect(headers['set-cookie']?.[0]).toMatch(/^skillsyncd=/)
+  })
+
   test('cookies of our name that others have set are passed over, and go when one signs out', async () => {
     const cookie = cookieIn(await signIn(served, await tokenFor(served, 'kim', ['page'])))
     const planted = `skillsyncd=planted; skillsyncd=${'a'.repeat(43)}; ${cookie}`

@@ -94,6 +94,17 @@ test('what one provider signs is not genuine to another', () => {
   }
 })
 
+test('what GitHub signs with SHA-1 proves nothing, alone or under the name of the other', () => {
+  const digest = createHmac('sha1', GITHUB.secret).update(GITHUB.body).digest('hex')
+  const signed = { provider: 'github', secret: GITHUB.secret, body: GITHUB.body } as const
+
+  for (const name of ['x-hub-signature', 'x-hub-signature-256'])
+    for (const hash of ['sha1', 'sha256'])
+      expect(
+        deliveryOf({ ...signed, headers: { [name]: `${hash}=${digest}`, 'x-github-delivery': 'a' } }),
+      ).toBeUndefined()
+})
+
 test('a good signature of the older name does not help a bad one of the newer', () => {
   const headers = { 'x-forgejo-signature': '0'.repeat(64), 'x-gitea-signature': RFC_4231.digest }
 
