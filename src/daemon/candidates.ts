@@ -11,6 +11,7 @@ import type { Current, Pull, Pulling } from '../sync/take.ts'
 import type { Relation, TreeUpstream } from '../sync/upstream/upstream.ts'
 import { approached } from './approach.ts'
 import type { Config, ConfiguredSource } from './config.ts'
+import type { HostNames } from './host-names.ts'
 import { hostOf, type Hosts } from './hosts.ts'
 import { Keyring } from './keyring.ts'
 import { cleanedError, pullingOf } from './reaching.ts'
@@ -34,10 +35,10 @@ export class Candidates {
   readonly #hosts: Hosts
   readonly #places: PQueue
 
-  constructor(config: Config, parts: ReachingParts, hosts: Hosts) {
+  constructor(config: Config, parts: ReachingParts, { hosts, names }: { hosts: Hosts; names: HostNames }) {
     const { environment, redactor, clock } = parts
     // Of its own: a pull of the same source may be under way with what its helper gave.
-    this.#keyring = new Keyring({ environment, redactor, clock, fetchMs: config.limits.fetch.totalMs })
+    this.#keyring = new Keyring({ environment, redactor, clock, names, fetchMs: config.limits.fetch.totalMs })
     this.#hosts = hosts
     this.#config = config
     this.#parts = parts

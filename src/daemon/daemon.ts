@@ -105,7 +105,8 @@ export class Daemon implements AsyncDisposable {
     this.oauth = lasting.oauth
     this.lock = new KnownLock(config)
     const { environment, redactor, clock } = parts
-    const keyring = new Keyring({ environment, redactor, clock, fetchMs: config.limits.fetch.totalMs })
+    const { names } = lasting
+    const keyring = new Keyring({ environment, redactor, clock, names, fetchMs: config.limits.fetch.totalMs })
     const { registry } = this
     this.upstreams = new Upstreams({
       ...parts,
@@ -150,7 +151,7 @@ export class Daemon implements AsyncDisposable {
       fallbackTo,
       linked: () => this.linking.settled(),
     })
-    this.#candidates = new Candidates(config, reaching, this.#puller.hosts)
+    this.#candidates = new Candidates(config, reaching, lasting)
     this.#rollbacks = new Rollbacks(config, parts, this.#puller, this.#candidates)
     const pullForCall = (id: SourceId): Promise<Outcome> => this.#puller.request(this.#configured(id), 'call')
     const mending = {

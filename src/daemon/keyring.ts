@@ -2,6 +2,7 @@ import type { Outcome } from '../sync/model/outcome.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { CredentialRefused } from '../sync/model/sync-error.ts'
 import type { Reach } from '../sync/upstream/upstream.ts'
+import { bareHost } from '../sync/upstream/bare-host.ts'
 import { PLAIN_WAY } from '../sync/upstream/way.ts'
 import type { Route, Way } from '../sync/upstream/way.ts'
 import { readAuthorities } from './authorities.ts'
@@ -10,6 +11,7 @@ import { BlankSecret, basicOf, headersOf, TOKEN_USERNAME } from './config/access
 import type { CredentialHelper } from './config/access.ts'
 import type { Environment } from './config/environment.ts'
 import type { ConfiguredSource } from './config.ts'
+import type { HostNames } from './host-names.ts'
 import { askHelper, tellHelper } from './credential-helper.ts'
 import type { HelperAnswer } from './credential-helper.ts'
 import { AppTokens } from './github-app.ts'
@@ -21,6 +23,8 @@ export interface KeyringOptions {
   /** Is told of every secret that is read, before it is used. */
   readonly redactor: Redactor
   readonly clock: Clock
+  /** Undefined where each connection looks names up by itself. */
+  readonly names?: Pick<HostNames, 'addressesOf'>
   /** How long a fetch may take. */
   readonly fetchMs: number
 }
@@ -48,7 +52,7 @@ export class Keyring {
     this.#answers.delete(configured.source.id)
     const pull = Symbol(configured.source.id)
     return async (signal) => ({
-      route: await this.#routeTo(url, configured),
+      route: await this.#routeTo(url, configured, signal),
       headers: await this.#headersOrLast(pull, configured, () => this.#headersFor(url, configured, signal)),
     })
   }
@@ -91,7 +95,7 @@ export class Keyring {
     const { access, source } = configured
     switch (access.kind) {
       case 'github-app': {
-        const route = await this.#routeTo(new URL(access.apiUrl), configured)
+        const route = await this.#routeTo(new URL(access.apiUrl), configured, signal)
         const token = await this.#appTokens.tokenFor(access, route, signal)
         return { authorization: basicOf(TOKEN_USERNAME, token, redactor) }
       }
@@ -113,12 +117,15 @@ export class Keyring {
     }
   }
 
-  async #routeTo(url: URL, { ca, proxy }: ConfiguredSource): Promise<Route> {
-    const { environment, redactor } = this.#options
-    return {
-      ca: ca === undefined ? undefined : await readAuthorities(ca),
-      proxy: await proxyTo(url, proxy, environment, redactor),
-    }
+  async #routeTo(url: URL, configured: ConfiguredSource, signal: AbortSignal): Promise<Route> {
+    const { environment, redactor, names } = this.#options
+    const { ca } = configured
+    const proxy = await proxyTo(url, configured.proxy, environment, redactor)
+    // The git program looks names up in a process of its own.
+    const isOurs = configured.source.kind !== 'git' || configured.source.backend !== 'system'
+    const host = bareHost(proxy === undefined ? url : new URL(proxy.url))
+    const known = names && isOurs ? { host, addresses: await names.addressesOf(host, signal) } : undefined
+    return { ca: ca === undefined ? undefined : await readAuthorities(ca), proxy, ...(known && { known }) }
   }
 
   async #erase(helper: CredentialHelper, answer: HelperAnswer, url: URL, id: SourceId, signal: AbortSignal) {

@@ -3,6 +3,7 @@ import { Registry } from '../serve/registry.ts'
 import { Views } from '../serve/views.ts'
 import type { Config } from './config.ts'
 import { FetchedBytes } from './fetched-bytes.ts'
+import { HostNames } from './host-names.ts'
 import { Hosts } from './hosts.ts'
 import { Linking } from './linking.ts'
 import type { Notice } from './notices.ts'
@@ -21,6 +22,8 @@ export interface Lasting {
   readonly oauth: OAuthOptions | undefined
   /** Whoever wants to be left alone is left alone by the next one, too. */
   readonly hosts: Hosts
+  /** Its last answers hold for the next daemon, too. */
+  readonly names: HostNames
   readonly linking: Linking
   /** What is counted goes up as long as the process lives. */
   readonly pulls: PullCounts
@@ -31,7 +34,7 @@ export interface Lasting {
 }
 
 export async function lastingFor(
-  { state, serve: { oauth } }: Config,
+  { state, limits, serve: { oauth } }: Config,
   parts: Parts,
   notices: readonly Notice[],
 ): Promise<Lasting> {
@@ -51,6 +54,7 @@ export async function lastingFor(
     tokens,
     oauth: oauth && (await oauthOf(oauth, { ...parts, hasPacks: () => views.packs.length > 0 })),
     hosts: new Hosts(clock),
+    names: new HostNames(clock, limits.fetch.connectMs),
     linking,
     pulls: new PullCounts(),
     fetched: new FetchedBytes(),

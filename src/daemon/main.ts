@@ -17,6 +17,8 @@ if (major < FLOOR.major || (major === FLOOR.major && minor < FLOOR.minor)) {
   // A log that nobody takes any more, or that has no room, is no reason to stop serving.
   process.stderr.on('error', () => {})
   // Nothing is imported before: an older Node would fail on the imports with an error that does not say why.
+  const { prepareThreads } = await import('./config/process-environment.ts')
+  prepareThreads()
   const { run } = await import('./cli.ts')
   const status = await run(process.argv.slice(2), process)
   process.exitCode = status

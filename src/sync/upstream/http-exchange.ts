@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import { connectionFailure, proxyRefusal } from './http-failure.ts'
+import { knownAddresses } from './known-addresses.ts'
 import type { Proxy, Route } from './way.ts'
 
 // An import would have Node load its `fetch` too, which takes ten times as long.
@@ -94,7 +95,9 @@ async function opened(url: string, route: Route, options: Sending): Promise<Clie
   return (await secureRequest())(url, { ...options, createConnection: () => socket })
 }
 
-async function openedTo(url: string, { ca }: Route, options: Sending): Promise<ClientRequest> {
+async function openedTo(url: string, route: Route, sending: Sending): Promise<ClientRequest> {
+  const { ca } = route
+  const options = { ...sending, ...knownAddresses(route) }
   if (!isSecure(url)) return httpRequest(url, { ...options, agent: HTTP_AGENT })
   const trust = ca === undefined ? {} : { agent: (await (await import('./http-trust.ts')).trustIn(ca)).agent }
   return (await secureRequest())(url, { ...options, ...trust })

@@ -7,6 +7,7 @@ import type { TLSSocket } from 'node:tls'
 import { bareHost } from './bare-host.ts'
 import { connectionFailure, proxyRefusal } from './http-failure.ts'
 import { trustIn } from './http-trust.ts'
+import { knownAddresses } from './known-addresses.ts'
 import type { Proxy, Route } from './way.ts'
 
 // An import would have Node load its `fetch` too, which takes ten times as long.
@@ -37,6 +38,7 @@ async function connectThrough(url: URL, route: Route, proxy: Proxy, signal: Abor
     servername,
     signal,
     ...agent,
+    ...knownAddresses(route),
   })
   const { promise, resolve, reject } = Promise.withResolvers<{ answer: IncomingMessage; socket: Socket }>()
   outgoing.once('connect', (answer, socket: Socket) => resolve({ answer, socket }))

@@ -10,6 +10,20 @@ export interface Route {
   /** Certificates (PEM) that are trusted besides those of the system. */
   readonly ca: string | undefined
   readonly proxy: Proxy | undefined
+  /** What is known of the host that is connected to, the proxy or the one behind it; undefined to look its name up. */
+  readonly known?: KnownHost
+}
+
+/** Where a host is. It holds for no other name. */
+interface KnownHost {
+  readonly host: string
+  readonly addresses: readonly Address[]
+}
+
+/** A numeric address; the family is 4 or 6. */
+export interface Address {
+  readonly address: string
+  readonly family: number
 }
 
 export interface Proxy {
