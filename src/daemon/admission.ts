@@ -17,17 +17,25 @@ export function admissionOf(config: Config): Admission {
     async admits(snapshot, decisions) {
       lock ??= lockRead(config)
       const decision = decisions.get(snapshot.source) ?? UNDECIDED
-      // A lock that no switch demands is taken up by the next pull: until then what was served is served on.
-      const read = isDemanded(config, snapshot.source) ? await lock : undefined
-      return (await refusalBy(read, config, snapshot, decision)) === undefined
+      return (await refusalBy(demanded(await lock, config, snapshot), config, snapshot, decision)) === undefined
     },
     reviewed: new Set(reviewed.map(({ source }) => source.id)),
   }
 }
 
-function isDemanded(config: Config, id: Snapshot['source']): boolean {
+/** Why what is served of a source may not stay, whatever a pull finds; undefined where it may. */
+export async function revocationOf(
+  config: Config,
+  snapshot: Snapshot,
+  decision: Decision,
+): Promise<SyncError | undefined> {
+  return refusalBy(demanded(await lockRead(config), config, snapshot), config, snapshot, decision)
+}
+
+/** The lock, where a switch demands it. Any other is taken up by a pull: until one has, what was served is served on. */
+function demanded(read: LockRead, config: Config, { source: id }: Snapshot): LockRead {
   const configured = config.sources.find(({ source }) => source.id === id)
-  return configured !== undefined && followedBy(config, configured.source) !== undefined
+  return configured !== undefined && followedBy(config, configured.source) !== undefined ? read : undefined
 }
 
 /** Why a stored snapshot may not be served; undefined where it may. A lock or a list that cannot be read lets nothing through. */

@@ -19,7 +19,7 @@ import { FolderHashes } from '../sync/upstream/folder-hashes.ts'
 import { refsOf } from '../sync/upstream/open.ts'
 import type { ServerListing } from '../sync/upstream/mcp/server.ts'
 import { SharedListings, type RequestedListing } from '../sync/upstream/shared-listing.ts'
-import { refusalOf } from './admission.ts'
+import { refusalOf, revocationOf } from './admission.ts'
 import { approached } from './approach.ts'
 import { Attempts } from './attempts.ts'
 import { configuredIn, foldersIn } from './config.ts'
@@ -31,7 +31,7 @@ import { keptByLock } from './kept.ts'
 import type { Keyring } from './keyring.ts'
 import type { KnownLock } from './known-lock.ts'
 import { Lanes } from './lanes.ts'
-import { NotLocked } from './lock-rules.ts'
+import { followedBy, NotLocked } from './lock-rules.ts'
 import { LostFolders } from './lost-folders.ts'
 import { cleaned, openerOf, pullingOf } from './reaching.ts'
 import type { ReachingParts } from './reaching.ts'
@@ -248,7 +248,8 @@ export class Puller implements AsyncDisposable {
       const isDamaged = await this.#isDamaged(source.id, current)
       const waiting = this.#waiting.get(source.id)
       const { followed } = this.#report.recordOf(source)
-      return { decision, offline, waiting, followed, isDamaged, ...(locked !== undefined && { locked }) }
+      const ofLock = locked !== undefined && { locked, isLockDemanded: followedBy(this.#config, source) !== undefined }
+      return { decision, offline, waiting, followed, isDamaged, ...ofLock }
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
       return { kind: 'failed', error, ...(error instanceof NotLocked && { withdraw: true }) }
@@ -288,7 +289,7 @@ export class Puller implements AsyncDisposable {
 
   /** Nothing is looked at; what the lock or the signatures take back does not stay for that. */
   async #pausedAt({ source }: ConfiguredSource, current: Current | undefined): Promise<Outcome> {
-    const error = current && (await refusalOf(this.#config, current.snapshot, this.#decidedOf(source.id)))
+    const error = current && (await revocationOf(this.#config, current.snapshot, this.#decidedOf(source.id)))
     if (error instanceof NotLocked || error instanceof NotSigned) return { kind: 'failed', error, withdraw: true }
     return { kind: 'held', revision: undefined, reason: new SyncError('paused', `"${source.id}" is paused`) }
   }

@@ -35,7 +35,7 @@ export async function pull(
   } catch (thrown) {
     const error = unsuppressed(thrown)
     if (!(error instanceof SyncError)) throw error
-    // What the lock does not name any longer, or nobody trusts any longer, is not served on for want of something else.
+    // What a demanded lock does not name, or no signer that is trusted signed, is not served on for want of something else.
     const stays = current === undefined || (await mayStay(one, current.snapshot))
     return { kind: 'failed', error, ...(!stays && { withdraw: true }) }
   }
@@ -49,7 +49,8 @@ async function revokedIn({ current, io }: Pull, { kind }: Outcome): Promise<Outc
 }
 
 async function mayStay({ orders, io }: Pull, snapshot: Snapshot): Promise<boolean> {
-  if (orders.locked !== undefined && !isLocked(orders.locked, snapshot)) return false
+  const { locked, isLockDemanded = false } = orders
+  if (locked !== undefined && isLockDemanded && !isLocked(locked, snapshot)) return false
   return (await unproved(snapshot, io)) === undefined
 }
 

@@ -51,8 +51,10 @@ export interface Pulling {
 /** What decides, besides the ref, which revision is taken. */
 export interface Orders {
   readonly decision: Decision
-  /** The only thing that may be served. */
+  /** The only thing that may be taken. */
   readonly locked?: LockEntry
+  /** What is served and is not locked is taken back, though the locked commit cannot be had. */
+  readonly isLockDemanded?: boolean
   /** No host is asked anything. */
   readonly offline: boolean
   /** Something of what is stored is damaged: what is served is taken anew, although it is known. */

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { World, skill } from '../e2e/world.ts'
 import { modernHttp, stdio } from '../support/peer.ts'
 import type { Peer } from '../support/peer.ts'
-import type { Home } from '../support/program.ts'
+import { Home } from '../support/program.ts'
 
 const FIRST = skill('alpha', 'first')
 const SECOND = skill('alpha', 'second')
@@ -182,6 +182,31 @@ test('a lock that changes is followed at the next pull; one that vanishes is an 
   expect(whileGone).toMatchObject([FIRST, { served: { commit: locked }, lock: { state: 'unreadable' } }])
   expect(freed.stdout).toContain(`updated, refs/heads/main at ${short(newest)}`)
   expect([ofRef, await bodyOf(peer)]).toEqual([SECOND, FIRST])
+})
+
+test('once the lock moved, what is stored is served until a pull takes the locked commit up: over a start, a failure, a pause', async () => {
+  await using world = await World.create()
+  await moved(world)
+  await using other = await Home.create()
+  await other.configure({ team: [`url: ${world.git.origin}/team.git`, 'every: 1h'] })
+  await other.command('sync')
+  expect(await other.command('lock')).toMatchObject({ status: 0 })
+
+  await writeFile(lockFile(world.home), await readFile(lockFile(other), 'utf8'))
+  world.git.fault = { kind: 'status', status: 503 }
+  const daemon = world.home.start('start')
+  await using peer = await modernHttp(await daemon.line())
+  const atFirst = await bodyOf(peer)
+  await world.home.command('sync')
+  const whileDown = await bodyOf(peer)
+  await world.home.command('pause', 'team')
+  await world.home.command('sync')
+  const whilePaused = await bodyOf(peer)
+  await world.home.command('resume', 'team')
+  world.git.fault = { kind: 'none' }
+  await world.home.command('sync')
+
+  expect([atFirst, whileDown, whilePaused, await bodyOf(peer)]).toEqual([FIRST, FIRST, FIRST, SECOND])
 })
 
 test('a lock that cannot be read is an error: nothing newer is taken, and what is served stays', async () => {
