@@ -6,9 +6,14 @@ import { PackFile } from '../../src/sync/upstream/pack-file.ts'
 import { DELIMITER, FLUSH, packet } from '../../src/sync/upstream/pkt-line.ts'
 import { GitServer } from '../support/git-server.ts'
 import { Repository, runGit } from '../support/repository.ts'
+import { ARCHIVE_SEEDS } from './archives.ts'
 import { Dice } from './dice.ts'
+import { DOCUMENT_SEEDS } from './documents.ts'
+import { MESSAGE_SEEDS } from './messages.ts'
 import { mutated } from './mutate.ts'
 import { recipeOf, withChecksum } from './recipe.ts'
+import { SIGNATURE_SEEDS } from './signatures.ts'
+import { KINDS } from './targets.ts'
 import type { TargetKind } from './targets.ts'
 
 /** Bytes that are sound, and what they are. */
@@ -17,21 +22,33 @@ export interface Input {
   readonly bytes: Buffer
 }
 
-/** What git makes of two small repositories, and what it makes seldom. */
+/** What git makes of two small repositories and what it makes seldom, and what authors, signers, packers and clients make. */
 export async function corpusIn(scratch: string): Promise<readonly Input[]> {
-  return [...(await inputsOf('sha1', scratch)), ...(await inputsOf('sha256', scratch)), ...SELDOM]
+  const made = [...(await inputsOf('sha1', scratch)), ...(await inputsOf('sha256', scratch)), ...SELDOM]
+  return [...made, ...[DOCUMENT_SEEDS, SIGNATURE_SEEDS, ARCHIVE_SEEDS, MESSAGE_SEEDS].flatMap(seedsIn)]
+}
+
+type Seeds = Partial<Readonly<Record<TargetKind, readonly (Buffer | string)[]>>>
+
+function seedsIn(seeds: Seeds): readonly Input[] {
+  return KINDS.flatMap((kind) => (seeds[kind] ?? []).map((seed) => ({ kind, bytes: Buffer.from(seed) })))
 }
 
 /** The input of one execution, a member of the corpus with changes: always the same for the same seed. */
 export function inputOf(corpus: readonly Input[], seed: number, execution: number): Input {
   const dice = new Dice(seed, execution)
-  const { kind, bytes } = dice.oneOf(corpus)
+  const kind = dice.oneOf(kindsIn(corpus))
   const alike = corpus.filter((other) => other.kind === kind).map((other) => other.bytes)
+  const bytes = dice.oneOf(alike)
   const format = kind === 'pack' ? 'sha1' : kind === 'sha256-pack' ? 'sha256' : undefined
   // A checksum that is wrong ends the reading before it begins.
   if (format === undefined || dice.below(2) === 0) return { kind, bytes: mutated(bytes, alike, dice) }
   const checksum = format === 'sha1' ? 20 : 32
   return { kind, bytes: withChecksum(mutated(bytes.subarray(0, -checksum), alike, dice), format) }
+}
+
+function kindsIn(corpus: readonly Input[]): readonly TargetKind[] {
+  return [...new Set(corpus.map(({ kind }) => kind))]
 }
 
 async function inputsOf(format: ObjectFormat, scratch: string): Promise<readonly Input[]> {

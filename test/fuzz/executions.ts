@@ -5,7 +5,7 @@ import { readHostile } from './targets.ts'
 // The process of `run.ts`: reads inputs until the time is over or one does wrong. It notes in a file which one it is at, so
 // that this is known even if it hangs or dies.
 
-/** More than a process needs for inputs like these, which hold no more than a megabyte unfolded. */
+/** More than a process needs for all readers and inputs like these, which hold no more than a megabyte unfolded. */
 const MOST_MEMORY = 400 * 2 ** 20
 
 const [seed = 0, seconds = 60] = process.argv.slice(2, 4).map(Number)

@@ -3,31 +3,24 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ObjectFormat, ObjectId } from '../../src/sync/model/revision.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
+import { Unproven } from '../../src/sync/model/trust.ts'
 import { applyDelta } from '../../src/sync/upstream/delta.ts'
 import type { GitObject } from '../../src/sync/upstream/git-object.ts'
 import { Malformed } from '../../src/sync/upstream/malformed.ts'
+import { BadArchive } from '../../src/sync/upstream/mcp/bad-archive.ts'
 import { PackReader } from '../../src/sync/upstream/pack-reader.ts'
 import { guarded, packets } from '../../src/sync/upstream/pkt-line.ts'
 import { parseTree } from '../../src/sync/upstream/tree-object.ts'
+import { ARCHIVES } from './archives.ts'
+import { DOCUMENTS } from './documents.ts'
+import { MESSAGES } from './messages.ts'
 import { packOf } from './recipe.ts'
+import { SIGNATURES } from './signatures.ts'
+import { expect } from './target.ts'
+import type { Target } from './target.ts'
 
-/** What reads bytes of the other side. `scratch` is a folder for files. */
-type Target = (bytes: Buffer, scratch: string) => Promise<void>
-
-export type TargetKind = 'pack' | 'sha256-pack' | 'recipe' | 'delta' | 'answer' | 'tree'
-
-/** Reads the bytes as what they pretend to be. Throws if that went wrong in any way but by saying no. */
-export async function readHostile(kind: TargetKind, bytes: Buffer, scratch: string): Promise<'read' | 'refused'> {
-  try {
-    await TARGETS[kind](bytes, scratch)
-    return 'read'
-  } catch (error) {
-    if (isRefusal(error)) return 'refused'
-    throw error
-  }
-}
-
-const TARGETS: Readonly<Record<TargetKind, Target>> = {
+/** Readers of what git servers send. */
+const GIT = {
   pack: (bytes, scratch) => readPack(bytes, scratch, 'sha1'),
   'sha256-pack': (bytes, scratch) => readPack(bytes, scratch, 'sha256'),
   recipe: (bytes, scratch) => readPack(packOf(bytes), scratch, 'sha1'),
@@ -48,6 +41,28 @@ const TARGETS: Readonly<Record<TargetKind, Target>> = {
     expect(new Set(names).size === names.length, 'a name is there twice')
     expect(!names.some((name) => name.includes('/') || name === '..'), 'a name leads elsewhere')
   },
+} as const satisfies Readonly<Record<string, Target>>
+
+const TARGETS = { ...GIT, ...DOCUMENTS, ...SIGNATURES, ...ARCHIVES, ...MESSAGES }
+
+export type TargetKind = keyof typeof TARGETS
+
+function isTargetKind(text: string): text is TargetKind {
+  return Object.hasOwn(TARGETS, text)
+}
+
+/** All of them. */
+export const KINDS: readonly TargetKind[] = Object.keys(TARGETS).filter(isTargetKind)
+
+/** Reads the bytes as what they pretend to be. Throws if that went wrong in any way but by saying no. */
+export async function readHostile(kind: TargetKind, bytes: Buffer, scratch: string): Promise<'read' | 'refused'> {
+  try {
+    await TARGETS[kind](bytes, scratch)
+    return 'read'
+  } catch (error) {
+    if (isRefusal(error)) return 'refused'
+    throw error
+  }
 }
 
 const OBJECT_BYTES = 2 ** 20
@@ -83,13 +98,9 @@ function hashOf({ type, bytes }: GitObject, format: ObjectFormat): string {
   return createHash(format).update(`${type} ${bytes.length}\0`).update(bytes).digest('hex')
 }
 
-function expect(isSo: boolean, otherwise: string): void {
-  if (!isSo) throw new Error(otherwise)
-}
-
 /** An error of ours, for a reason that lies in the bytes: not one that hides a fault of the program, as what the engine throws. */
 export function isRefusal(error: unknown): boolean {
-  if (error instanceof Malformed) return true
+  if (error instanceof Malformed || error instanceof BadArchive || error instanceof Unproven) return true
   if (!(error instanceof SyncError)) return false
   const { cause } = error
   if (cause === undefined || cause instanceof Malformed || cause instanceof SyncError) return true
