@@ -61,7 +61,7 @@ async function refusalBy(
       const at = `${snapshot.revision.commit} of "${snapshot.source}"`
       return new NotLocked(`Cannot serve ${at}: it is not what the lock has`)
     }
-    await proverOf(configured)?.(proofOf(snapshot), snapshot.revision)
+    await proverOf(configured)?.(proofOf(snapshot), snapshot.revision, 'again')
     return undefined
   } catch (error) {
     if (error instanceof SyncError) return error

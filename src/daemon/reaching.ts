@@ -27,11 +27,11 @@ export function pullingOf(
   parts: ReachingParts,
   keyring: Keyring,
 ): Pulling {
-  const { store, environment, redactor } = parts
+  const { store, clock, environment, redactor } = parts
   const open = openerOf(config, parts)
   const way = keyring.wayTo(configured)
   const gate = config.gate && gateOf(config.gate, parts)
-  const prove = proverOf(configured)
+  const prove = proverOf(configured, () => clock.now())
   const { git, ssh } = config.programs
   const access = sshAccessOf(configured.access, environment, redactor)
   const programs = { git, ssh, path: environment.path, access }

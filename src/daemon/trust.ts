@@ -11,13 +11,15 @@ export interface SignedBy {
   /** Absolute paths. */
   readonly allowedSigners: string | undefined
   readonly keyring: string | undefined
+  /** How long after the end of a key's validity something signed by it may come for the first time; undefined: for ever. */
+  readonly graceMs: number | undefined
 }
 
 /**
  * What the files say now. To be asked before each use, so that a key counts no more once it was taken out. A file that
  * cannot be read is `revision-unverified`: without it nobody could have signed.
  */
-export async function readTrust({ require, allowedSigners, keyring }: SignedBy): Promise<Trust> {
+export async function readTrust({ require, allowedSigners, keyring }: Omit<SignedBy, 'graceMs'>): Promise<Trust> {
   const { allowedSignersBytes, keyringBytes } = TRUST_LIMITS
   return {
     require,

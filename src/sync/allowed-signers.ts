@@ -149,6 +149,12 @@ function isoOf([year, month, day, hour, minute, second]: readonly number[]): str
   return `${y?.padStart(4, '0')}-${m}-${d}T${h}:${min}:${s}.`
 }
 
+/** The principal that a key signs as, and when its validity ends, in seconds since 1970; undefined for one without an end. */
+export interface Named {
+  readonly principal: string
+  readonly ends: number | undefined
+}
+
 /**
  * The principal that the key signs as, by this list, for this namespace, at this time. Throws `Unproven` if there is none.
  * Decides as git does: the first line that has the key names the principals, and a line has to allow one of them.
@@ -157,7 +163,7 @@ export function principalOf(
   presented: PresentedKey,
   signers: readonly AllowedSigner[],
   { namespace, seconds }: { readonly namespace: string; readonly seconds: number },
-): string {
+): Named {
   const having = signers.filter((signer) => hasKey(signer, presented))
   if (having.length === 0)
     throw new Unproven(`is signed by ${nameOf(presented)}, which is not among the allowed signers`)
@@ -170,7 +176,10 @@ export function principalOf(
   const principal = named.find(
     (name) => !name.startsWith('!') && allowed.some(({ principals }) => matchesList(name, principals)),
   )
-  if (principal !== undefined) return principal
+  if (principal !== undefined) {
+    const allowing = allowed.filter(({ principals }) => matchesList(principal, principals))
+    return { principal, ends: endOf(allowing, presented.certificate) }
+  }
   const why = named.length === 0 || allowed.length > 0 ? 'names no principal of its own' : `is not for "${namespace}"`
   throw new Unproven(`is signed by ${nameOf(presented)}, whose line among the allowed signers ${why}`)
 }
@@ -179,6 +188,16 @@ function hasKey({ key, isAuthority }: AllowedSigner, presented: PresentedKey): b
   const wanted = presented.certificate === undefined ? presented.key : presented.certificate.authority
   return isAuthority === (presented.certificate !== undefined) && key.blob.equals(wanted.blob)
 }
+
+/** Any line that has no end, or a later one, keeps the key; a certificate ends by itself. */
+function endOf(allowing: readonly AllowedSigner[], certificate: SshCertificate | undefined): number | undefined {
+  const ofLines = Math.max(...allowing.map(({ validBefore = FOREVER }) => validBefore))
+  const end = Math.min(ofLines, Number(certificate?.validBefore ?? FOREVER))
+  return end < FOREVER ? end : undefined
+}
+
+/** The end of a certificate that has none has all bits set. */
+const FOREVER = 2 ** 64
 
 function nameOf({ key, certificate }: PresentedKey): string {
   if (certificate === undefined) return `the key ${fingerprintOf(key)}`
@@ -196,7 +215,8 @@ function timesOf([first]: readonly AllowedSigner[], seconds: number): string {
   return `${dateText(seconds)}, ${bound} (${dateText(at ?? 0)})`
 }
 
-function dateText(seconds: number): string {
+/** A time in seconds since 1970, as people read it. */
+export function dateText(seconds: number): string {
   return new Date(seconds * 1000).toISOString().replace('.000', '')
 }
 

@@ -35,7 +35,7 @@ export function isApproved({ orders }: Pull, revision: Revision): boolean {
 export async function resigned({ current, io, source, signal }: Pull): Promise<Updated | undefined> {
   if (current === undefined) return undefined
   const { snapshot } = current
-  const signers = await io.prove?.(proofOf(snapshot), snapshot.revision)
+  const signers = await io.prove?.(proofOf(snapshot), snapshot.revision, 'again')
   if (isSameSigners(signers, snapshot.proof.signers)) return undefined
   const next = withSigners(snapshot, signers)
   const held = { source: source.id, snapshot: await io.store.snapshots.keep(next, signal) }

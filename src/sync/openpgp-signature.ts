@@ -1,7 +1,7 @@
 import type * as OpenPgp from 'openpgp'
 import type { Key, SignaturePacket, Subkey } from 'openpgp'
 import { TRUST_LIMITS, Unproven } from './model/trust.ts'
-import type { Signer } from './model/trust.ts'
+import type { Signed } from './model/trust.ts'
 import type { Claim } from './ssh-signature.ts'
 
 type Library = typeof OpenPgp
@@ -15,7 +15,7 @@ function loadLibrary(): Promise<Library> {
  * Who signed, by the keyring. Throws `Unproven` if the signature is not a good one by a key in it. A key has to have been
  * valid when it signed, as the signature says; a signature that was made to expire has to be valid now.
  */
-export async function openpgpSignerOf({ payload, signature }: Claim, keyring: string, now: Date): Promise<Signer> {
+export async function openpgpSignerOf({ payload, signature }: Claim, keyring: string, now: Date): Promise<Signed> {
   const library = await loadLibrary()
   const keys = await readKeyring(library, keyring)
   const packet = await readPacket(library, signature)
@@ -125,21 +125,21 @@ function issuerOf({ issuerFingerprint, issuerKeyID }: SignaturePacket): string {
   return hex.toUpperCase()
 }
 
-async function signerBy(library: Library, key: Key, packet: SignaturePacket, payload: Buffer): Promise<Signer> {
+async function signerBy(library: Library, key: Key, packet: SignaturePacket, payload: Buffer): Promise<Signed> {
   const fingerprint = key.getFingerprint().toUpperCase()
   const refused = (why: string) => new Unproven(`is signed by the key ${fingerprint}, which ${why}`)
-  const signing = await signingKeyOf(key, packet, refused)
+  const { signing, ends } = await signingKeyOf(key, packet, refused)
   await expectSigned(library, signing, packet, payload)
   const { user } = await translated(key.getPrimaryUser(), (reason) => refused(`names nobody: ${reason}`))
-  return { scheme: 'openpgp', principal: user.userID?.userID ?? '', fingerprint }
+  return { scheme: 'openpgp', principal: user.userID?.userID ?? '', fingerprint, ends }
 }
 
-/** The key or the subkey that signed, if it may sign, is not revoked and had not expired. */
+/** The key or the subkey that signed, if it may sign, is not revoked and had not expired; and when the first of both expires. */
 async function signingKeyOf(
   key: Key,
   { issuerKeyID, created }: SignaturePacket,
   refused: (why: string) => Unproven,
-): Promise<Key | Subkey> {
+): Promise<{ readonly signing: Key | Subkey; readonly ends: number | undefined }> {
   // At no date: a key that is revoked is so for whatever reason and since whenever, for when the signature was made is the
   // word of whoever holds the key. And an expiry that was put off renews the key, with all that it signed before.
   const signing = await translated(key.getSigningKey(issuerKeyID, null), (reason) => refused(`may not sign: ${reason}`))
@@ -151,7 +151,8 @@ async function signingKeyOf(
     }
   }
   if (created === null || signing.getCreationTime() > created) throw refused('is newer than its signature')
-  return signing
+  const ends = Math.min(...expiries.map((expiry) => (expiry instanceof Date ? expiry.getTime() / 1000 : Infinity)))
+  return { signing, ends: ends === Infinity ? undefined : ends }
 }
 
 async function expectSigned(

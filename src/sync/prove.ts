@@ -1,5 +1,6 @@
-import { Unproven } from './model/trust.ts'
-import type { Proven, Signer, Trust } from './model/trust.ts'
+import { dateText } from './allowed-signers.ts'
+import { Late, Unproven } from './model/trust.ts'
+import type { Proven, Signed, Signer, Trust } from './model/trust.ts'
 import type { Proof } from './model/tree.ts'
 import { openpgpSignerOf } from './openpgp-signature.ts'
 import { claimOfCommit, claimOfTag, nameOfTag } from './signed-object.ts'
@@ -20,6 +21,7 @@ export async function prove(claimed: Claimed, trust: Trust, now = new Date()): P
     const tag = require === 'commit' ? undefined : await tagSigner(claimed, trust, now)
     return { kind: 'proved', ...(commit !== undefined && { commit }), ...(tag !== undefined && { tag }) }
   } catch (error) {
+    if (error instanceof Late) return { kind: 'late', why: error.message }
     if (error instanceof Unproven) return { kind: 'refused', why: error.message }
     throw error
   }
@@ -42,12 +44,20 @@ async function said(subject: string, find: () => Promise<Signer>): Promise<Signe
   try {
     return await find()
   } catch (error) {
+    if (error instanceof Late) throw new Late(`${subject} ${error.message}`)
     if (error instanceof Unproven) throw new Unproven(`${subject} ${error.message}`)
     throw error
   }
 }
 
-async function signerOf(claim: Claim, { allowedSigners, keyring }: Trust, now: Date): Promise<Signer> {
+async function signerOf(claim: Claim, trust: Trust, now: Date): Promise<Signer> {
+  const { ends, ...signer } = await signedBy(claim, trust, now)
+  const isLate = ends !== undefined && trust.graceMs !== undefined && now.getTime() > ends * 1000 + trust.graceMs
+  if (isLate) throw new Late(`is signed by the key ${signer.fingerprint}, which expired on ${dateText(ends)}`)
+  return signer
+}
+
+async function signedBy(claim: Claim, { allowedSigners, keyring }: Trust, now: Date): Promise<Signed> {
   const { signature } = claim
   if (signature.startsWith('-----BEGIN SSH SIGNATURE-----')) {
     if (allowedSigners === undefined) throw new Unproven('is signed with SSH, and no allowed signers are configured')

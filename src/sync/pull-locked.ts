@@ -53,7 +53,7 @@ async function seenBeside(one: Pull, entry: LockEntry, upstream: Upstream): Prom
 
 /** What was locked is in the store: no host is asked, and so nothing can have been lost. */
 async function fromStore(one: Pull, { snapshot }: Current): Promise<Outcome> {
-  const proved = withSigners(snapshot, await one.io.prove?.(proofOf(snapshot), snapshot.revision))
+  const proved = withSigners(snapshot, await one.io.prove?.(proofOf(snapshot), snapshot.revision, 'again'))
   const outcome = await offered(one, proved, false)
   return outcome.kind === 'updated' ? { ...outcome, isFromStore: true } : outcome
 }

@@ -57,7 +57,7 @@ async function mayStay({ orders, io }: Pull, snapshot: Snapshot): Promise<boolea
 /** That nobody who is trusted now signed a stored snapshot; undefined where somebody did, and where that cannot be told. */
 export async function unproved(snapshot: Snapshot, { prove }: Pick<Pulling, 'prove'>): Promise<SyncError | undefined> {
   try {
-    await prove?.(proofOf(snapshot), snapshot.revision)
+    await prove?.(proofOf(snapshot), snapshot.revision, 'again')
     return undefined
   } catch (error) {
     if (error instanceof NotSigned) return error

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { principalOf, readAllowedSigners } from './allowed-signers.ts'
 import type { PresentedKey } from './allowed-signers.ts'
 import { Unproven } from './model/trust.ts'
-import type { Signer } from './model/trust.ts'
+import type { Signed } from './model/trust.ts'
 import { certifiedType, readCertificate, touchOf } from './ssh-certificate.ts'
 import { expectSignedBy, fingerprintOf, readSshKey } from './ssh-key.ts'
 import { fromBase64, Malformed, SshReader, sshStrings } from './ssh-wire.ts'
@@ -20,14 +20,14 @@ export interface Claim {
 }
 
 /** Who signed, by the list. Throws `Unproven` if the signature is not a good one of an allowed signer. */
-export function sshSignerOf({ payload, signature, seconds }: Claim, allowedSigners: string): Signer {
+export function sshSignerOf({ payload, signature, seconds }: Claim, allowedSigners: string): Signed {
   const signers = readAllowedSigners(allowedSigners)
   try {
     const signed = readSshSignature(signature)
     // First whether the key is one of ours: a stranger's never reaches the arithmetic.
-    const principal = principalOf(signed.presented, signers, { namespace: NAMESPACE, seconds })
+    const named = principalOf(signed.presented, signers, { namespace: NAMESPACE, seconds })
     expectSigned(signed, payload)
-    return { scheme: 'ssh', principal, fingerprint: fingerprintOf(signed.presented.key) }
+    return { scheme: 'ssh', ...named, fingerprint: fingerprintOf(signed.presented.key) }
   } catch (error) {
     if (error instanceof Malformed) throw new Unproven(`has an SSH signature that cannot be read: ${error.message}`)
     throw error

@@ -24,6 +24,8 @@ import type { Store } from './store/store.ts'
 import { knownTrees } from './survey-rules.ts'
 import { takeListing } from './take-listing.ts'
 import type { Rules } from './survey-rules.ts'
+import { signersOf } from './signers.ts'
+import type { Sight } from './signers.ts'
 import { survey } from './survey.ts'
 import type { Earlier, Surroundings, Survey } from './survey.ts'
 import { NOTHING_KNOWN } from './upstream/upstream.ts'
@@ -39,7 +41,7 @@ export interface Pulling {
   readonly programs: Reach['programs']
   readonly threads?: Reach['threads']
   /** Who signed, or throws `revision-unverified`. Absent where nobody has to have signed. */
-  readonly prove?: (proof: Proof, revision: Revision) => Promise<Signers>
+  readonly prove?: (proof: Proof, revision: Revision, sight: Sight) => Promise<Signers>
   /** Has the skills of a locked commit that upstream does not have any more. */
   readonly fallback?: Fallback
   /** Asked before a candidate may be served; why not, where it may not. It lies in the store, whole. */
@@ -91,6 +93,7 @@ export async function taken(one: Pull, revision: Revision, upstream: Upstream): 
     earlier: orders.isDamaged === true ? undefined : current?.snapshot,
     // What the operator named before has nothing to say of what is named now.
     served: current?.snapshot.url === source.url ? current.snapshot : undefined,
+    signers: (tree) => signersOf(one, tree),
     io,
     signal,
   })
@@ -107,6 +110,8 @@ interface Taking {
   /** What is relied on unread. */
   readonly earlier: Snapshot | undefined
   readonly served: Snapshot | undefined
+  /** The signers of a tree; undefined where none are demanded. */
+  readonly signers: (tree: Tree) => Promise<Signers | undefined>
   readonly io: Pulling
   readonly signal: AbortSignal
 }
@@ -135,10 +140,13 @@ async function takeUnknown(revision: Revision, upstream: TreeUpstream, taking: T
   }
 }
 
-async function keep(tree: Tree, { source, rules, earlier, served, io, signal }: Taking): Promise<Snapshot> {
+async function keep(
+  tree: Tree,
+  { source, rules, earlier, served, signers: find, io, signal }: Taking,
+): Promise<Snapshot> {
   const { store } = io
   // Before a single file of it is asked for.
-  const signers = await io.prove?.(tree.proof, tree.revision)
+  const signers = await find(tree)
   await using keeping = store.skills.keeping(io.limits.disk.bytes)
   const keepFresh = freshKeeper({ earlier, served }, keeping)
   const before = { earlier: earlierIn(store, earlier), served: earlierIn(store, served) }

@@ -68,7 +68,8 @@ const HONOURED = [
     (key) => `sources[].${key}`,
   ),
   ...['schedule', 'every', 'enabled', 'auth', 'policy', 'policy.hidden-unicode'].map((key) => `sources[].${key}`),
-  ...['signed', 'signed.require', 'signed.allowed_signers', 'signed.keyring'].map((key) => `sources[].${key}`),
+  ...['require', 'allowed_signers', 'keyring', 'grace'].map((key) => `sources[].signed.${key}`),
+  'sources[].signed',
   // With some of their values alone: the table of later keys has the others.
   ...[
     'ref.range',

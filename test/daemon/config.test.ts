@@ -267,10 +267,11 @@ test('the files that say who signs are meant from the folder of the file', () =>
     allowedSigners: '/etc/skillsyncd/signers',
     keyring: '/home/ada/keys.asc',
   })
-  expect(signedOf('{ require: tag, keyring: /keys.asc }')).toEqual({
+  expect(signedOf('{ require: tag, keyring: /keys.asc, grace: 7d }')).toEqual({
     require: 'tag',
     allowedSigners: undefined,
     keyring: '/keys.asc',
+    graceMs: 7 * 86_400_000,
   })
 })
 

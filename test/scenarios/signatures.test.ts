@@ -1,7 +1,9 @@
-import { rm, writeFile } from 'node:fs/promises'
+import { copyFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { World } from '../e2e/world.ts'
 import { entryOf } from '../../src/serve/mcp/skills.ts'
+import { Home } from '../support/program.ts'
 import { runGit } from '../support/repository.ts'
 import { SigningWorld, type SshKeyFile } from '../support/signing.ts'
 import { Desk, skills } from './desk.ts'
@@ -26,16 +28,22 @@ class Scene implements AsyncDisposable {
     await writeFile(this.#list, keys.map(({ line }) => `ada@example.com ${line}\n`).join(''))
   }
 
+  /** The key alone, and for what is dated before the end of that day: a year before the clock of the daemon. */
+  async trustUntilJune16(key: SshKeyFile): Promise<void> {
+    await writeFile(this.#list, `ada@example.com valid-before="20250616Z" ${key.line}\n`)
+  }
+
   /** From the next start on. */
-  demand(require: 'commit' | 'tag' = 'commit'): void {
-    this.desk.source = [`signed: { require: ${require}, allowed_signers: ${this.#list} }`]
+  demand(require: 'commit' | 'tag' = 'commit', ...more: readonly string[]): void {
+    const members = [`require: ${require}`, `allowed_signers: ${this.#list}`, ...more]
+    this.desk.source = [`signed: { ${members.join(', ')} }`]
   }
 
   /** One signed skill, served, by the only key that is trusted. */
-  async serveSigned(): Promise<{ readonly key: SshKeyFile; readonly commit: string }> {
+  async serveSigned(...more: readonly string[]): Promise<{ readonly key: SshKeyFile; readonly commit: string }> {
     const key = await this.keys.sshKey('ada')
     await this.trust(key)
-    this.demand()
+    this.demand('commit', ...more)
     const commit = await this.commit(['one'], key)
     await this.desk.start()
     await this.desk.sync()
@@ -208,4 +216,125 @@ test('a key that is taken from the list while the gate is asked counts no more w
 
   expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'revision-unverified' } })
   expect(desk.served()).toBe(commit)
+})
+
+test('a commit dated before the end of its key that comes after the grace is not taken, and what is served stays', async () => {
+  await using scene = await Scene.open()
+  const { desk } = scene
+  const { key, commit } = await scene.serveSigned('grace: 7d')
+  await scene.trustUntilJune16(key)
+  const late = await scene.commit(['one', 'two'], key)
+
+  const outcome = await desk.sync()
+  await desk.start()
+  const again = await desk.sync()
+
+  expect([outcome, again]).toMatchObject([
+    { kind: 'failed', error: { code: 'revision-unverified' } },
+    { kind: 'failed', error: { code: 'revision-unverified' } },
+  ])
+  expect([desk.served(), desk.names()]).toEqual([commit, ['one']])
+  expect(desk.status().condition?.message).toBe(
+    `Cannot take commit ${late} of "team": the commit is signed by the key ${key.fingerprint}, which expired on 2025-06-16T00:00:00Z, and comes for the first time more than 7d (signed.grace) after that; if you know it, put off the end of the key until it is taken`,
+  )
+})
+
+test('a commit that comes after the grace is taken once the end of its key is put off, and stays when that is undone', async () => {
+  await using scene = await Scene.open()
+  const { desk } = scene
+  const { key } = await scene.serveSigned('grace: 7d')
+  await scene.trustUntilJune16(key)
+  const late = await scene.commit(['one', 'two'], key)
+  const refused = await desk.sync()
+
+  await scene.trust(key)
+  const taken = await desk.sync()
+  await scene.trustUntilJune16(key)
+  const after = await desk.sync()
+  await desk.start()
+
+  expect([refused.kind, taken.kind, after.kind]).toEqual(['failed', 'updated', 'unchanged'])
+  expect([desk.served(), desk.names()]).toEqual([late, ['one', 'two']])
+})
+
+test('what is served is taken anew by other rules after the grace of its key', async () => {
+  await using scene = await Scene.open()
+  const { desk } = scene
+  const { key, commit } = await scene.serveSigned('grace: 7d')
+  await scene.trustUntilJune16(key)
+  desk.source = [...desk.source, 'exclude: [none]']
+  await desk.start()
+
+  const outcome = await desk.sync()
+
+  expect(outcome).toMatchObject({ kind: 'updated', revision: { commit } })
+  expect(desk.names()).toEqual(['one'])
+})
+
+test('a commit that was served before comes back after the grace of its key', async () => {
+  await using scene = await Scene.open()
+  const { desk } = scene
+  const { key, commit: first } = await scene.serveSigned('grace: 7d')
+  const second = await scene.commit(['two'], key)
+  await desk.sync()
+  await desk.repository.git('update-ref', 'refs/heads/main', first)
+  await desk.sync()
+  const between = desk.names()
+
+  await scene.trustUntilJune16(key)
+  await desk.repository.git('update-ref', 'refs/heads/main', second)
+  const outcome = await desk.sync()
+
+  expect([between, desk.names()]).toEqual([['one'], ['one', 'two']])
+  expect(outcome).toMatchObject({ kind: 'updated', revision: { commit: second } })
+})
+
+test('a tag that is signed anew for a known commit comes for the first time', async () => {
+  await using scene = await Scene.open()
+  const { desk } = scene
+  const key = await scene.keys.sshKey('ada')
+  const tag = (message: string) =>
+    desk.repository.git(...key.options, 'tag', '--force', '-s', '-m', message, 'v1', 'main')
+  await scene.trust(key)
+  scene.demand('tag', 'grace: 7d')
+  desk.source = [...desk.source, 'ref: v1', 'brakes: { moved_tag: follow }']
+  const commit = await scene.commit(['one'])
+  await tag('first')
+  await desk.start()
+  await desk.sync()
+  const before = desk.served()
+  await scene.trustUntilJune16(key)
+  await tag('second')
+
+  const outcome = await desk.sync()
+
+  expect(before).toBe(commit)
+  expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'revision-unverified' } })
+  expect(desk.status().condition?.message).toContain('the tag is signed by the key')
+})
+
+test('what a lock names is taken on a new machine after the grace of its key, and nothing else is', async () => {
+  await using world = await World.create()
+  await using scene = await Scene.open()
+  await using fresh = await Home.create()
+  const key = await scene.keys.sshKey('ada')
+  const list = join(scene.keys.folder, 'signers')
+  const signed = `signed: { require: commit, allowed_signers: ${list}, grace: 7d }`
+  const sign = async () => {
+    const command = [...key.options, 'commit-tree', '-S', '-m', 'signed', 'main^{tree}']
+    await world.repository.git('update-ref', 'refs/heads/main', await world.repository.git(...command))
+  }
+  await scene.trust(key)
+  await sign()
+  for (const home of [world.home, fresh])
+    await home.configure({ team: [`url: ${world.git.origin}/team.git`, 'every: 1h', signed] })
+  expect(await world.home.command('lock')).toMatchObject({ status: 0 })
+  await scene.trustUntilJune16(key)
+
+  const unlocked = await fresh.command('sync')
+  await copyFile(join(world.home.configFile, '..', 'skills.lock'), join(fresh.configFile, '..', 'skills.lock'))
+  const locked = await fresh.command('sync')
+
+  expect(unlocked).toMatchObject({ status: 1, stdout: expect.stringContaining('comes for the first time') })
+  expect(locked).toMatchObject({ status: 0 })
 })

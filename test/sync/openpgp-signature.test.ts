@@ -231,6 +231,48 @@ test('a key whose expiry was put off after it signed still proves what it signed
   expect(await answer(signed, await gpg.exported(key), new Date((NOON + 60 * DAY) * 1000))).toContain('Renewed')
 })
 
+describe('with a grace of a week', () => {
+  const GRACE_MS = 7 * DAY * 1000
+
+  /** The answers within the week after the key expired, and after it. */
+  async function answers(object: Buffer, keyring: string, expiry: number): Promise<readonly string[]> {
+    const trust = { require: 'commit', allowedSigners: undefined, keyring, graceMs: GRACE_MS } as const
+    const at = (seconds: number) =>
+      prove({ commit: object }, trust, new Date(expiry * 1000 + GRACE_MS + seconds * 1000))
+    const proven = [await at(-1), await at(1)]
+    return proven.map((one) => (one.kind === 'late' ? one.why : one.kind))
+  }
+
+  test('what a key signed before it expired counts no longer than that', async () => {
+    const key = await gpg.key('Ended <ended@example.com>', { expiry: 'seconds=172800' })
+    const signed = await world.commit(await gpg.signing(key))
+
+    expect(await answers(signed, await gpg.exported(key), NOON + DAY)).toEqual([
+      'proved',
+      `the commit is signed by the key ${key}, which expired on 2025-06-16T12:00:00Z`,
+    ])
+  })
+
+  test('the expiry of the subkey that signed counts as that of its key', async () => {
+    const key = await gpg.key('Sub Ended <sub-ended@example.com>', { usage: 'cert' })
+    await gpg.run(NOON - DAY, '--quick-add-key', key, 'ed25519', 'sign', 'seconds=172800')
+    const signed = await world.commit(await gpg.signing(key))
+
+    const [within, after] = await answers(signed, await gpg.exported(key), NOON + DAY)
+
+    expect([within, after]).toEqual(['proved', expect.stringContaining('which expired on 2025-06-16T12:00:00Z')])
+  })
+
+  test('a key whose expiry was put off counts for longer, and one without any for ever', async () => {
+    const key = await gpg.key('Put Off <put-off@example.com>', { expiry: 'seconds=172800' })
+    const signed = await world.commit(await gpg.signing(key))
+    await gpg.run(NOON + 30 * DAY, '--quick-set-expire', key, '1y')
+
+    expect(await answers(signed, await gpg.exported(key), NOON + DAY)).toEqual(['proved', 'proved'])
+    expect(await answers(commit, KEYRING, NOON + 3_000 * DAY)).toEqual(['proved', 'proved'])
+  })
+})
+
 test('a signature that a fast clock dated in the future counts', async () => {
   expect(await answer(commit, KEYRING, new Date((NOON - 60) * 1000))).toBe(ADA)
 })

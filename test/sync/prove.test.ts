@@ -217,6 +217,66 @@ test('a signed tag of a tag proves nothing', async () => {
   })
 })
 
+describe('with a grace of a week, a key that is still listed', async () => {
+  const authority = await world.sshKey('authority')
+  const certified = async (name: string, times: string) => {
+    const key = await world.sshKey(name)
+    return world.commit(await world.certified(key, authority, '-n', 'ada@example.com', '-V', times))
+  }
+  const ofAuthority = `*@example.com cert-authority ${authority.line}\n`
+  const shortOfAuthority = `*@example.com cert-authority,valid-before="20250616Z" ${authority.line}\n`
+  const short = await certified('short', '20250614Z:20250616Z')
+  const long = await certified('long', '20250614Z:forever')
+  const ended = `ada@example.com valid-before="20250616Z" ${ada.line}\n`
+  const rows = [
+    ['and has no end', signed, LIST, 'proved'],
+    ['and ended', signed, ended, 'late'],
+    ['and ended, and has no end in another line', signed, ended + LIST, 'proved'],
+    ['and ended, and ends later in another line', signed, ended + ended.replace('20250616', '20250901'), 'proved'],
+    ['and ended, and has no end in a line for other things', signed, ended + forFiles(LIST), 'late'],
+    ['and ended, and has no end as another signer', signed, ended + LIST.replace('ada@', 'eve@'), 'late'],
+    ['with a certificate that has no end', long, ofAuthority, 'proved'],
+    ['with a certificate that ended', short, ofAuthority, 'late'],
+    ['with a certificate whose authority ended', long, shortOfAuthority, 'late'],
+  ] as const
+
+  test.each(rows)('%s, gets the answer that is due when its week is over', async (_, object, list, expected) => {
+    const inTime = await prove({ commit: object }, withGrace(list), at('2025-06-23T00:00:00Z'))
+    const over = await prove({ commit: object }, withGrace(list), at('2025-06-23T00:00:01Z'))
+    const unlimited = await prove({ commit: object }, trusting(list, 'commit'), at('2035-01-01T00:00:00Z'))
+
+    expect([inTime.kind, over.kind, unlimited.kind]).toEqual(['proved', expected, 'proved'])
+  })
+
+  test('is named with its end, and so is the object that it signed', async () => {
+    const tag = await world.tag(signed, ada)
+    const trust = { ...withGrace(ended), require: 'tag' } as const
+
+    expect(await prove({ commit: signed, tag }, trust, at('2025-07-01T00:00:00Z'))).toEqual({
+      kind: 'late',
+      why: `the tag is signed by the key ${ada.fingerprint}, which expired on 2025-06-16T00:00:00Z`,
+    })
+  })
+
+  test('and did not sign what it is said to have signed is refused for that', async () => {
+    const proven = await prove({ commit: altered(signed) }, withGrace(ended), at('2025-07-01T00:00:00Z'))
+
+    expect(proven).toMatchObject({ kind: 'refused', why: expect.stringContaining(DOES_NOT_HOLD) })
+  })
+})
+
+function withGrace(allowedSigners: string): Trust {
+  return { ...trusting(allowedSigners, 'commit'), graceMs: 7 * DAY * 1000 }
+}
+
+function forFiles(line: string): string {
+  return line.replace(' ', ' namespaces="file" ')
+}
+
+function at(time: string): Date {
+  return new Date(time)
+}
+
 function trusting(allowedSigners: string, require: Requirement): Trust {
   return { require, allowedSigners, keyring: undefined }
 }

@@ -38,6 +38,11 @@ const SIGNED = z
     require: z.enum(['commit', 'tag', 'both']).describe('What must be signed by one of the signers.'),
     allowed_signers: path().optional().describe('The keys of the signers, in the allowed-signers form of OpenSSH.'),
     keyring: path().optional().describe('The OpenPGP keys of the signers, armored.'),
+    grace: duration()
+      .optional()
+      .describe(
+        'How long after the end of the validity of a key what it signed before may come for the first time. Default: for ever.',
+      ),
   })
   .refine((value) => value.allowed_signers !== undefined || value.keyring !== undefined, {
     error: 'needs `allowed_signers`, `keyring` or both',

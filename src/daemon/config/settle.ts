@@ -304,11 +304,12 @@ function referenceOf(entry: SecretEntry, absolute: Absolute): SecretReference {
 
 function signedOf(entry: SignedEntry | undefined, absolute: (path: string) => string): SignedBy | undefined {
   if (entry === undefined) return undefined
-  const { require, allowed_signers: signers, keyring } = entry
+  const { require, allowed_signers: signers, keyring, grace: graceMs } = entry
   return {
     require,
     allowedSigners: signers === undefined ? undefined : absolute(signers),
     keyring: keyring === undefined ? undefined : absolute(keyring),
+    graceMs,
   }
 }
 

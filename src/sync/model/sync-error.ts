@@ -70,6 +70,9 @@ export class NotSigned extends SyncError {
   }
 }
 
+/** The key that signed it counts no more for what comes now. What was here before, or is locked, may stay. */
+export class SignedLate extends NotSigned {}
+
 /**
  * The error to go by where what was thrown may be a `SuppressedError`: work failed, and then the disposal of what it held. That is
  * why the work failed, if it is ours; why the disposal failed becomes a cause of it. A fault of the program stays as it is.

@@ -10,6 +10,11 @@ export interface Signer {
   readonly fingerprint: string
 }
 
+/** A signer, and when the validity of the key ends, in seconds since 1970; undefined for one without an end. */
+export interface Signed extends Signer {
+  readonly ends: number | undefined
+}
+
 /** The signers of one revision that were looked for and found. */
 export interface Signers {
   readonly commit?: Signer
@@ -34,17 +39,23 @@ export interface Trust {
   readonly allowedSigners: string | undefined
   /** Armored OpenPGP public keys. Undefined: no OpenPGP signature is good. */
   readonly keyring: string | undefined
+  /** How long after the end of its validity a key is still taken, whatever date its signature bears. Undefined: for ever. */
+  readonly graceMs?: number | undefined
 }
 
 /** Whether what has to be signed is signed. `why` ends the sentence "Cannot take commit …:". */
 export type Proven =
   | { readonly kind: 'proved'; readonly commit?: Signer; readonly tag?: Signer }
   | { readonly kind: 'refused'; readonly why: string }
+  | { readonly kind: 'late'; readonly why: string }
 
 /** Why a signature does not count, as what is said of the commit or tag: "is not signed". */
 export class Unproven extends Error {
   override readonly name = 'Unproven'
 }
+
+/** The signature counts by its date, and the validity of its key ended longer ago than the grace of the trust. */
+export class Late extends Unproven {}
 
 /** Bounds on what is read to check a signature. */
 export const TRUST_LIMITS = { signatureBytes: 65_536, allowedSignersBytes: 2 ** 20, keyringBytes: 2 ** 20 } as const
