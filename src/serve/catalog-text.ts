@@ -1,17 +1,29 @@
-import { offeredIn } from '../sync/model/offered.ts'
+import { offeringSteps } from '../sync/model/offered.ts'
 import type { Offered } from '../sync/model/offered.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
 import { withoutHidden } from '../sync/model/hidden-unicode.ts'
+import { atOnce } from '../sync/model/slices.ts'
+import type { Steps } from '../sync/model/slices.ts'
 
 /** The skills that models are told of, as text for a prompt. Empty where there are none: a model is not shown an empty list. */
 export function catalogText(skills: readonly Offered[]): string {
-  if (skills.length === 0) return ''
-  return [PREAMBLE, '', '<available_skills>', ...skills.map(entryOf), '</available_skills>', ''].join('\n')
+  return atOnce(catalogTexting(skills))
 }
 
 /** The same of all that a catalog has. */
-export function textOfCatalog(catalog: Catalog): string {
-  return catalogText(offeredIn(catalog).forModels)
+export function* textingCatalog(catalog: Catalog): Steps<string> {
+  const { forModels } = yield* offeringSteps(catalog)
+  return yield* catalogTexting(forModels)
+}
+
+function* catalogTexting(skills: readonly Offered[]): Steps<string> {
+  if (skills.length === 0) return ''
+  const lines = [PREAMBLE, '', '<available_skills>']
+  for (const skill of skills) {
+    lines.push(entryOf(skill))
+    yield
+  }
+  return [...lines, '</available_skills>', ''].join('\n')
 }
 
 const PREAMBLE = `These skills are available: packages of instructions, each for one kind of task. When a task is one that a description covers,

@@ -46,10 +46,10 @@ describe('an id that two skills have', () => {
     }
     expect(await idsIn(catalog)).toEqual(['fine'])
     expect(JSON.parse(await textOf(catalog, 'resource://catalog/skills/fine')).missing).toEqual(['tidy'])
-    expect(urisListed(catalog, FORMS).filter((uri) => uri.startsWith('resource://') && uri.includes('tidy'))).toEqual(
-      [],
-    )
-    expect(urisListed(catalog, FORMS)).toContain(one.path === 'a/tidy' ? 'skill://team/a/tidy/SKILL.md' : '')
+    expect(
+      (await urisListed(catalog, FORMS)).filter((uri) => uri.startsWith('resource://') && uri.includes('tidy')),
+    ).toEqual([])
+    expect(await urisListed(catalog, FORMS)).toContain(one.path === 'a/tidy' ? 'skill://team/a/tidy/SKILL.md' : '')
   })
 
   test('is that of the one in the lists where the other is in none, and nothing tells of that one', async () => {
@@ -60,8 +60,8 @@ describe('an id that two skills have', () => {
     ].map((skills) => catalogOfWorld({ team: { skills } }))
 
     expect(await idsIn(beside!)).toEqual(named)
-    expect(urisListed(beside!, FORMS)).toEqual(urisListed(without!, FORMS))
-    for (const uri of urisListed(without!, FORMS)) {
+    expect(await urisListed(beside!, FORMS)).toEqual(await urisListed(without!, FORMS))
+    for (const uri of await urisListed(without!, FORMS)) {
       expect([uri, await textOf(beside!, uri)]).toEqual([uri, await textOf(without!, uri)])
     }
   })
@@ -103,7 +103,7 @@ test('a skill in no list is answered for by its URIs, and is neither in the inde
   expect(await textOf(catalog, 'resource://skills/h/references/r')).toBe('R')
   expect(JSON.parse(await textOf(catalog, 'resource://catalog/skills/h')).id).toBe('h')
   expect(await idsIn(catalog)).toEqual(['a'])
-  expect(urisListed(catalog, FORMS).filter((uri) => /\/h\b/.test(uri))).toEqual([])
+  expect((await urisListed(catalog, FORMS)).filter((uri) => /\/h\b/.test(uri))).toEqual([])
   // Nothing that is listed has a reference.
   expect(templatesListed(catalog, FORMS)).not.toContain('resource://skills/{skill_id}/references/{ref_id}')
 })
@@ -179,20 +179,20 @@ test('the index of a source that is held to the contract is there while no skill
   const catalog = catalogOfWorld({ team: { docs: { 'x.md': 'x' } } })
 
   expect(await idsIn(catalog)).toEqual([])
-  expect(urisListed(catalog, FORMS)).toEqual([INDEX])
+  expect(await urisListed(catalog, FORMS)).toEqual([INDEX])
 })
 
-test('a name that no URI may hold is no document, and in no list', () => {
+test('a name that no URI may hold is no document, and in no list', async () => {
   const forms = (list: 'files' | 'skills') => formsOf({ resources: { list }, contract: { ofSkills: false } })
   const docs = { 'a.md': 'A', 'b\u0007.md': 'B', 'c\\d.md': 'C', 'e.MD': 'E', 'f.txt': 'F', 'g h%20.md': 'G' }
   const catalog = catalogOfWorld({ team: { docs } })
 
-  expect(urisListed(catalog, forms('files'))).toEqual([
+  expect(await urisListed(catalog, forms('files'))).toEqual([
     'resource://docs/a.md',
     'resource://docs/e.MD',
     'resource://docs/g%20h%2520.md',
   ])
-  expect(urisListed(catalog, forms('skills'))).toEqual([])
+  expect(await urisListed(catalog, forms('skills'))).toEqual([])
 })
 
 describe('whatever becomes of the skills and docs of two sources', () => {
@@ -215,10 +215,10 @@ describe('whatever becomes of the skills and docs of two sources', () => {
           .toSorted(),
       ).toEqual(changed.toSorted())
       const isListed = events.some(({ listChanged, contractListChanged }) => listChanged || contractListChanged)
-      expect(isListed).toBe(listsIn(before, forms) !== listsIn(after, forms))
+      expect(isListed).toBe((await listsIn(before, forms)) !== (await listsIn(after, forms)))
       // Whoever is not shown the family is told of a list only where that is another for them.
       const theirs = formsFor({ id: 'x', scopes: new Set<Scope>(['skills']) }, forms)
-      const isTheirs = listsIn(before, theirs) !== listsIn(after, theirs)
+      const isTheirs = (await listsIn(before, theirs)) !== (await listsIn(after, theirs))
       expect(events.some(({ listChanged }) => listChanged)).toBe(isTheirs)
 
       seen.updated += changed.length
@@ -233,7 +233,7 @@ describe('whatever becomes of the skills and docs of two sources', () => {
 
   test('nothing is listed that cannot be read, with the size and the type of the list', async () => {
     const holds = law(async (_, catalog, forms) => {
-      for (const { uri, size, mimeType } of resourcesOf(catalog, forms).filter(({ uri }) => isOurs(uri))) {
+      for (const { uri, size, mimeType } of (await resourcesOf(catalog, forms)).filter(({ uri }) => isOurs(uri))) {
         const [content] = (await read(catalog, uri, forms)).contents
         expect([undefined, Buffer.byteLength(content.text)]).toContain(size)
         expect(content).toMatchObject({ uri, mimeType })
@@ -245,7 +245,7 @@ describe('whatever becomes of the skills and docs of two sources', () => {
   test('whoever is not shown the family is answered as if there were none', async () => {
     const holds = law(async (_, catalog) => {
       const without = formsFor({ id: 'x', scopes: new Set<Scope>(['skills', 'tools']) }, FORMS)
-      expect(listsIn(catalog, without)).not.toContain('resource://')
+      expect(await listsIn(catalog, without)).not.toContain('resource://')
       for (const uri of URIS) {
         expect((await refusalOf(catalog, uri, without)).message).toMatch(
           /^Resource not found: its scheme is not "skill"/,
@@ -372,12 +372,12 @@ async function refusalOf(catalog: Catalog, uri: string, forms = FORMS): Promise<
   throw new Error(`${uri} was read: ${JSON.stringify(answer)}`)
 }
 
-function resourcesOf(catalog: Catalog, forms: Forms): any[] {
-  return Object(listResources(catalog, forms, undefined, { entries: 1_000, bytes: 2 ** 20 })).resources
+async function resourcesOf(catalog: Catalog, forms: Forms): Promise<any[]> {
+  return Object(await listResources(catalog, forms, undefined, { entries: 1_000, bytes: 2 ** 20 })).resources
 }
 
-function urisListed(catalog: Catalog, forms: Forms): string[] {
-  return resourcesOf(catalog, forms).map(({ uri }) => uri)
+async function urisListed(catalog: Catalog, forms: Forms): Promise<string[]> {
+  return (await resourcesOf(catalog, forms)).map(({ uri }) => uri)
 }
 
 function templatesListed(catalog: Catalog, forms: Forms): string[] {
@@ -387,13 +387,11 @@ function templatesListed(catalog: Catalog, forms: Forms): string[] {
 }
 
 /** Both lists, without the templates of the sources, of which a list of resources has never told. */
-function listsIn(catalog: Catalog, forms: Forms): string {
+async function listsIn(catalog: Catalog, forms: Forms): Promise<string> {
   const templates = templatesListed(catalog, forms).filter(isOurs)
   // As the list of a client that remembers no order.
   return JSON.stringify([
-    resourcesOf(catalog, forms)
-      .map((resource) => JSON.stringify(resource))
-      .toSorted(),
+    (await resourcesOf(catalog, forms)).map((resource) => JSON.stringify(resource)).toSorted(),
     templates,
   ])
 }

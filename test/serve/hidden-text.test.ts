@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { textOfCatalog } from '../../src/serve/catalog-text.ts'
+import { textingCatalog } from '../../src/serve/catalog-text.ts'
 import { describeFile } from '../../src/serve/mcp/resources.ts'
 import { skillList } from '../../src/serve/mcp/skill-list.ts'
 import { skillPromptsIn } from '../../src/serve/mcp/skill-prompt-list.ts'
@@ -9,6 +9,7 @@ import type { Catalog } from '../../src/sync/model/catalog.ts'
 import { hiddenIn } from '../../src/sync/model/hidden-unicode.ts'
 import { offeredIn } from '../../src/sync/model/offered.ts'
 import { filesOf } from '../../src/sync/model/skill-files.ts'
+import { atOnce } from '../../src/sync/model/slices.ts'
 import { catalogWith, saying } from '../support/searchable-skills.ts'
 import type { Sample } from '../sync/store/samples.ts'
 
@@ -23,7 +24,7 @@ test.each<[string, (catalog: Catalog) => string]>([
   ['list_skills', (catalog) => skillList(catalog, {}, { entries: 10, bytes: 2 ** 20 }).content[0]!.text],
   ['search_skills', (catalog) => JSON.stringify(hitsWithin(offeredIn(catalog).forModels))],
   ['prompts/list', (catalog) => JSON.stringify([...skillPromptsIn(catalog).values()].map(({ listed }) => listed))],
-  ['skills-catalog', textOfCatalog],
+  ['skills-catalog', (catalog) => atOnce(textingCatalog(catalog))],
   ['resources/list', (catalog) => JSON.stringify(catalog.listed.flatMap(filesOf).map(describeFile))],
   ['get_skill', (catalog) => JSON.stringify(got(catalog, 'pdf', 'Fill it in.').structuredContent)],
 ])('what people do not see of a description is not in %s', (_, said) => {

@@ -143,8 +143,10 @@ test('a cursor of resources/list is of no use once the list holds other things',
   const limits = { entries: 1, bytes: 1_000 }
   const forms = formsOf({ resources: { list: 'files' } })
 
-  const { nextCursor } = Object(listResources(catalog, forms, undefined, limits))
+  const { nextCursor } = Object(await listResources(catalog, forms, undefined, limits))
 
-  expect(() => listResources(catalog, forms, nextCursor, limits)).not.toThrow()
-  expect(() => listResources(catalog, formsOf(), nextCursor, limits)).toThrow(/^The cursor is not one of this listing/)
+  await expect(listResources(catalog, forms, nextCursor, limits)).resolves.toBeDefined()
+  await expect(listResources(catalog, formsOf(), nextCursor, limits)).rejects.toThrow(
+    /^The cursor is not one of this listing/,
+  )
 })

@@ -3,6 +3,7 @@ import { announcedBytes } from '../mcp/announced.ts'
 import { Answers, contentCache } from '../mcp/answers.ts'
 import { servingFor, viewOf } from '../mcp/methods.ts'
 import type { Serving } from '../mcp/methods.ts'
+import { readyFor } from '../mcp/ready.ts'
 import { ScopedCore } from '../mcp/scoped-core.ts'
 import type { TextCache } from '../mcp/text-cache.ts'
 import type { Principal } from '../principal.ts'
@@ -78,6 +79,11 @@ function endpointOf(parts: DoorParts, view: ViewName, contents: TextCache): McpE
     new LegacyEdge(new ScopedCore(serving, 'legacy'), ofView, streams, audit, batches),
     new Shortcut(new Answers(serving, contents), ofView, audit),
     audit,
-    { bodyBytes, batches, announced: (body) => announcedBytes(serving.registry.catalog, serving.forms, body) },
+    {
+      bodyBytes,
+      batches,
+      announced: (body) => announcedBytes(serving.registry.catalog, serving.forms, body),
+      ready: async (body, signalOf) => readyFor(serving.registry.catalog, serving.forms, body, signalOf),
+    },
   )
 }

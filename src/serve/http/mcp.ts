@@ -6,6 +6,7 @@ import type { Principal } from '../principal.ts'
 import { MAX_DEPTH, jsonBody } from './body.ts'
 import { refuseBatch } from './batch.ts'
 import type { BatchBounds } from './batch.ts'
+import { disconnected } from './disconnected.ts'
 import type { HttpAudit } from './http-audit.ts'
 import type { LegacyEdge } from './mcp-legacy.ts'
 import type { ModernEdge } from './mcp-modern.ts'
@@ -23,15 +24,17 @@ export class McpEndpoint {
   readonly #bodyBytes: number
   readonly #batches: Pick<BatchBounds, 'rate' | 'holderOf'>
   readonly #announced: (body: unknown) => number
+  readonly #ready: Bounds['ready']
 
   constructor(
     modern: ModernEdge,
     legacy: LegacyEdge,
     shortcut: Shortcut,
     audit: HttpAudit,
-    { bodyBytes, batches, announced }: Bounds,
+    { bodyBytes, batches, announced, ready }: Bounds,
   ) {
     this.#announced = announced
+    this.#ready = ready
     this.#modern = modern
     this.#legacy = legacy
     this.#shortcut = shortcut
@@ -63,6 +66,7 @@ export class McpEndpoint {
     if (!body.ok) return refuseBody(response, body.why, this.#bodyBytes)
     const { json } = body
     if (Array.isArray(json) && refuseBatch(json, this.#batches, request, response, principal)) return
+    await this.#ready(json, () => disconnected(response))
     if (!hasRoom(response, this.#announced(body.json))) return sendBusy(response, idOf(body.json))
     const plain = this.#plain.read(body.json, request.headers)
     if (plain !== undefined && (await this.#shortcut.answer(plain, principal, request, response))) return
@@ -87,6 +91,8 @@ interface Bounds {
   readonly batches: Pick<BatchBounds, 'rate' | 'holderOf'>
   /** About how large the answer to a body will be, where that is known before it is made. */
   readonly announced: (body: unknown) => number
+  /** Makes ready, in slices, what that is read off. */
+  readonly ready: (body: unknown, signalOf: () => AbortSignal) => Promise<void>
 }
 
 /** A token can be revoked while its bearer is still sending. */

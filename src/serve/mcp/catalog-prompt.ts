@@ -1,7 +1,7 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import { textOfCatalog } from '../catalog-text.ts'
+import { MadeInSteps } from '../../sync/model/made-in-steps.ts'
+import { textingCatalog } from '../catalog-text.ts'
 import type { Registry } from '../registry.ts'
-import { MadeOnce } from './made-once.ts'
 import type { Method, Methods, Surface } from './methods.ts'
 import type { Params } from './params.ts'
 import { before, COMPLETE, NO_VALUES, promptIn } from './prompts.ts'
@@ -17,11 +17,13 @@ export function catalogPrompt(registry: Registry): Surface {
     methods: (known) => ({
       ...known,
       ...withList(known),
-      ...before(known, 'prompts/get', ({ name }) =>
+      ...before(known, 'prompts/get', async ({ name }) =>
         name === SKILLS_CATALOG.name ? answerOf(registry.catalog) : undefined,
       ),
       // It has no argument.
-      ...before(known, COMPLETE, (params) => (promptIn(params)?.name === SKILLS_CATALOG.name ? NO_VALUES : undefined)),
+      ...before(known, COMPLETE, async (params) =>
+        promptIn(params)?.name === SKILLS_CATALOG.name ? NO_VALUES : undefined,
+      ),
     }),
   }
 }
@@ -34,7 +36,7 @@ export const SKILLS_CATALOG = {
 
 /** About how large the answer to `prompts/get` will be. */
 export function bytesOfPrompt(catalog: Catalog, { name }: Params): number {
-  return name === SKILLS_CATALOG.name ? Buffer.byteLength(textOf(catalog)) : 0
+  return name === SKILLS_CATALOG.name ? Buffer.byteLength(TEXTS.of(catalog)) : 0
 }
 
 function withList({ 'prompts/list': others }: Methods): Methods {
@@ -46,14 +48,15 @@ function withList({ 'prompts/list': others }: Methods): Methods {
   return { 'prompts/list': list }
 }
 
-function answerOf(catalog: Catalog): object {
-  const text = textOf(catalog)
+async function answerOf(catalog: Catalog): Promise<object> {
+  const text = await textingPrompt(catalog)
   const messages = text === '' ? [] : [{ role: 'user', content: { type: 'text', text } }]
   return { description: SKILLS_CATALOG.description, messages }
 }
 
-function textOf(catalog: Catalog): string {
-  return TEXTS.of(catalog, textOfCatalog)
+/** Makes the text in slices. */
+export async function textingPrompt(catalog: Catalog): Promise<string> {
+  return TEXTS.ready(catalog)
 }
 
-const TEXTS = new MadeOnce<Catalog, string>()
+const TEXTS = new MadeInSteps<Catalog, string>(textingCatalog)

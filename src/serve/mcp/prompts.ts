@@ -50,10 +50,10 @@ export const NO_VALUES = { completion: { values: [], total: 0, hasMore: false } 
 export function before(
   known: Methods,
   name: string,
-  answer: (...asked: Parameters<Method>) => ReturnType<Method> | undefined,
+  answer: (...asked: Parameters<Method>) => Promise<object | undefined>,
 ): Methods {
   const rest = known[name]
-  return rest === undefined ? {} : { [name]: (...asked) => answer(...asked) ?? rest(...asked) }
+  return rest === undefined ? {} : { [name]: async (...asked) => (await answer(...asked)) ?? rest(...asked) }
 }
 
 /** The prompt that a completion is about, if it is about one. */

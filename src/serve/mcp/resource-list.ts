@@ -1,9 +1,12 @@
 import type { CatalogFile } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { filesOf } from '../../sync/model/skill-files.ts'
+import { atOnce, stepByStep } from '../../sync/model/slices.ts'
+import type { Steps } from '../../sync/model/slices.ts'
 import type { ContractResource } from './contract.ts'
 import { listedOfContract } from './contract-list.ts'
 import type { Forms } from './forms.ts'
+import { MadeOnce } from './made-once.ts'
 import { INDEX_URI, syntheticsOf } from './synthetic.ts'
 import type { Synthetic } from './synthetic.ts'
 
@@ -13,17 +16,43 @@ export type Listed = OfSkills | ContractResource
 /** Those at `skill://`. */
 type OfSkills = CatalogFile | Synthetic
 
-/** Everything that `resources/list` holds, each once. */
-export function listedResources(catalog: Catalog, forms: Forms): Listed[] {
-  return [...listedOfSkills(catalog, forms), ...listedOfContract(catalog, forms)]
+/** Everything that `resources/list` holds, each once; made in slices for the first request, and once for each catalog. */
+export async function listedResources(catalog: Catalog, forms: Forms): Promise<readonly Listed[]> {
+  const ofCatalog = LISTED.of(catalog, () => new Map())
+  const known = ofCatalog.get(forms.digest)
+  if (known !== undefined) return known
+  const listed = stepByStep(listing(catalog, forms))
+  ofCatalog.set(forms.digest, listed)
+  try {
+    return await listed
+  } catch (error) {
+    // A later request is not told of a failure that may be over.
+    ofCatalog.delete(forms.digest)
+    throw error
+  }
+}
+
+/** By the digests of forms: those of a caller are made anew for it. */
+const LISTED = new MadeOnce<Catalog, Map<string, Promise<readonly Listed[]>>>()
+
+function* listing(catalog: Catalog, forms: Forms): Steps<readonly Listed[]> {
+  return [...(yield* listingOfSkills(catalog, forms)), ...listedOfContract(catalog, forms)]
 }
 
 /** Of the listed skills the documents or all files, and what is made by us. */
-export function listedOfSkills(catalog: Catalog, { resources, ...forms }: Forms): OfSkills[] {
-  const files = resources.list === 'skills' ? documentsOf(catalog) : filesIn(catalog)
-  if (resources.synthetic === 'hide') return files
-  const index: Synthetic[] = forms.index === undefined ? [] : [{ kind: 'index', uri: INDEX_URI }]
-  return [...files, ...index, ...catalog.listed.flatMap((skill) => syntheticsOf(catalog, forms, skill))]
+export function listedOfSkills(catalog: Catalog, forms: Forms): readonly OfSkills[] {
+  return atOnce(listingOfSkills(catalog, forms))
+}
+
+function* listingOfSkills(catalog: Catalog, { resources, ...forms }: Forms): Steps<readonly OfSkills[]> {
+  const all: OfSkills[] = yield* resources.list === 'skills' ? documenting(catalog) : filing(catalog)
+  if (resources.synthetic === 'hide') return all
+  if (forms.index !== undefined) all.push({ kind: 'index', uri: INDEX_URI })
+  for (const skill of catalog.listed) {
+    all.push(...syntheticsOf(catalog, forms, skill))
+    yield
+  }
+  return all
 }
 
 /** Whether two lists say the same of the same resources. Of what is made by us they say nothing that can change. */
@@ -41,11 +70,25 @@ function saidOf(resource: OfSkills): string {
   return JSON.stringify([uri, file.size, documents?.name, documents?.description])
 }
 
-function documentsOf({ listed, files }: Catalog): CatalogFile[] {
-  return listed.flatMap(({ uri }) => files.get(uri) ?? [])
+function* documenting({ listed, files }: Catalog): Steps<CatalogFile[]> {
+  const all: CatalogFile[] = []
+  for (const { uri } of listed) {
+    const file = files.get(uri)
+    if (file !== undefined) all.push(file)
+    yield
+  }
+  return all
 }
 
 /** The files of a skill inside of a skill are files of both. */
-function filesIn({ listed, files }: Catalog): CatalogFile[] {
-  return [...new Set(listed.flatMap((skill) => filesOf(skill).flatMap((file) => files.at(file) ?? [])))]
+function* filing({ listed, files }: Catalog): Steps<CatalogFile[]> {
+  const all = new Set<CatalogFile>()
+  for (const skill of listed) {
+    for (const of of filesOf(skill)) {
+      const file = files.at(of)
+      if (file !== undefined) all.add(file)
+    }
+    yield
+  }
+  return [...all]
 }

@@ -50,8 +50,13 @@ export function describeFolder(folder: CatalogFolder): object {
 }
 
 /** `resources/list`: the SKILL.md of every listed skill, and what the operator wants in it besides. */
-export function listResources(catalog: Catalog, forms: Forms, cursor: unknown, limits: PageLimits): object {
-  const resources = listedResources(catalog, forms)
+export async function listResources(
+  catalog: Catalog,
+  forms: Forms,
+  cursor: unknown,
+  limits: PageLimits,
+): Promise<object> {
+  const resources = await listedResources(catalog, forms)
   const listing = { catalog, of: `resources/list ${forms.digest}` }
   const { items, nextCursor } = pageOf(resources, listing, cursor, limits, sizeOfListed)
   return { resources: items.map(describe), ...(nextCursor !== undefined && { nextCursor }) }

@@ -1,6 +1,7 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import { offeredIn } from '../../sync/model/offered.ts'
-import { MadeOnce } from './made-once.ts'
+import { MadeInSteps } from '../../sync/model/made-in-steps.ts'
+import { offeringSteps } from '../../sync/model/offered.ts'
+import type { Steps } from '../../sync/model/slices.ts'
 import { pageOf } from './page.ts'
 import type { PageLimits } from './page.ts'
 import type { Params } from './params.ts'
@@ -74,13 +75,23 @@ interface SkillList {
 }
 
 function listOf(catalog: Catalog): SkillList {
-  return LISTS.of(catalog, (from) => {
-    const rows = offeredIn(from).forModels.map(({ id, name, source, description }) =>
-      JSON.stringify({ id, name, source, description }),
-    )
-    const text = `[${rows.join(',')}]`
-    return { rows, text, bytes: Buffer.byteLength(text) }
-  })
+  return LISTS.of(catalog)
 }
 
-const LISTS = new MadeOnce<Catalog, SkillList>()
+/** Makes the list in slices. */
+export async function listingForModels(catalog: Catalog): Promise<SkillList> {
+  return LISTS.ready(catalog)
+}
+
+const LISTS = new MadeInSteps<Catalog, SkillList>(listing)
+
+function* listing(catalog: Catalog): Steps<SkillList> {
+  const rows: string[] = []
+  const { forModels } = yield* offeringSteps(catalog)
+  for (const { id, name, source, description } of forModels) {
+    rows.push(JSON.stringify({ id, name, source, description }))
+    yield
+  }
+  const text = `[${rows.join(',')}]`
+  return { rows, text, bytes: Buffer.byteLength(text) }
+}

@@ -2,10 +2,11 @@ import type { Catalog } from '../../sync/model/catalog.ts'
 import { isOff } from '../../sync/model/contract-switch.ts'
 import type { JsonObject, JsonValue } from '../../sync/model/frontmatter.ts'
 import { withoutHidden } from '../../sync/model/hidden-unicode.ts'
-import { offeredIn, pathIdOf } from '../../sync/model/offered.ts'
+import { MadeInSteps } from '../../sync/model/made-in-steps.ts'
+import { offeringSteps, pathIdOf } from '../../sync/model/offered.ts'
 import type { Offered } from '../../sync/model/offered.ts'
+import type { Steps } from '../../sync/model/slices.ts'
 import { SKILLS_CATALOG } from './catalog-prompt.ts'
-import { MadeOnce } from './made-once.ts'
 import { INIT_SKILLS } from './prompts.ts'
 
 /** A skill that people may start by its name. */
@@ -27,17 +28,28 @@ export interface ListedPrompt {
  * neither is one whose frontmatter nobody can read: it may say so.
  */
 export function skillPromptsIn(catalog: Catalog): ReadonlyMap<string, SkillPrompt> {
-  return PROMPTS_IN.of(catalog, (from) => {
-    const prompts = offeredIn(from).listed.flatMap((offered): SkillPrompt[] => {
-      const { frontmatter } = offered.skill
-      if (frontmatter === undefined || isOff(frontmatter['user-invocable'])) return []
-      return [{ offered, listed: listedOf(offered, frontmatter) }]
-    })
-    return new Map(prompts.map((prompt) => [prompt.listed.name, prompt]))
-  })
+  return PROMPTS_IN.of(catalog)
 }
 
-const PROMPTS_IN = new MadeOnce<Catalog, ReadonlyMap<string, SkillPrompt>>()
+/** Makes them in slices. */
+export async function promptingSkills(catalog: Catalog): Promise<ReadonlyMap<string, SkillPrompt>> {
+  return PROMPTS_IN.ready(catalog)
+}
+
+const PROMPTS_IN = new MadeInSteps<Catalog, ReadonlyMap<string, SkillPrompt>>(prompting)
+
+function* prompting(catalog: Catalog): Steps<ReadonlyMap<string, SkillPrompt>> {
+  const prompts = new Map<string, SkillPrompt>()
+  const { listed } = yield* offeringSteps(catalog)
+  for (const offered of listed) {
+    yield
+    const { frontmatter } = offered.skill
+    if (frontmatter === undefined || isOff(frontmatter['user-invocable'])) continue
+    const prompt = { offered, listed: listedOf(offered, frontmatter) }
+    prompts.set(prompt.listed.name, prompt)
+  }
+  return prompts
+}
 
 /** Whether lists of the prompts of two catalogs say the same. */
 export function areSamePrompts(before: Catalog, after: Catalog): boolean {

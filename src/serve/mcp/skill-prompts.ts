@@ -6,7 +6,7 @@ import type { PageLimits } from './page.ts'
 import type { Params } from './params.ts'
 import { before, COMPLETE, NO_VALUES, promptIn } from './prompts.ts'
 import { INTERNAL_ERROR, RpcError, invalidParams } from './rpc-error.ts'
-import { TAKEN, skillPromptsIn } from './skill-prompt-list.ts'
+import { TAKEN, promptingSkills, skillPromptsIn } from './skill-prompt-list.ts'
 import type { SkillPrompt } from './skill-prompt-list.ts'
 import { MOST_DOCUMENT_BYTES, instructionsOf, markedAs } from './tool-answer.ts'
 import { isBehind, readDocument } from './tool-document.ts'
@@ -27,15 +27,15 @@ export function skillPrompts(serving: Pick<Serving, 'registry' | 'read' | 'pages
         const own: { readonly prompts?: readonly object[] } = (await known['prompts/list']?.({}, caller, signal)) ?? {}
         return listPrompts(own.prompts ?? [], registry.catalog, cursor, pages)
       },
-      ...before(known, 'prompts/get', (params, caller, signal) => {
+      ...before(known, 'prompts/get', async (params, caller, signal) => {
         if (typeof params['name'] === 'string' && TAKEN.has(params['name'])) return undefined
         const asked = new SkillPrompts({ registry, read: readingFor(caller, read) }, waitingFor(signal, host))
         return asked.get(nameIn(params), wordsIn(params))
       }),
-      ...before(known, COMPLETE, (params) => {
+      ...before(known, COMPLETE, async (params) => {
         const name = promptIn(params)?.name
-        const isSkill = typeof name === 'string' && skillPromptsIn(registry.catalog).has(name)
-        return isSkill ? NO_VALUES : undefined
+        if (typeof name !== 'string') return undefined
+        return (await promptingSkills(registry.catalog)).has(name) ? NO_VALUES : undefined
       }),
     }),
   }
@@ -50,8 +50,13 @@ export function bytesOfSkillPrompt(catalog: Catalog, { name, arguments: given }:
   return Math.min(size + Buffer.byteLength(words), MOST_PROMPT_BYTES)
 }
 
-function listPrompts(own: readonly object[], catalog: Catalog, cursor: unknown, limits: PageLimits): object {
-  const all = [...own, ...Array.from(skillPromptsIn(catalog).values(), ({ listed }) => listed)]
+async function listPrompts(
+  own: readonly object[],
+  catalog: Catalog,
+  cursor: unknown,
+  limits: PageLimits,
+): Promise<object> {
+  const all = [...own, ...Array.from((await promptingSkills(catalog)).values(), ({ listed }) => listed)]
   const { items, nextCursor } = pageOf(all, { catalog, of: 'prompts/list' }, cursor, limits, (listed) =>
     Buffer.byteLength(JSON.stringify(listed)),
   )
@@ -69,17 +74,17 @@ class SkillPrompts {
 
   async get(name: string, words: string): Promise<object> {
     const leftMs = await this.#host.look()
-    const first = this.#find(name)
+    const first = await this.#find(name)
     const document = await this.#documentOf(first)
     if (!isBehind(document)) return answerOf(first, document, words)
     // The folder has moved on since it was looked at, as for `get_skill`.
     await this.#host.look(first.offered.source, leftMs)
-    const second = this.#find(name)
+    const second = await this.#find(name)
     return answerOf(second, await this.#documentOf(second), words)
   }
 
-  #find(name: string): SkillPrompt {
-    const found = skillPromptsIn(this.#serving.registry.catalog).get(name)
+  async #find(name: string): Promise<SkillPrompt> {
+    const found = (await promptingSkills(this.#serving.registry.catalog)).get(name)
     if (found !== undefined) return found
     throw invalidParams(
       `There is no prompt ${JSON.stringify(name.slice(0, 100))}; prompts/list gives those that there are`,

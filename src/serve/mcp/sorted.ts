@@ -1,3 +1,4 @@
+import { sorting } from '../../sync/model/slices.ts'
 import type { Steps } from '../../sync/model/slices.ts'
 
 /** Texts in the order of their UTF-16 units, each once; they need not all be there before somebody asks for one. */
@@ -23,34 +24,7 @@ function firstOf(all: Sorted, from: number, holds: (text: string) => boolean): n
   return low
 }
 
-/** Texts in order. Sorting a hundred thousand at one go takes longer than others should wait. */
-export function* sorting(texts: ReadonlySet<string>): Steps<readonly string[]> {
-  const distinct = [...texts]
-  let runs: (readonly string[])[] = []
-  for (let at = 0; at < distinct.length; at += RUN) {
-    runs.push(distinct.slice(at, at + RUN).toSorted())
-    yield
-  }
-  while (runs.length > 1) {
-    const merged: (readonly string[])[] = []
-    for (let at = 0; at < runs.length; at += 2) merged.push(yield* merging(runs[at] ?? [], runs[at + 1] ?? []))
-    runs = merged
-  }
-  return runs[0] ?? []
-}
-
-/** Sorted at one go. */
-const RUN = 1_000
-
-function* merging(some: readonly string[], others: readonly string[]): Steps<readonly string[]> {
-  const all: string[] = []
-  let [at, otherAt] = [0, 0]
-  for (;;) {
-    const [one, other] = [some[at], others[otherAt]]
-    if (one === undefined || other === undefined) return all.concat(some.slice(at), others.slice(otherAt))
-    if (one < other) at += 1
-    else otherAt += 1
-    all.push(one < other ? one : other)
-    if (all.length % RUN === 0) yield
-  }
+/** Texts in that order. */
+export function* sortingTexts(texts: ReadonlySet<string>): Steps<readonly string[]> {
+  return yield* sorting([...texts], (a, b) => (a < b ? -1 : 1))
 }

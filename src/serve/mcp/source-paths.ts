@@ -5,7 +5,7 @@ import { filesOf, isInUriOrder } from '../../sync/model/skill-files.ts'
 import { stepByStep } from '../../sync/model/slices.ts'
 import type { Steps } from '../../sync/model/slices.ts'
 import { MadeOnce } from './made-once.ts'
-import { sorting } from './sorted.ts'
+import { sortingTexts } from './sorted.ts'
 import type { Sorted } from './sorted.ts'
 
 /** The paths of the files of listed skills, by source: made ready in slices for the first that asks, and once for each catalog. */
@@ -36,7 +36,7 @@ function* pathsBelow(root: string, { listed }: Catalog): Steps<readonly Sorted[]
     else for (const { uri } of filesOf(skill)) others.add(uri.slice(below.length))
     yield
   }
-  return [inPlace, yield* sorting(others)]
+  return [inPlace, yield* sortingTexts(others)]
 }
 
 /** The paths of the files of skills that stand alone. */

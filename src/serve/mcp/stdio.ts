@@ -11,6 +11,7 @@ import { listenForEvents } from './events.ts'
 import type { Events } from './events.ts'
 import { endingAfter } from './late-end.ts'
 import { listenResult } from './listen-result.ts'
+import { makingFor } from './ready.ts'
 import type { Serving } from './methods.ts'
 import { RpcError, tooManySubscriptions } from './rpc-error.ts'
 import { StdioAudit } from './stdio-audit.ts'
@@ -127,7 +128,11 @@ class EraTransport implements Transport {
     this.#wire = wire
     this.#input = input
     const { registry, forms } = serving
-    this.#inflow = new StdioInflow(input, (message) => announcedBytes(registry.catalog, forms, message))
+    this.#inflow = new StdioInflow(
+      input,
+      (message) => announcedBytes(registry.catalog, forms, message),
+      (message) => makingFor(registry.catalog, forms, message),
+    )
     this.#serving = serving
     const audit = new StdioAudit(serving)
     this.#requests = new StdioRequests((request) => audit.request(request))
@@ -139,6 +144,7 @@ class EraTransport implements Transport {
     this.#wire.onerror = (error) => this.onerror?.(error)
     this.#wire.onclose = () => {
       this.#requests.end()
+      this.#inflow.clear()
       this.onclose?.()
       this.onended()
     }
@@ -184,7 +190,7 @@ class EraTransport implements Transport {
   }
 
   #receive(message: JSONRPCMessage): void {
-    if (!this.#inflow.hold(message)) this.#take(message)
+    if (!this.#inflow.hold(message, (held) => this.#take(held))) this.#take(message)
   }
 
   #take(message: JSONRPCMessage): void {

@@ -1,6 +1,6 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import { offeredIn } from '../../sync/model/offered.ts'
-import type { Offered } from '../../sync/model/offered.ts'
+import { offeredIn, offeringIn } from '../../sync/model/offered.ts'
+import type { Offered, OfferedSkills } from '../../sync/model/offered.ts'
 import { isObject } from '../json-object.ts'
 import type { Finder } from '../search/finder.ts'
 import type { Holder } from '../shares.ts'
@@ -8,7 +8,7 @@ import type { Serving, Surface } from './methods.ts'
 import type { Params } from './params.ts'
 import { invalidParams } from './rpc-error.ts'
 import { bytesOfSearch, searchAsked, searchSkills } from './search-tool.ts'
-import { bytesOfList, skillList } from './skill-list.ts'
+import { bytesOfList, listingForModels, skillList } from './skill-list.ts'
 import { MOST_DOCUMENT_BYTES, answerOf, refusal } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 import { toolsFor } from './tool-list.ts'
@@ -91,7 +91,7 @@ class SkillTools {
     switch (name) {
       case 'list_skills':
         await this.#host.look()
-        return skillList(this.#serving.registry.catalog, given, this.#serving.pages, this.#finder !== undefined)
+        return this.#listSkills(this.#serving.registry.catalog, given)
       case 'search_skills':
         if (this.#finder === undefined) throw unknownTool(name, THERE_ARE)
         return this.#searchSkills(this.#finder, given, holder)
@@ -103,6 +103,11 @@ class SkillTools {
     }
   }
 
+  async #listSkills(catalog: Catalog, given: Params): Promise<ToolAnswer> {
+    await listingForModels(catalog)
+    return skillList(catalog, given, this.#serving.pages, this.#finder !== undefined)
+  }
+
   async #searchSkills(finder: Finder, given: Params, holder?: Holder): Promise<ToolAnswer> {
     const asked = searchAsked(given)
     if ('content' in asked) return asked
@@ -112,13 +117,13 @@ class SkillTools {
 
   async #getSkill(id: string): Promise<ToolAnswer> {
     const leftMs = await this.#lookFor(id)
-    const first = this.#find(id)
+    const first = await this.#find(id)
     if ('answer' in first) return first.answer
     const document = await this.#documentOf(first)
     if (!isBehind(document)) return answerOf(first, document)
     // The folder has moved on since it was looked at. What it has now is served like anything else, or not at all.
     await this.#host.look(first.source, leftMs)
-    const second = this.#find(id)
+    const second = await this.#find(id)
     return 'answer' in second ? second.answer : answerOf(second, await this.#documentOf(second))
   }
 
@@ -126,12 +131,16 @@ class SkillTools {
   async #lookFor(id: string): Promise<number> {
     const leftMs = await this.#host.look()
     const { folders = [] } = this.#host
-    if (offeredIn(this.#serving.registry.catalog).find(id).length > 0) return leftMs
+    if ((await this.#offered()).find(id).length > 0) return leftMs
     return Math.min(leftMs, ...(await Promise.all(folders.map((folder) => this.#host.look(folder, leftMs)))))
   }
 
-  #find(id: string): Offered | { readonly answer: ToolAnswer } {
-    const found = offeredIn(this.#serving.registry.catalog).find(id)
+  async #offered(): Promise<OfferedSkills> {
+    return offeringIn(this.#serving.registry.catalog)
+  }
+
+  async #find(id: string): Promise<Offered | { readonly answer: ToolAnswer }> {
+    const found = (await this.#offered()).find(id)
     const [offered, ...others] = found
     if (offered === undefined) return { answer: unknownId(id) }
     return others.length === 0 ? offered : { answer: ambiguousId(id, found) }

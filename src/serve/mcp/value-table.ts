@@ -1,6 +1,6 @@
 import { stepByStep } from '../../sync/model/slices.ts'
 import type { Steps } from '../../sync/model/slices.ts'
-import { sorting } from './sorted.ts'
+import { sortingTexts } from './sorted.ts'
 import type { Sorted } from './sorted.ts'
 
 /** What the variables of a template stand for in one thing that it leads to, in the order of their names. */
@@ -60,7 +60,7 @@ function* indexing(
     yield
   }
   const sorted = new Map<string, Sorted>()
-  for (const [key, values] of groups) sorted.set(key, yield* sorting(values))
+  for (const [key, values] of groups) sorted.set(key, yield* sortingTexts(values))
   return sorted
 }
 

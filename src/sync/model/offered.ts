@@ -1,10 +1,13 @@
 import type { Catalog } from './catalog.ts'
 import { comparePaths } from './digest.ts'
 import { withHiddenEscaped, withoutHidden } from './hidden-unicode.ts'
+import { MadeInSteps } from './made-in-steps.ts'
 import { isForModels } from './model-invocation.ts'
 import { baseName } from './paths.ts'
 import { uriOf } from './skill-uri.ts'
 import type { Skill } from './skill.ts'
+import { sorting } from './slices.ts'
+import type { Steps } from './slices.ts'
 import type { SourceId } from './source-id.ts'
 
 /** A skill as tools offer it. */
@@ -33,14 +36,20 @@ export interface OfferedSkills {
 
 /** What the tools of a catalog offer; made once for each. */
 export function offeredIn(catalog: Catalog): OfferedSkills {
-  const known = KNOWN.get(catalog)
-  if (known !== undefined) return known
-  const offered = new ByIds(unnamedIn(catalog))
-  KNOWN.set(catalog, offered)
-  return offered
+  return OFFERED.of(catalog)
 }
 
-const KNOWN = new WeakMap<Catalog, OfferedSkills>()
+/** The same, made as a part of a larger work. */
+export function offeringSteps(catalog: Catalog): Steps<OfferedSkills> {
+  return OFFERED.steps(catalog)
+}
+
+/** Makes that in slices: of ten thousand skills it takes longer than others should wait. */
+export async function offeringIn(catalog: Catalog): Promise<OfferedSkills> {
+  return OFFERED.ready(catalog)
+}
+
+const OFFERED = new MadeInSteps<Catalog, OfferedSkills>(offering)
 
 /**
  * An id is the name of the skill's folder where it is the only one, else `<source>/<folder>`, else `<source>/<path>`. The last
@@ -51,17 +60,15 @@ class ByIds implements OfferedSkills {
   readonly listed: readonly Offered[]
   readonly forModels: readonly Offered[]
   readonly #byPath: ReadonlyMap<string, Offered>
-  readonly #listed: ReadonlyMap<string, readonly Offered[]>
-  readonly #unlisted: ReadonlyMap<string, readonly Offered[]>
+  readonly #listed: ByShortId<Offered>
+  readonly #unlisted: ByShortId<Offered>
 
-  constructor(all: readonly Unnamed[]) {
-    const named = withIds(all)
-    const listed = named.filter(isListed)
-    this.listed = listed.toSorted((a, b) => comparePaths(a.id, b.id))
-    this.forModels = this.listed.filter(({ skill }) => isForModels(skill))
-    this.#byPath = new Map(named.map((offered) => [pathIdOf(offered), offered]))
-    this.#listed = byShortIds(listed)
-    this.#unlisted = byShortIds(named.filter((offered) => !isListed(offered)))
+  constructor({ listed, byPath, byShortId, unlistedByShortId }: Indexes) {
+    this.listed = listed
+    this.forModels = listed.filter(({ skill }) => isForModels(skill))
+    this.#byPath = byPath
+    this.#listed = byShortId
+    this.#unlisted = unlistedByShortId
   }
 
   find(id: string): readonly Offered[] {
@@ -75,19 +82,50 @@ class ByIds implements OfferedSkills {
   }
 }
 
+interface Indexes {
+  readonly listed: readonly Offered[]
+  readonly byPath: ReadonlyMap<string, Offered>
+  readonly byShortId: ByShortId<Offered>
+  readonly unlistedByShortId: ByShortId<Offered>
+}
+
+function* offering(catalog: Catalog): Steps<OfferedSkills> {
+  const named = yield* naming(yield* unnaming(catalog))
+  const byPath = new Map<string, Offered>()
+  for (const offered of named) {
+    byPath.set(pathIdOf(offered), offered)
+    yield
+  }
+  const all = named.filter(isListed)
+  const byShortId = yield* grouping(all)
+  const unlistedByShortId = yield* grouping(named.filter((offered) => !isListed(offered)))
+  const listed = yield* sorting(all, (a, b) => comparePaths(a.id, b.id))
+  return new ByIds({ listed, byPath, byShortId, unlistedByShortId })
+}
+
 type Unnamed = Omit<Offered, 'id'>
 
-function unnamedIn({ snapshots, sources, skills: served }: Catalog): Unnamed[] {
+function* unnaming({ snapshots, sources, skills: served }: Catalog): Steps<readonly Unnamed[]> {
   const disabled = new Map(sources.map(([source, ...paths]) => [source, new Set<string>(paths)]))
-  return snapshots.flatMap(({ source, skills }) =>
-    skills.flatMap((skill) => {
-      const { path, standing, digest, servedPath } = skill
-      if (standing === 'withheld' || digest === undefined || disabled.get(source)?.has(path) === true) return []
-      const uri = servedPath === undefined ? undefined : uriOf(source, `${servedPath}/SKILL.md`)
-      const isServed = uri !== undefined && served.get(uri)?.skill === skill
-      return [{ source, skill, ...saidOf(source, skill), uri: isServed ? uri : undefined }]
-    }),
-  )
+  const all: Unnamed[] = []
+  for (const { source, skills } of snapshots) {
+    for (const skill of skills) {
+      if (isOffered(skill) && disabled.get(source)?.has(skill.path) !== true)
+        all.push({ source, skill, ...saidOf(source, skill), uri: uriAmong(served, source, skill) })
+      yield
+    }
+  }
+  return all
+}
+
+function isOffered({ standing, digest }: Skill): boolean {
+  return standing !== 'withheld' && digest !== undefined
+}
+
+function uriAmong(served: Catalog['skills'], source: SourceId, skill: Skill): string | undefined {
+  if (skill.servedPath === undefined) return undefined
+  const uri = uriOf(source, `${skill.servedPath}/SKILL.md`)
+  return served.get(uri)?.skill === skill ? uri : undefined
 }
 
 function saidOf(source: SourceId, skill: Skill): Pick<Offered, 'name' | 'description'> {
@@ -97,15 +135,19 @@ function saidOf(source: SourceId, skill: Skill): Pick<Offered, 'name' | 'descrip
   return { name: withoutHidden(name), description: withoutHidden(description) }
 }
 
-function withIds(all: readonly Unnamed[]): Offered[] {
-  const byShortId = byShortIds(all.filter(isListed))
+function* naming(all: readonly Unnamed[]): Steps<readonly Offered[]> {
+  const byShortId = yield* grouping(all.filter(isListed))
   const paths = new Set(all.map(pathIdOf))
-  return all.map((unnamed) => {
+  yield
+  const named: Offered[] = []
+  for (const unnamed of all) {
     const own = pathIdOf(unnamed)
     const isFree = (id: string): boolean => byShortId.get(id)?.length === 1 && (id === own || !paths.has(id))
     const short = isListed(unnamed) ? shortIdsOf(unnamed).find(isFree) : undefined
-    return { id: short ?? own, ...unnamed }
-  })
+    named.push({ id: short ?? own, ...unnamed })
+    yield
+  }
+  return named
 }
 
 function isListed({ skill }: Pick<Offered, 'skill'>): boolean {
@@ -114,7 +156,9 @@ function isListed({ skill }: Pick<Offered, 'skill'>): boolean {
 
 type Placed = Pick<Offered, 'source' | 'skill'>
 
-function byShortIds<One extends Placed>(all: readonly One[]): ReadonlyMap<string, readonly One[]> {
+type ByShortId<One> = ReadonlyMap<string, readonly One[]>
+
+function* grouping<One extends Placed>(all: readonly One[]): Steps<ByShortId<One>> {
   const groups = new Map<string, One[]>()
   for (const one of all) {
     for (const id of shortIdsOf(one)) {
@@ -122,6 +166,7 @@ function byShortIds<One extends Placed>(all: readonly One[]): ReadonlyMap<string
       if (group === undefined) groups.set(id, [one])
       else group.push(one)
     }
+    yield
   }
   return groups
 }

@@ -1,0 +1,43 @@
+import type { Catalog } from '../../sync/model/catalog.ts'
+import { offeringIn } from '../../sync/model/offered.ts'
+import { whileWanted } from '../../sync/model/while-wanted.ts'
+import { isObject } from '../json-object.ts'
+import { SKILLS_CATALOG, textingPrompt } from './catalog-prompt.ts'
+import type { Forms } from './forms.ts'
+import { listingForModels } from './skill-list.ts'
+import { promptingSkills } from './skill-prompt-list.ts'
+
+/**
+ * Makes ready what the size of the answer to a body is read off, where the catalog was not asked for it yet. In slices: for ten
+ * thousand skills it takes longer than others should wait. Their signal ends the wait, and not the work: others wait for it too.
+ */
+export async function readyFor(
+  catalog: Catalog,
+  forms: Forms,
+  body: unknown,
+  signalOf: () => AbortSignal,
+): Promise<void> {
+  const messages: readonly unknown[] = Array.isArray(body) ? body : [body]
+  for (const message of messages) {
+    const making = makingFor(catalog, forms, message)
+    if (making === undefined) continue
+    const signal = signalOf()
+    await whileWanted(making, signal)
+    signal.throwIfAborted()
+  }
+}
+
+/** The same for one message. Undefined where the size is not read off what is made of a catalog. */
+export function makingFor(catalog: Catalog, forms: Forms, message: unknown): Promise<unknown> | undefined {
+  if (!isObject(message)) return undefined
+  const { name } = isObject(message['params']) ? message['params'] : {}
+  switch (message['method']) {
+    case 'tools/call':
+      return name === 'list_skills' ? listingForModels(catalog) : offeringIn(catalog)
+    case 'prompts/get':
+      if (name === SKILLS_CATALOG.name) return textingPrompt(catalog)
+      return forms.skillPrompts ? promptingSkills(catalog) : undefined
+    default:
+      return undefined
+  }
+}
