@@ -74,7 +74,8 @@ export function refusalOfBrowser({ headers }: IncomingMessage): string | undefin
 
 /** Whether a name can only mean this machine. A page of another site can rebind any other name to it (DNS rebinding). */
 function isLoopbackName(name: string): boolean {
-  return name === 'localhost' || name === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(name)
+  // A name that only looks like an address is a name: what it leads to is up to a resolver.
+  return name === 'localhost' || name === '[::1]' || (name.startsWith('127.') && isIP(name) === 4)
 }
 
 /** The name of a Host header, without the port; brackets of an IPv6 address stay. */

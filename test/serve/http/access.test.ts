@@ -475,8 +475,10 @@ describe('names', () => {
     ['a name below ours', { host: 'evil.hub.example.com' }],
     ['a name that begins as ours', { host: 'hub.example.com.evil.example' }],
     ['a user before ours', { host: 'hub.example.com@evil.example' }],
+    ['a name that only looks like an address', { host: '127.0.0.999' }],
     ['a port other than the allowed', { host: '10.1.2.3:98' }],
     ['the origin null', { host: 'hub.example.com', origin: 'null' }],
+    ['an origin that only looks like an address', { host: '127.0.0.1', origin: 'http://127.0.0.999' }],
     ['a foreign origin', { host: 'hub.example.com', origin: 'https://evil.example' }],
     [
       'an origin that begins as an allowed one',
