@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { Readable } from 'node:stream'
 import { SyncError } from '../model/sync-error.ts'
+import { RunMark } from './child-strays.ts'
 
 /** A program to start: nothing of this process's environment reaches it. */
 export interface Start {
@@ -32,20 +33,26 @@ export interface Bounds {
 
 /**
  * A running program and all that it starts, as one process group. Disposing it leaves none of them: asked to end first,
- * killed soon after.
+ * killed soon after. What leaves the group is killed with a program that the operator did not choose: one of theirs may leave
+ * an agent on purpose.
  */
 export class ChildGroup implements AsyncDisposable {
   readonly child: ChildProcessWithoutNullStreams
   readonly ended: Promise<Ended>
   readonly #said: Said
   readonly #trace: Readable | undefined
+  readonly #mark: RunMark | undefined
+  /** Resolves when nothing is left of what left the group. */
+  #strays: Promise<void> | undefined
   #isGone = false
 
   constructor(start: Start) {
-    const { command, cwd, env } = start
+    const { command, cwd } = start
+    this.#mark = start.fileBytes === undefined ? undefined : new RunMark()
+    const env = { ...start.env, ...this.#mark?.env }
     const [program, args] = start.fileBytes === undefined ? [command, start.args] : limited(start, start.fileBytes)
     const stdio: 'pipe' | 'pipe'[] = start.onTrace === undefined ? 'pipe' : ['pipe', 'pipe', 'pipe', 'pipe']
-    const child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio })
+    const child = spawn(program, args, { cwd, env, detached: true, stdio })
     if (child.pid === undefined || !isPiped(child)) {
       child.once('error', () => {})
       const why =
@@ -59,6 +66,7 @@ export class ChildGroup implements AsyncDisposable {
     this.child.once('exit', () => {
       this.#kill('SIGKILL')
       this.#isGone = true
+      if (this.child.pid !== undefined) this.#strays = this.#mark?.killAll(this.child.pid)
     })
     // A program that ends before it has read its input tells why on stderr; the broken pipe is not the reason.
     this.child.stdin.on('error', () => {})
@@ -72,6 +80,7 @@ export class ChildGroup implements AsyncDisposable {
     try {
       this.child.stdout.unpipe().resume()
       await this.ended.catch(() => {})
+      await this.#strays
     } finally {
       clearTimeout(killing)
       clearTimeout(leaving)
