@@ -76,8 +76,6 @@ export class Puller implements AsyncDisposable {
   readonly #lostFolders: LostFolders
   /** Of each source whose next pull has not begun, its part in the listing. */
   readonly #requested = new Map<SourceId, RequestedListing>()
-  /** The address that the host of a source redirected to last. */
-  readonly #moved = new Map<SourceId, string>()
   /** Of each source that is a folder. */
   readonly #hashes = new Map<SourceId, FolderHashes>()
   /** Sources of which a stored file was found damaged: the next pull takes them anew, known or not. */
@@ -197,17 +195,14 @@ export class Puller implements AsyncDisposable {
       const onBytes = (bytes: number): void => this.#parts.fetched.add(source.id, bytes)
       const manners = { source: source.id, host: hostOf(source), hosts: this.hosts, fetching, onBytes }
       const onListing = ({ ttlMs }: ServerListing): void => this.attempts.lists(source.id, ttlMs)
-      const onMoved = (url: string): void => this.#tellMoved(source, url)
-      return approached(open(source, { ...reach, ...learnt, onMoved, onListing, ...(listing && { listing }) }), manners)
+      const onAddress = (url: string): void => {
+        this.#report.found(source, isSameAddress(url, source.url) ? undefined : this.#parts.redactor.clean(url))
+      }
+      return approached(
+        open(source, { ...reach, ...learnt, onAddress, onListing, ...(listing && { listing }) }),
+        manners,
+      )
     }
-  }
-
-  /** Once for each address: the host redirects at each look. */
-  #tellMoved({ id, url }: Source, movedTo: string): void {
-    if (this.#moved.get(id) === movedTo) return
-    this.#moved.set(id, movedTo)
-    const message = `"${url}" redirects to "${movedTo}"; write that address into the configuration`
-    this.#parts.log.warn('source-moved', { source: id, message: this.#parts.redactor.clean(message) })
   }
 
   #hashesOf(id: SourceId): FolderHashes {
@@ -412,4 +407,10 @@ const GRACE_MS = 5_000
 export function repositoryOf({ source, access, ca, proxy }: ConfiguredSource): string {
   const backend = source.kind === 'git' ? source.backend : undefined
   return JSON.stringify([source.url, backend, access, ca, proxy])
+}
+
+/** True of addresses that differ in nothing but how they are written. */
+function isSameAddress(one: string, other: string): boolean {
+  const [first, second] = [one, other].map((text) => new URL(text).href.replace(/\/+$/, ''))
+  return first === second
 }

@@ -20,6 +20,8 @@ export class Report {
   readonly #log: Log
   readonly #counts: PullCounts
   readonly #last = new Map<SourceId, SourceRecord>()
+  /** Of the addresses of sources, where each redirects to, as far as this process knows. */
+  readonly #moved = new Map<string, string | undefined>()
   /** When each record was written last by this process, on the monotonic clock. */
   readonly #writtenMs = new Map<SourceId, number>()
 
@@ -49,17 +51,35 @@ export class Report {
     this.#log.debug('source-resolved', { source: source.id, ref, commit })
   }
 
+  /**
+   * Takes up where the host of a source redirects to, undefined where to nowhere, and warns once of each address. Sources of one
+   * address share listings, so what one of them learns holds for all.
+   */
+  found(source: Source, movedTo: string | undefined): void {
+    const known = this.#movedTo(source)
+    const now = movedTo !== undefined && movedTo.length > MOST_ADDRESS ? undefined : movedTo
+    this.#moved.set(source.url, now)
+    if (now === undefined || now === known) return
+    const message = `Its host redirects to "${now}"; write that address into the configuration`
+    this.#log.warn('source-moved', { source: source.id, message })
+  }
+
+  #movedTo(source: Source): string | undefined {
+    return this.#moved.has(source.url) ? this.#moved.get(source.url) : this.recordOf(source).movedTo
+  }
+
   /** Tells of one outcome. It took so long, from its own start. */
   async outcome(source: Source, outcome: Outcome, tookMs: number): Promise<void> {
     this.#write(source, outcome, tookMs)
     this.#counts.add(source.id, outcome, tookMs)
     const now = this.#clock.now().toISOString()
     const previous = this.recordOf(source)
-    const record = { ...recordAfter(outcome, previous, now), url: source.url }
+    const movedTo = this.#movedTo(source)
+    const record = { ...recordAfter(outcome, previous, now), url: source.url, movedTo }
     this.#last.set(source.id, record)
     // Only history: an unchanged poll mostly writes nothing, and a disk that is full must not stop the next poll.
     const isWell = previous.condition === undefined && record.condition === undefined
-    const isNews = isElsewhere(previous.revision, record.revision)
+    const isNews = isElsewhere(previous.revision, record.revision) || previous.movedTo !== movedTo
     if (outcome.kind === 'unchanged' && isWell && !isNews && this.#isRemembered(source.id)) return
     await this.#remember(source.id, record)
   }
@@ -206,3 +226,5 @@ function toldOf({ code, message, cause }: SyncError) {
 }
 
 const REMEMBERED_FOR_MS = 3_600_000
+/** A host may answer with any length, and no person writes a longer one down. */
+const MOST_ADDRESS = 2_000

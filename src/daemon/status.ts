@@ -90,6 +90,8 @@ export interface SourceStatus {
   readonly id: SourceId
   readonly kind: Source['kind']
   readonly url: string
+  /** The address that its host redirects to, where that is another: the one to configure. */
+  readonly movedTo?: string
   readonly ref: string | undefined
   readonly update: 'auto' | 'locked' | 'review'
   readonly lock: LockStanding
@@ -225,7 +227,7 @@ function lockStatusOf(file: string, { lock, config, decisions }: StatusInput): L
 function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceStatus {
   const { source } = configured
   const snapshot = input.catalog.snapshots.find((candidate) => candidate.source === source.id)
-  const { revision, lastAttempt, lastSuccess, condition } = input.recordOf(source)
+  const { movedTo, revision, lastAttempt, lastSuccess, condition } = input.recordOf(source)
   const disabled = [...(input.disabled.get(source.id)?.keys() ?? [])]
   const matches = snapshot === undefined ? new Map<string, DisabledMatch>() : disabledIn(snapshot, input.disabled)
   const pending = pendingPaths(configured, snapshot, input.approvals)
@@ -235,6 +237,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     id: source.id,
     kind: source.kind,
     url: source.url,
+    ...(movedTo !== undefined && { movedTo }),
     ref: typeof source.ref === 'object' ? askedText(source.ref) : source.ref,
     update: source.update,
     lock: standingIn(input.lock, input.config, source, decision),

@@ -75,6 +75,35 @@ test('of a source that is elsewhere by now, nothing is remembered but what it wa
   expect(desk.record()).toEqual({ followed: FOLLOWED })
 })
 
+test('the address that a host redirects to is remembered with the next outcome, and is warned of once', async () => {
+  await using desk = await Desk.open()
+  const movedTo = 'https://git.example.com/new.git'
+  await desk.report.outcome(TEAM, updated(), 1)
+
+  for (let look = 0; look < 2; look += 1) {
+    desk.report.found(TEAM, movedTo)
+    await desk.report.outcome(TEAM, unchanged(), 1)
+  }
+  const next = await desk.reopened()
+  next.found(TEAM, movedTo)
+
+  expect(desk.record()).toMatchObject({ movedTo })
+  expect(next.recordOf(TEAM)).toMatchObject({ movedTo })
+  expect(desk.lines().filter(({ event }) => event === 'source-moved')).toMatchObject([
+    { source: 'team', message: `Its host redirects to "${movedTo}"; write that address into the configuration` },
+  ])
+})
+
+test('an address that no person would write down is not remembered', async () => {
+  await using desk = await Desk.open()
+
+  desk.report.found(TEAM, `https://git.example.com/${'x'.repeat(2_000)}`)
+  await desk.report.outcome(TEAM, updated(), 1)
+
+  expect(desk.record()).not.toHaveProperty('movedTo')
+  expect(desk.lines().map(({ event }) => event)).toEqual(['source-updated'])
+})
+
 test('a failure keeps the last success, and says what is wrong until the next one', async () => {
   await using desk = await Desk.open()
   await desk.report.outcome(TEAM, updated(), 1)
@@ -248,7 +277,7 @@ class Desk implements AsyncDisposable {
 
   /** What the next process would start from. */
   async reopened(): Promise<Report> {
-    return openReport(this.store, this.clock, () => {})
+    return openReport(this.store, this.clock, (text) => this.#logged.push(text))
   }
 
   record(): object {

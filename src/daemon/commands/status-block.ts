@@ -27,6 +27,7 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
   const lines = [
     `${id}  ${placeOf(source)}${ref === undefined ? '' : `  ${ref}`}${update === 'auto' ? '' : `  update: ${update}`}`,
     `  ${freshness(source, now)}`,
+    ...movedLines(source),
     ...lockLines(source),
     ...formLines(source),
     ...rebuiltLines(served),
@@ -42,6 +43,13 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
   if (condition !== undefined)
     lines.push(`  ! ${condition.code}: ${printable(condition.message)}`, `    ${mendLine(condition)}`)
   return [...lines, ...findingLines(source, all)]
+}
+
+/** Hosts drop such redirects in time. */
+function movedLines({ movedTo }: SourceStatus): string[] {
+  return movedTo === undefined
+    ? []
+    : [`  ! source-moved: its host redirects to ${printable(movedTo)}; write that into \`url\``]
 }
 
 function rebuiltLines(served: SourceStatus['served']): string[] {

@@ -20,6 +20,8 @@ export interface SourceRecord {
   readonly condition: { readonly code: SyncErrorCode; readonly message: string } | undefined
   /** What was seen when the source last answered, taken or not. */
   readonly revision: Revision | undefined
+  /** The address that its host redirected to at the last look, where that is another. */
+  readonly movedTo?: string | undefined
   /** What it was followed to last. */
   readonly followed?: Followed | undefined
 }
@@ -69,11 +71,12 @@ export class SourceRecords {
 function parseRecord(text: string): SourceRecord | undefined {
   const value = parseJson(text)
   if (!isObject(value)) return undefined
-  const { url, lastAttempt, lastSuccess, condition, revision, followed } = value
-  if (!isAbsentOr(isText)(url)) return undefined
+  const { url, movedTo, lastAttempt, lastSuccess, condition, revision, followed } = value
+  if (!isAbsentOr(isText)(url) || !isAbsentOr(isText)(movedTo)) return undefined
   if (!isAbsentOr(isTime)(lastAttempt) || !isAbsentOr(isTime)(lastSuccess)) return undefined
   if (!isAbsentOr(isCondition)(condition) || !isAbsentOr(isRevision)(revision)) return undefined
-  return { url, lastAttempt, lastSuccess, condition, revision, ...(isFollowed(followed) && { followed }) }
+  const at = { url, ...(movedTo !== undefined && { movedTo }) }
+  return { ...at, lastAttempt, lastSuccess, condition, revision, ...(isFollowed(followed) && { followed }) }
 }
 
 function isAbsentOr<Kind>(is: (value: unknown) => value is Kind): (value: unknown) => value is Kind | undefined {

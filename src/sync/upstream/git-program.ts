@@ -99,11 +99,13 @@ export class GitProgram implements AsyncDisposable {
       const start = this.#start(run)
       const asking = { ...start, env: { ...start.env, ...http }, onTrace: trace.heard }
       const ended = await runToEnd(asking, run.input ?? '', { ...this.#bounds(), ...run.bounds }, what, signal)
-      if (ended.status === 0 && isOfGit(trace)) return ended.stdout
+      if (ended.status === 0 && isOfGit(trace)) {
+        this.#reach.onAddress?.(base)
+        return ended.stdout
+      }
       const { last } = trace
       if (last === undefined || !isRedirected(last)) throw await this.failure(ended, what, { http: { way, trace } })
       this.#base = redirectedTo(last, base, url)
-      this.#reach.onMoved?.(this.#base)
     }
     throw tooManyRedirects(url)
   }

@@ -32,7 +32,10 @@ export class HttpTransport implements GitTransport {
 
   async #list(patterns: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
     const http = await this.#open(signal)
-    return listRefs(http, await this.#server(http), patterns.map(prefixOf))
+    const server = await this.#server(http)
+    const refs = await listRefs(http, server, patterns.map(prefixOf))
+    this.#reach.onAddress?.(server.base)
+    return refs
   }
 
   async peel(ref: Ref): Promise<Ref> {
@@ -45,6 +48,7 @@ export class HttpTransport implements GitTransport {
 
   async locate(signal: AbortSignal): Promise<Place> {
     const server = SERVERS.get(this.#url) ?? (await this.#server(await this.#open(signal)))
+    this.#reach.onAddress?.(server.base)
     return { kind: 'remote', url: this.#url, server }
   }
 
@@ -64,7 +68,6 @@ export class HttpTransport implements GitTransport {
     const remembered = SERVERS.get(this.#url)
     if (remembered !== undefined) return remembered
     const server = await discover(http, this.#url)
-    if (server.base !== this.#url) this.#reach.onMoved?.(server.base)
     // Version 1 tells its refs together with what it can do, so there is nothing to remember.
     if (server.version === 2) {
       if (SERVERS.size >= MOST_SERVERS) SERVERS.clear()

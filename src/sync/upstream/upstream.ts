@@ -156,8 +156,8 @@ export interface Reach {
   readonly clock?: RestClock
   /** The connection to an MCP server, which outlives a pull. */
   readonly server?: McpServer
-  /** Is told of the address that a host redirects to, at each look that learns of it. */
-  readonly onMoved?: (url: string) => void
+  /** Called with the address that a repository answered at, its own or that of a redirect, at each look over http(s). */
+  readonly onAddress?: (url: string) => void
   /** Is told of each listing that such a server gives. */
   readonly onListing?: (listing: ServerListing) => void
   /** Absolute paths that are no part of any folder: what this process keeps for itself. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { World } from '../../e2e/world.ts'
+import { startFront } from '../../sync/upstream/front.ts'
 
 test('one source is told in full, with ages in words and exact times in JSON', async () => {
   await using world = await World.create()
@@ -15,6 +16,35 @@ test('one source is told in full, with ages in words and exact times in JSON', a
   )
   expect(source.upstream.at).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
   expect(json.attention).toEqual({ person: 0, retried: 0, chosen: 0, well: 1, upToDate: 1 })
+})
+
+test('a source whose host redirects says where it is now, until its host redirects no more', async () => {
+  await using world = await World.create()
+  const { home, git } = world
+  let isMoved = true
+  await using front = await startFront(git.origin, (request, response) => {
+    const url = request.url ?? ''
+    request.url = url.replace('/old.git', '/team.git')
+    const isRedirected = isMoved && url.startsWith('/old.git')
+    if (isRedirected) response.writeHead(301, { location: request.url }).end()
+    return isRedirected
+  })
+  await home.configure({ team: [`url: ${front.origin}/old.git`], twin: [`url: ${front.origin}/old.git`] })
+  await home.command('sync')
+
+  const lines = await home.command('status')
+  const { sources } = JSON.parse((await home.command('status', '--json')).stdout)
+  isMoved = false
+  await home.run('sync')
+  const back = JSON.parse((await home.command('status', '--json')).stdout)
+
+  const movedTo = `${front.origin}/team.git`
+  expect(lines.stdout).toContain(`! source-moved: its host redirects to ${movedTo}; write that into \`url\`\n`)
+  expect(sources).toMatchObject([
+    { id: 'team', movedTo },
+    { id: 'twin', movedTo },
+  ])
+  for (const source of back.sources) expect(source).not.toHaveProperty('movedTo')
 })
 
 test('many sources are a line each, the most urgent first, and those that are named are told in full', async () => {

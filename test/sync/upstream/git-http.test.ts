@@ -53,17 +53,17 @@ test.each([301, 302, 307, 308])(
       if (isMoved) response.writeHead(status, { location: request.url }).end()
       return isMoved
     })
-    const moves: string[] = []
-    const onMoved = (url: string): void => void moves.push(url)
-    await using reached = await reach(`${front.origin}/old.git`, { authorization: SECRET, onMoved })
+    const addresses = new Set<string>()
+    const onAddress = (url: string): void => void addresses.add(url)
+    await using reached = await reach(`${front.origin}/old.git`, { authorization: SECRET, onAddress })
     await reached.upstream.resolve(STEADY)
-    expect(moves).toEqual([])
+    expect([...addresses]).toEqual([`${front.origin}/old.git`])
 
     isMoved = true
     await using tree = await reached.tree()
 
     expect(await contentOf(tree)).toEqual(served.content)
-    expect(moves).toEqual([`${front.origin}/team.git`])
+    expect([...addresses]).toEqual([`${front.origin}/old.git`, `${front.origin}/team.git`])
   },
 )
 

@@ -23,7 +23,7 @@ interface Options {
   readonly headers?: Way['headers']
   readonly route?: Partial<Route>
   readonly threads?: FetchThreads
-  readonly onMoved?: (url: string) => void
+  readonly onAddress?: (url: string) => void
 }
 
 /** How a kind of upstream gets at a repository that a test has made. */
@@ -53,7 +53,7 @@ export async function reach(url: string, options: Options = {}): Promise<Reached
     way: async () => wayOf(options),
     programs: programs(url, options),
     ...(options.threads && { threads: options.threads }),
-    ...(options.onMoved && { onMoved: options.onMoved }),
+    ...(options.onAddress && { onAddress: options.onAddress }),
   }
   const upstream = openUpstream(sourceAt(url, options), given)
   return {
