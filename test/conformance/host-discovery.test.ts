@@ -60,7 +60,7 @@ test('C177: every entry of ext-skills 0.14.0 is served again, with its digests, 
 test.each<readonly [string, string, Answerer]>([
   ['is not JSON', 'source-unreachable', () => ({ raw: 'no JSON', headers: { 'content-type': 'application/json' } })],
   ['is an empty body', 'source-unreachable', () => ({ raw: '', headers: { 'content-type': 'application/json' } })],
-  ['is a web page', 'repository-not-found', () => ({ raw: '<html></html>', headers: { 'content-type': 'text/html' } })],
+  ['is a web page', 'source-unreachable', () => ({ raw: '<html></html>', headers: { 'content-type': 'text/html' } })],
   ['has no skills', 'content-refused', () => ({})],
   ['has a map in place of the skills', 'content-refused', () => ({ skills: { refunds: {} } })],
   ['has null in place of the skills', 'content-refused', () => ({ skills: null })],

@@ -41,14 +41,22 @@ export class GitUpstream implements TreeUpstream {
     const { ref, id } = this.#source
     const commit = revisionOfCommit(ref)
     if (commit !== undefined) return commit
+    const chosen =
+      chooseRef(ref, await this.#transport.list(patternsOf(ref), signal), id) ?? (await this.#again(signal))
+    const revision = revisionOf(ref, await this.#transport.peel(chosen, signal))
+    this.#resolved = revision.commit
+    return revision
+  }
+
+  /** The ref, where a second listing has it: no listing has a checksum, and a name that is damaged on its way hides a ref. */
+  async #again(signal: AbortSignal): Promise<Ref> {
+    const { ref, id } = this.#source
+    this.#transport.forget()
     const listing = await this.#transport.list(patternsOf(ref), signal)
     const chosen = chooseRef(ref, listing, id)
-    if (chosen !== undefined) {
-      const revision = revisionOf(ref, await this.#transport.peel(chosen, signal))
-      this.#resolved = revision.commit
-      return revision
-    }
-    throw refNotFound(ref, id, listing, await this.#transport.isEmpty(signal))
+    if (chosen !== undefined) return chosen
+    const isEmpty = listing.length === 0 && (await this.#transport.isEmpty(signal))
+    throw refNotFound(ref, id, listing, isEmpty)
   }
 
   async fetch(revision: Revision, known: KnownTrees, signal: AbortSignal): Promise<Tree> {

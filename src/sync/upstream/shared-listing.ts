@@ -109,6 +109,7 @@ class Listing {
 export class SharingTransport implements GitTransport {
   readonly #transport: GitTransport
   readonly #listing: RequestedListing
+  #isForgotten = false
 
   constructor(transport: GitTransport, listing: RequestedListing) {
     this.#transport = transport
@@ -116,6 +117,7 @@ export class SharingTransport implements GitTransport {
   }
 
   async list(names: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
+    if (this.#isForgotten) return this.#transport.list(names, signal)
     return this.#listing.list(names, (all, until) => this.#transport.list(all, until), signal)
   }
 
@@ -132,6 +134,7 @@ export class SharingTransport implements GitTransport {
   }
 
   forget(): void {
+    this.#isForgotten = true
     this.#transport.forget()
   }
 }

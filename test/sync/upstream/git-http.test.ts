@@ -67,6 +67,24 @@ test.each([301, 302, 307, 308])(
   },
 )
 
+test('a ref whose name is damaged in one listing is found in the next', async () => {
+  await using served = await serve()
+  let damaged = 0
+  const damage = (answer: Buffer): Buffer => {
+    const text = answer.toString('latin1')
+    if (damaged > 0 || !text.includes('refs/heads/main')) return answer
+    damaged += 1
+    return Buffer.from(text.replaceAll('refs/heads/main', 'refs/heads/mbin'), 'latin1')
+  }
+  await using front = await startFront(served.server.origin, () => false, undefined, damage)
+  await using reached = await reach(`${front.origin}/team.git`, { ref: 'main' })
+
+  const revision = await reached.upstream.resolve(STEADY)
+
+  expect(damaged).toBe(1)
+  expect(revision.ref).toBe('refs/heads/main')
+})
+
 test('a POST that is redirected where its GET was not is refused', async () => {
   await using served = await serve()
   await using front = await startFront(served.server.origin, (request, response) => {

@@ -26,7 +26,8 @@ export function unreadable(answer: Answer, what: string): SyncError | undefined 
     return new SyncError('source-unreachable', `${what}: it answers in an encoding that was not asked for`)
   }
   if (isWebPage(answer)) {
-    return new SyncError('repository-not-found', `${what}: the address answers with a web page, not an MCP server`)
+    // Mostly that of a portal or a proxy that wants a person to sign in, in place of what is behind it.
+    return new SyncError('source-unreachable', `${what}: the address answers with a web page, not an MCP server`)
   }
   return undefined
 }

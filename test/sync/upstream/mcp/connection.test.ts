@@ -144,7 +144,7 @@ test('a web page is not taken for a server', async () => {
   )
 
   await expect(connect(server.address)).rejects.toMatchObject({
-    code: 'repository-not-found',
+    code: 'source-unreachable',
     message: expect.stringContaining('a web page, not an MCP server'),
   })
 })
