@@ -3,6 +3,7 @@ import type { CatalogFile, CatalogSkill } from '../sync/model/catalog-entry.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
 import { withoutHidden } from '../sync/model/hidden-unicode.ts'
 import { filesOf } from '../sync/model/skill-files.ts'
+import { inSlices, sorting, stepByStep } from '../sync/model/slices.ts'
 import { bytesOf } from './content.ts'
 import type { ReadFile } from './content.ts'
 import { installNames } from './install-names.ts'
@@ -105,19 +106,20 @@ export class Discovery {
 
   /** `isWhole` is false where a skill is left out that may be there later. */
   async #build(catalog: Catalog): Promise<Installable & { readonly isWhole: boolean }> {
-    const skills = installNames(catalog.listed)
+    const skills = await stepByStep(installNames(catalog.listed))
+    const inOrder = await stepByStep(sorting([...skills], ([a], [b]) => (a < b ? -1 : 1)))
     const archives = new Map<string, Announced>()
-    const entries: object[] = []
+    const listing = new OpenListing()
     let isWhole = true
     // One after the other: the files of one skill are in memory at a time.
-    for (const [name, skill] of [...skills].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    await inSlices(inOrder, async ([name, skill]) => {
       const archive = isSingle(skill) ? undefined : await this.announced(skill)
       if (archive !== undefined) archives.set(skill.digest, archive)
-      if (archive !== undefined || isSingle(skill)) entries.push(this.#entryOf(name, skill, archive))
+      if (archive !== undefined || isSingle(skill)) listing.add(this.#entryOf(name, skill, archive))
       else if (hasArchive(skill)) isWhole = false
-    }
+    })
     this.#archives = archives
-    return { isWhole, skills, listing: listingOf({ $schema: SCHEMA, skills: entries }) }
+    return { isWhole, skills, listing: listing.close() }
   }
 
   /**
@@ -174,9 +176,28 @@ function clipped(description: string): string {
   return description.length <= 1024 ? description : `${description.slice(0, 1023).toWellFormed()}…`
 }
 
-function listingOf(document: object): Listing {
-  const json = Buffer.from(`${JSON.stringify(document)}\n`)
-  return { json, ...announcedOf(json) }
+/** A listing that entries come into: of thousands its text is made, and its digest, entry by entry. */
+class OpenListing {
+  readonly #pieces: Buffer[] = []
+  readonly #hash = createHash('sha256')
+  #separator = `{"$schema":${JSON.stringify(SCHEMA)},"skills":[`
+
+  add(entry: object): void {
+    this.#put(this.#separator + JSON.stringify(entry))
+    this.#separator = ','
+  }
+
+  close(): Listing {
+    this.#put(this.#pieces.length === 0 ? `${this.#separator}]}\n` : ']}\n')
+    const json = Buffer.concat(this.#pieces)
+    return { json, sha256: this.#hash.digest('hex'), size: json.length }
+  }
+
+  #put(text: string): void {
+    const piece = Buffer.from(text)
+    this.#hash.update(piece)
+    this.#pieces.push(piece)
+  }
 }
 
 function announcedOf(bytes: Uint8Array): Announced {

@@ -1,35 +1,42 @@
 import { createHash } from 'node:crypto'
 import type { CatalogSkill } from '../sync/model/catalog-entry.ts'
 import { isSkillName } from '../sync/model/skill-name.ts'
+import type { Steps } from '../sync/model/slices.ts'
 
 /**
  * Under which name each skill can be installed: installers know nothing but names. A name that several skills have, or that
  * one has and another could be given, is nobody's; those are called after their source and path instead. So none takes the
  * place of another when a source gains a skill. The order of the skills does not matter.
  */
-export function installNames(skills: readonly CatalogSkill[]): ReadonlyMap<string, CatalogSkill> {
-  const forms = skills.map((skill) => ({ skill, plain: skill.name, ...qualifiedNames(skill) }))
-  const plain = countsOf(forms.map((form) => form.plain))
-  const qualified = countsOf(forms.map((form) => form.qualified))
-  const marked = countsOf(forms.map((form) => form.marked))
-  const isFree = (name: string): boolean =>
-    isSkillName(name) && countIn(plain, name) + countIn(qualified, name) + countIn(marked, name) === 1
-  return new Map(forms.map((form) => [[form.plain, form.qualified].find(isFree) ?? form.marked, form.skill] as const))
-}
-
-function countsOf(names: readonly string[]): ReadonlyMap<string, number> {
+export function* installNames(skills: readonly CatalogSkill[]): Steps<ReadonlyMap<string, CatalogSkill>> {
+  const forms: (Names & { readonly skill: CatalogSkill })[] = []
+  // How often each stands among all forms of all skills.
   const counts = new Map<string, number>()
-  for (const name of names) counts.set(name, countIn(counts, name) + 1)
-  return counts
+  for (const skill of skills) {
+    const names = namesOf(skill)
+    forms.push({ skill, ...names })
+    for (const name of Object.values(names)) counts.set(name, (counts.get(name) ?? 0) + 1)
+    yield
+  }
+  const isFree = (name: string): boolean => isSkillName(name) && counts.get(name) === 1
+  const named = new Map<string, CatalogSkill>()
+  for (const { skill, plain, qualified, marked } of forms) {
+    named.set([plain, qualified].find(isFree) ?? marked, skill)
+    yield
+  }
+  return named
 }
 
-function countIn(counts: ReadonlyMap<string, number>, name: string): number {
-  return counts.get(name) ?? 0
+/** What a skill can be called, the shortest first. */
+interface Names {
+  readonly plain: string
+  readonly qualified: string
+  readonly marked: string
 }
 
-function qualifiedNames({ root, uri }: CatalogSkill): { readonly qualified: string; readonly marked: string } {
+function namesOf({ name, root, uri }: CatalogSkill): Names {
   const qualified = qualifiedName(root)
-  return { qualified, marked: markedName(qualified, uri) }
+  return { plain: name, qualified, marked: markedName(qualified, uri) }
 }
 
 /** `team-pdf` for `skill://team/pdf`, with the folders between where there are any. */

@@ -3,6 +3,7 @@ import type { ReadFile } from '../../src/serve/content.ts'
 import { Discovery } from '../../src/serve/discovery.ts'
 import { Registry } from '../../src/serve/registry.ts'
 import { buildCatalog } from '../../src/sync/model/catalog.ts'
+import { turnsDuring } from '../support/loop-turns.ts'
 import { sample, snapshotOf, sourceId } from '../sync/store/samples.ts'
 import type { Sample } from '../sync/store/samples.ts'
 
@@ -48,6 +49,12 @@ test('an index that could not be made is made for the next who asks', async () =
   scene.failing.clear()
 
   expect(await scene.names()).toEqual(['one'])
+})
+
+test('the loop turns while the names of thousands of skills are found, and what is announced of each is put together', async () => {
+  const scene = openScene(Array.from({ length: 10_000 }, (_, index) => sample(`skill-${index}`, { 'SKILL.md': '' })))
+
+  expect(await turnsDuring(scene.discovery.installable())).toBeGreaterThan(1)
 })
 
 function several(name: string): Sample {

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { installNames } from '../../src/serve/install-names.ts'
+import { atOnce } from '../../src/sync/model/slices.ts'
 import { isSkillName } from '../../src/sync/model/skill-name.ts'
 import { uriOf } from '../../src/sync/model/skill-uri.ts'
 import type { CatalogSkill } from '../../src/sync/model/catalog-entry.ts'
@@ -12,7 +13,7 @@ function skillAt(source: string, path: string): CatalogSkill {
 }
 
 function named(...places: readonly (readonly [string, string])[]): Record<string, string> {
-  const names = installNames(places.map(([source, path]) => skillAt(source, path)))
+  const names = atOnce(installNames(places.map(([source, path]) => skillAt(source, path))))
   return Object.fromEntries([...names].map(([name, { root }]) => [name, root]))
 }
 
@@ -64,9 +65,9 @@ test('whatever skill comes to the others, no name leads to another skill than be
   fc.assert(
     fc.property(PLACES, (drawn) => {
       const skills = drawn.map(([source, folders, last]) => skillAt(source, [...folders, last].join('/')))
-      const before = installNames(skills.slice(1))
+      const before = atOnce(installNames(skills.slice(1)))
 
-      const after = installNames(skills)
+      const after = atOnce(installNames(skills))
 
       for (const [name, { root }] of before) expect([undefined, root]).toContain(after.get(name)?.root)
     }),
@@ -79,12 +80,12 @@ test('every skill has one name, which installers take, and the order of the skil
     fc.property(PLACES, (drawn) => {
       const skills = drawn.map(([source, folders, last]) => skillAt(source, [...folders, last].join('/')))
 
-      const names = installNames(skills)
+      const names = atOnce(installNames(skills))
 
       expect(new Set(names.values())).toEqual(new Set(skills))
       expect(names.size).toBe(skills.length)
       expect([...names.keys()].filter((key) => !isSkillName(key))).toEqual([])
-      const again = installNames(skills.toReversed())
+      const again = atOnce(installNames(skills.toReversed()))
       expect(Object.fromEntries(again)).toEqual(Object.fromEntries(names))
     }),
   )

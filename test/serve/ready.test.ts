@@ -61,6 +61,18 @@ test('the loop turns while the list of resources is made, which is made once for
   expect(await listedResources(listed, formsOf())).toHaveLength(SKILLS.length + 1)
 })
 
+test('the loop turns while the index is made of skills whose archives are known', async () => {
+  const forms = formsOf({ archives: { team: ['zip'] } })
+  const read = async (): Promise<Uint8Array> => Buffer.alloc(0)
+  const [first, second] = [catalog(), catalog()]
+
+  const text = await forms.index?.text(first, read)
+  const again = Promise.resolve(forms.index?.text(second, read))
+
+  expect(await turnsDuring(again)).toBeGreaterThan(1)
+  expect(await again).toBe(text)
+})
+
 test('a list of resources that could not be made is made for the next request', async () => {
   const listed = catalogOf(snapshotOf(...SKILLS.slice(0, 1)))
   const failing = { ...FORMS, archives: Object.create(FORMS.archives, { of: { value: fail } }) }

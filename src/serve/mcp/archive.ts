@@ -4,6 +4,7 @@ import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { comparePaths, digestOf } from '../../sync/model/digest.ts'
 import { filesOf } from '../../sync/model/skill-files.ts'
+import { inSlices } from '../../sync/model/slices.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
 import { bytesOf } from '../content.ts'
 import type { ReadFile } from '../content.ts'
@@ -76,13 +77,13 @@ export class Archives {
     const known = this.#digests
     const byContent = new Map<string, string>()
     const byUri = new Map<string, string>()
-    for (const archive of archives) {
+    await inSlices(archives, async (archive) => {
       const content = contentKeyOf(archive)
       const digest = byContent.get(content) ?? known.get(content) ?? sha256(await this.bytesOf(archive, read))
-      if (digest === undefined) continue
+      if (digest === undefined) return
       byContent.set(content, digest)
       byUri.set(archive.uri, digest)
-    }
+    })
     this.#digests = byContent
     return byUri
   }

@@ -1,6 +1,8 @@
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { withoutHidden } from '../../sync/model/hidden-unicode.ts'
+import { stepByStep } from '../../sync/model/slices.ts'
+import type { Steps } from '../../sync/model/slices.ts'
 import type { ReadFile } from '../content.ts'
 import type { Archive, Archives } from './archive.ts'
 import { MadeOnce } from './made-once.ts'
@@ -47,15 +49,37 @@ export class IndexDocument {
   }
 
   async #make(catalog: Catalog, read: ReadFile): Promise<string> {
-    const archives = new Map(catalog.listed.map((skill) => [skill, this.#archives.of(catalog, skill)]))
+    const archives = await stepByStep(this.#archiving(catalog))
     const all = [...archives.values()].flat()
     const digests = await this.#archives.digestsOf(all, read)
     // A damaged file is fetched again, and the archive is there the next time.
     if (digests.size < all.length) this.#texts.forget(catalog)
-    const skills = [...archives].map(([skill, ofSkill]) => documentEntry(skill, archiveEntries(ofSkill, digests)))
     const templates = this.#templates.map((url) => ({ type: 'mcp-resource-template', description: SPACE, url }))
-    return JSON.stringify({ $schema: SCHEMA, skills: [...skills, ...templates] })
+    return stepByStep(texting(archives, digests, templates))
   }
+
+  *#archiving(catalog: Catalog): Steps<ReadonlyMap<CatalogSkill, readonly Archive[]>> {
+    const archives = new Map<CatalogSkill, readonly Archive[]>()
+    for (const skill of catalog.listed) {
+      archives.set(skill, this.#archives.of(catalog, skill))
+      yield
+    }
+    return archives
+  }
+}
+
+function* texting(
+  archives: ReadonlyMap<CatalogSkill, readonly Archive[]>,
+  digests: ReadonlyMap<string, string>,
+  templates: readonly object[],
+): Steps<string> {
+  const entries: string[] = []
+  for (const [skill, ofSkill] of archives) {
+    entries.push(JSON.stringify(documentEntry(skill, archiveEntries(ofSkill, digests))))
+    yield
+  }
+  for (const template of templates) entries.push(JSON.stringify(template))
+  return `{"$schema":${JSON.stringify(SCHEMA)},"skills":[${entries.join(',')}]}`
 }
 
 const SPACE = 'Skills by the parts of their path'

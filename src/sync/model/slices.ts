@@ -71,7 +71,7 @@ function* merging<Item>(
 export async function inSlices<Item>(
   items: Iterable<Item>,
   work: (item: Item) => void | Promise<void>,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<void> {
   let startMs = performance.now()
   for (const item of items) {
@@ -79,7 +79,7 @@ export async function inSlices<Item>(
     if (working !== undefined) await working
     if (performance.now() - startMs < SLICE_MS) continue
     await setImmediate()
-    signal.throwIfAborted()
+    signal?.throwIfAborted()
     startMs = performance.now()
   }
 }
