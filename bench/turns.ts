@@ -26,9 +26,10 @@ export async function measureTurns(ground: Ground): Promise<Figure[]> {
     ...deeds.map(({ what, ask }) => async () => ({ [what]: await hub.longestOf(what, ask) })),
     // A commit that costs much to take stands here, beside one that costs little.
     async () => ({ [PUBLISH]: await hub.longestOfMove() }),
+    async () => ({ [DISABLE]: await hub.longestOfDisable() }),
   ])
   hub.tellWorst()
-  return [...deeds.map(({ what }) => what), PUBLISH].map((what) =>
+  return [...deeds.map(({ what }) => what), PUBLISH, DISABLE].map((what) =>
     figureOf('turns', all, [what, what.startsWith('batch') ? 'limit of a batch' : 'limit'], 1),
   )
 }
@@ -37,6 +38,7 @@ export async function measureTurns(ground: Ground): Promise<Figure[]> {
 const LIMITS: Times = { limit: 50, 'limit of a batch': 100 }
 
 const PUBLISH = 'publish of one change'
+const DISABLE = 'disable or enable of one skill'
 
 /** All that can be offered is. */
 const OPTIONS = {
@@ -66,8 +68,7 @@ class Hub {
 
   async longestOf(what: string, ask: Ask): Promise<number> {
     // Another catalog, of which nothing was asked yet.
-    this.#isDisabled = !this.#isDisabled
-    await this.#daemon.disable(folderOf(this.#upstream.skills.documents[1]), this.#isDisabled)
+    await this.#toggle()
     return this.#longest(what, async () => {
       await ask()
       await ask()
@@ -83,6 +84,15 @@ class Hub {
   async longestOfMove(): Promise<number> {
     await this.#change()
     return this.#longest(PUBLISH, () => this.#daemon.sync())
+  }
+
+  async longestOfDisable(): Promise<number> {
+    return this.#longest(DISABLE, () => this.#toggle())
+  }
+
+  async #toggle(): Promise<void> {
+    this.#isDisabled = !this.#isDisabled
+    await this.#daemon.disable(folderOf(this.#upstream.skills.documents[1]), this.#isDisabled)
   }
 
   async #change(): Promise<void> {

@@ -368,7 +368,7 @@ export class Daemon implements AsyncDisposable {
     const before = store.decisions.disabled
     const isNew = await store.decisions.disable(id, path, disabled, { snapshots, sourceOnly })
     if (isNew && disabled) await followDisabled(snapshots, this.#parts)
-    this.#puller.serve()
+    await this.#puller.serveInSlices()
     await this.linking.settled()
     if (isNew) log.info(disabled ? 'skill-disabled' : 'skill-enabled', { source: id, skill: path })
     const after = store.decisions.disabled

@@ -185,6 +185,7 @@ export class Follower implements AsyncDisposable {
     await readDecisions({ store: this.#store, log: this.#log })
     if (mark === this.#seen && decisions.isFailing) return
     const catalog = await currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config))
+    await this.registry.prepare(catalog)
     // What was decided meanwhile, or learnt of what is disabled, is about this very generation: the next look serves it.
     const now = await markOf(join(this.#config.state, 'current'))
     if (now === undefined || (await this.#marked(now)) !== mark) {

@@ -356,6 +356,12 @@ export class Puller implements AsyncDisposable {
     // first. The first turn is of the same round of the loop, in which nothing more is heard.
     await turn()
     await turn()
+    await this.serveInSlices()
+  }
+
+  /** The same as `serve`, once the catalog and what is told of it are made in slices: others are served meanwhile. */
+  async serveInSlices(): Promise<void> {
+    await this.#registry.prepare(await this.#publisher.readied())
     this.serve()
   }
 

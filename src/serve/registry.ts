@@ -1,10 +1,15 @@
 import { EMPTY_CATALOG } from '../sync/model/catalog.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
-import { diff, isEmpty } from '../sync/model/changes.ts'
+import { diff, diffing, isEmpty } from '../sync/model/changes.ts'
 import type { Changes } from '../sync/model/changes.ts'
+import { stepByStep } from '../sync/model/slices.ts'
+import type { Steps } from '../sync/model/slices.ts'
 
 /** Hears of every change of the catalog, after it is served. */
 export type Listener = (changes: Changes, catalog: Catalog, before: Catalog) => void
+
+/** Makes what a listener tells of the way from one catalog to another. */
+export type Preparing = (before: Catalog, catalog: Catalog) => Steps<unknown>
 
 /** Hears of every catalog that is served, also of one in which nothing moved, when all listeners know. */
 export type Watcher = (before: Catalog, catalog: Catalog) => void
@@ -12,11 +17,23 @@ export type Watcher = (before: Catalog, catalog: Catalog) => void
 /** The catalog being served. The only mutable cell between sync and serve. */
 export class Registry {
   #catalog: Catalog = EMPTY_CATALOG
-  readonly #listeners = new Set<Listener>()
+  readonly #listeners = new Map<Listener, Preparing | undefined>()
   readonly #watchers = new Set<Watcher>()
 
   get catalog(): Catalog {
     return this.#catalog
+  }
+
+  /**
+   * Makes ready in slices what is told once the catalog is published, since to compare catalogs of thousands of skills takes
+   * longer than others should wait. Nothing is served or told of it yet. Where another is served by then, it is made at once.
+   */
+  async prepare(next: Catalog): Promise<void> {
+    if (this.#listeners.size === 0) return
+    const before = this.#catalog
+    if (isEmpty(await stepByStep(diffing(before, next)))) return
+    for (const preparing of this.#listeners.values())
+      if (preparing !== undefined) await stepByStep(preparing(before, next))
   }
 
   /** Swaps the catalog in whole, then tells the listeners what moved. */
@@ -29,12 +46,12 @@ export class Registry {
 
   #tell(before: Catalog, next: Catalog): void {
     const changes = diff(before, next)
-    if (!isEmpty(changes)) for (const listener of this.#listeners) listener(changes, next, before)
+    if (!isEmpty(changes)) for (const listener of this.#listeners.keys()) listener(changes, next, before)
   }
 
-  /** Calls back on each change until what is returned is disposed. */
-  listen(listener: Listener): Disposable {
-    this.#listeners.add(listener)
+  /** Calls back on each change until what is returned is disposed. `preparing`: what can be made before. */
+  listen(listener: Listener, preparing?: Preparing): Disposable {
+    this.#listeners.set(listener, preparing)
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) }
   }
 

@@ -71,11 +71,21 @@ export class Publisher {
     return this.#keep(atOnce(this.#building()), { disabled, approvals })
   }
 
+  /** `catalog`, made in slices where it is not there. One that was decided about meanwhile is made at once. */
+  async readied(): Promise<Catalog> {
+    const { disabled, approvals } = this.#store.decisions
+    if (this.#built?.disabled !== disabled || this.#built.approvals !== approvals) await this.#build()
+    return this.catalog
+  }
+
   /** So that it is there when it is asked for, and whoever is served meanwhile is served. What is decided meanwhile makes it anew. */
   async #build(): Promise<void> {
     const { disabled, approvals, areUnknown } = this.#store.decisions
     if (areUnknown) return
-    this.#keep(await stepByStep(this.#building()), { disabled, approvals })
+    const generation = this.#generation
+    const catalog = await stepByStep(this.#building())
+    // One that was published meanwhile is built by its publisher.
+    if (generation === this.#generation) this.#keep(catalog, { disabled, approvals })
   }
 
   #building(): Steps<Catalog> {

@@ -94,6 +94,23 @@ test('others have the thread between the skills of a catalog, and what is decide
   expect(urisOf(publisher.catalog)).toEqual(['skill://team/skill-1/SKILL.md', 'skill://team/skill-2/SKILL.md'])
 })
 
+test('a catalog that is still being built when another generation is published does not take its place', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const [changed, cause] = await pulled(opened.store, 'team', ...[1, 2, 3].map(numbered))
+  const { held, snapshot } = changed.get(TEAM)!
+  const slow = new SlowValues()
+  const skills = snapshot.skills.map((skill) => slow.of(skill))
+  await publisher.publish(new Map([[TEAM, { held, snapshot: { ...snapshot, skills } }]]), cause, NOW, STEADY)
+  await opened.store.decisions.disable(TEAM, numbered(3).skill.path, true)
+
+  const building = publisher.readied()
+  const later = await pulled(opened.store, 'team', numbered(1))
+  await Promise.all([building, publisher.publish(...later, NOW, STEADY)])
+
+  expect(urisOf(publisher.catalog)).toEqual(['skill://team/skill-1/SKILL.md'])
+})
+
 test('what is published is on the disk, and is what the next process begins with', async () => {
   await using opened = await openStore()
   const { publisher } = await Publisher.open(opened.store, BOTH, all)

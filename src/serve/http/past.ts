@@ -1,9 +1,10 @@
-import { eventsBetween } from '../mcp/events.ts'
+import { eventing } from '../mcp/events.ts'
 import type { Events, Telling } from '../mcp/events.ts'
 import { anyOfContract } from '../mcp/contract.ts'
 import type { ListPart } from '../mcp/list-part.ts'
 import { anySynthetics } from '../mcp/synthetic.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { stepByStep } from '../../sync/model/slices.ts'
 import type { Serving } from '../mcp/methods.ts'
 import { Turns } from '../turns.ts'
 import { choicesIn, WHOLE } from '../views.ts'
@@ -85,7 +86,7 @@ export class Past {
     const events = this.#looking.next(async () => {
       const before = this.#seenOf(await this.#catalogOf(mark), mark)
       if (before === undefined) return undefined
-      const between = eventsBetween(before, catalog, forms)
+      const between = await stepByStep(eventing(before, catalog, forms))
       if (mark.forms === this.#now().forms) return between
       const made = madeOtherwise(before, catalog, forms.skillPrompts)
       return { ...made, updated: new Set([...between.updated, ...made.updated]) }

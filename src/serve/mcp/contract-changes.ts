@@ -1,6 +1,7 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Contract } from '../../sync/model/contract.ts'
 import type { ContractSkill } from '../../sync/model/contract-skills.ts'
+import type { Steps } from '../../sync/model/slices.ts'
 import { sizeOfContract } from './contract.ts'
 import type { ContractFamily, ContractResource } from './contract.ts'
 import { describeContract, listedOfContract } from './contract-list.ts'
@@ -10,11 +11,19 @@ import type { Forms } from './forms.ts'
 import { MadeOnce } from './made-once.ts'
 
 /** The URIs of the family that came, went or changed their bytes. One that two skills claim is gone until one of them leaves it. */
-export function contractChanges(before: Catalog, after: Catalog, { contract }: Pick<Forms, 'contract'>): string[] {
+export function* changingContract(
+  before: Catalog,
+  after: Catalog,
+  { contract }: Pick<Forms, 'contract'>,
+): Steps<readonly string[]> {
   if (contract === undefined) return []
-  const [was, is] = [contract.of(before), contract.of(after)]
-  const uris = new Set([...was.resources.keys(), ...is.resources.keys()])
-  return [...uris].filter((uri) => !readsAlike(uri, was, is))
+  const [was, is] = [yield* contract.steps(before), yield* contract.steps(after)]
+  const changed: string[] = []
+  for (const uri of new Set([...was.resources.keys(), ...is.resources.keys()])) {
+    if (!readsAlike(uri, was, is)) changed.push(uri)
+    yield
+  }
+  return changed
 }
 
 /** Whether the lists of resources and of templates say something else of the family. */

@@ -4,10 +4,11 @@ import type { Reference } from '../../sync/model/contract.ts'
 import { contractSkills } from '../../sync/model/contract-skills.ts'
 import type { ContractSkill, ContractSkills } from '../../sync/model/contract-skills.ts'
 import { contractUri, isContractUri, readContractUri } from '../../sync/model/contract-uri.ts'
+import { MadeInSteps } from '../../sync/model/made-in-steps.ts'
 import { filesOf } from '../../sync/model/skill-files.ts'
+import type { Steps } from '../../sync/model/slices.ts'
 import { servedDocs } from './contract-docs.ts'
 import type { DocsOwner, ServedDoc } from './contract-docs.ts'
-import { MadeOnce } from './made-once.ts'
 
 /** One resource of the `resource://` family. `uri` is canonical. */
 export type ContractResource =
@@ -42,24 +43,39 @@ export interface ContractFamily {
 
 /** The family as it is offered, made once for each catalog. */
 export class ContractForm {
-  readonly #asked: ContractAsked
-  readonly #families = new MadeOnce<Catalog, ContractFamily>()
+  readonly #families: MadeInSteps<Catalog, ContractFamily>
 
   constructor(asked: ContractAsked) {
-    this.#asked = asked
+    this.#families = new MadeInSteps((catalog: Catalog) => makingFamily(catalog, asked))
   }
 
   of(catalog: Catalog): ContractFamily {
-    return this.#families.of(catalog, (from) => familyOf(from, this.#asked))
+    return this.#families.of(catalog)
+  }
+
+  /** The same, made as a part of a larger work. */
+  steps(catalog: Catalog): Steps<ContractFamily> {
+    return this.#families.steps(catalog)
+  }
+
+  /** The same, made in slices. */
+  async ready(catalog: Catalog): Promise<ContractFamily> {
+    return this.#families.ready(catalog)
   }
 }
 
-function familyOf(catalog: Catalog, { ofSkills, docs }: ContractAsked): ContractFamily {
+function* makingFamily(catalog: Catalog, { ofSkills, docs }: ContractAsked): Steps<ContractFamily> {
   const skills = contractSkills(catalog)
+  yield
   const listed = [...skills.byId.values()].filter(({ skill }) => skill.skill.standing === 'served')
   const index: ContractResource[] = ofSkills ? [{ kind: 'contract-index', uri: INDEX_URI }] : []
-  const all = [...index, ...[...skills.byId.values()].flatMap(ofSkill), ...(docs ? docsOf(catalog, docs) : [])]
-  return { resources: new Map(all.map((resource) => [resource.uri, resource])), skills, listed }
+  const resources = new Map(index.map((resource) => [resource.uri, resource]))
+  for (const of of skills.byId.values()) {
+    for (const resource of ofSkill(of)) resources.set(resource.uri, resource)
+    yield
+  }
+  for (const resource of docs ? docsOf(catalog, docs) : []) resources.set(resource.uri, resource)
+  return { resources, skills, listed }
 }
 
 const INDEX_URI = contractUri({ kind: 'index' })

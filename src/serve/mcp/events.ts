@@ -1,11 +1,14 @@
-import { diff } from '../../sync/model/changes.ts'
+import { diffing } from '../../sync/model/changes.ts'
 import type { Changes } from '../../sync/model/changes.ts'
+import { MadeBetween } from '../../sync/model/made-in-steps.ts'
 import { folderUrisAbove } from '../../sync/model/skill-uri.ts'
+import { atOnce } from '../../sync/model/slices.ts'
+import type { Steps } from '../../sync/model/slices.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
-import { contractChanges, isContractListChanged } from './contract-changes.ts'
+import { changingContract, isContractListChanged } from './contract-changes.ts'
 import type { Forms } from './forms.ts'
 import type { Serving } from './methods.ts'
-import { listedOfSkills, saySame } from './resource-list.ts'
+import { areSameLists } from './resource-list.ts'
 import { areSamePrompts } from './skill-prompt-list.ts'
 import { syntheticChanges } from './synthetic-changes.ts'
 
@@ -26,27 +29,39 @@ export type Telling = Pick<Serving, 'registry' | 'forms'>
 
 /** Tells of every change of the catalog, after it is served, until what is returned is disposed. */
 export function listenForEvents({ registry, forms }: Telling, tell: (events: Events) => void): Disposable {
-  return registry.listen((changes, after, before) => tell(eventsBetween(before, after, forms, changes)))
+  const events = new MadeBetween<Catalog, Events>((before, after) => eventing(before, after, forms))
+  return registry.listen(
+    (_, after, before) => tell(events.of(before, after)),
+    (before, after) => events.steps(before, after),
+  )
 }
 
 /** What is told of the way from one catalog to another, what is made by us included. */
-export function eventsBetween(before: Catalog, after: Catalog, forms: Forms, changes = diff(before, after)): Events {
+export function eventsBetween(before: Catalog, after: Catalog, forms: Forms): Events {
+  return atOnce(eventing(before, after, forms))
+}
+
+/** `eventsBetween`, for where others wait. */
+export function* eventing(before: Catalog, after: Catalog, forms: Forms): Steps<Events> {
+  const changes = yield* diffing(before, after)
   const { updated, listChanged } = eventsOf(changes)
+  yield
   const made = syntheticChanges({ before, after, changes }, forms)
-  const ofContract = contractChanges(before, after, forms)
+  yield
+  const ofContract = yield* changingContract(before, after, forms)
   return {
     updated: new Set([...updated, ...made, ...ofContract]),
-    listChanged: isListChanged(listChanged, before, after, forms),
+    listChanged: yield* changingList(listChanged, before, after, forms),
     contractListChanged: isContractListChanged(before, after, forms),
-    promptsListChanged: forms.skillPrompts && !areSamePrompts(before, after),
+    promptsListChanged: forms.skillPrompts && !(yield* areSamePrompts(before, after)),
   }
 }
 
 /** `changes` knows of the documents of skills alone. */
-function isListChanged(ofDocuments: boolean, before: Catalog, after: Catalog, forms: Forms): boolean {
+function* changingList(ofDocuments: boolean, before: Catalog, after: Catalog, forms: Forms): Steps<boolean> {
   const { list, synthetic } = forms.resources
   if (ofDocuments || (list === 'skills' && synthetic === 'hide')) return ofDocuments
-  return !saySame(listedOfSkills(before, forms), listedOfSkills(after, forms))
+  return !(yield* areSameLists(before, after, forms))
 }
 
 /** A folder counts as updated when anything below it is: that is what a subscriber to a skill's root waits for. */

@@ -1,5 +1,6 @@
 import type { CatalogFile, CatalogSkill, FolderChild } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { isContractUri } from '../../sync/model/contract-uri.ts'
 import { readSkillUri } from '../../sync/model/skill-uri.ts'
 import { contractAt } from './contract.ts'
 import type { FoundOfContract } from './contract.ts'
@@ -32,7 +33,7 @@ export type FoundResource =
 
 /** What is in the catalog and, where nothing of it has the URI, what is made out of it. */
 export function lookupResource(catalog: Catalog, forms: Forms, raw: string): FoundResource {
-  const ofContract = forms.contract && contractAt(forms.contract.of(catalog), raw)
+  const ofContract = forms.contract && isContractUri(raw) ? contractAt(forms.contract.of(catalog), raw) : undefined
   if (ofContract !== undefined) return ofContract
   const found = lookup(catalog, raw)
   const uri = found.kind === 'nothing' ? readSkillUri(raw) : undefined

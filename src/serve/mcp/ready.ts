@@ -1,4 +1,5 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { isContractUri } from '../../sync/model/contract-uri.ts'
 import { offeringIn } from '../../sync/model/offered.ts'
 import { whileWanted } from '../../sync/model/while-wanted.ts'
 import { isObject } from '../json-object.ts'
@@ -30,13 +31,15 @@ export async function readyFor(
 /** The same for one message. Undefined where the size is not read off what is made of a catalog. */
 export function makingFor(catalog: Catalog, forms: Forms, message: unknown): Promise<unknown> | undefined {
   if (!isObject(message)) return undefined
-  const { name } = isObject(message['params']) ? message['params'] : {}
+  const { name, uri } = isObject(message['params']) ? message['params'] : {}
   switch (message['method']) {
     case 'tools/call':
       return name === 'list_skills' ? listingForModels(catalog) : offeringIn(catalog)
     case 'prompts/get':
       if (name === SKILLS_CATALOG.name) return textingPrompt(catalog)
       return forms.skillPrompts ? promptingSkills(catalog) : undefined
+    case 'resources/read':
+      return typeof uri === 'string' && isContractUri(uri) ? forms.contract?.ready(catalog) : undefined
     default:
       return undefined
   }

@@ -1,7 +1,7 @@
 import type { CatalogFile } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { filesOf } from '../../sync/model/skill-files.ts'
-import { atOnce, stepByStep } from '../../sync/model/slices.ts'
+import { stepByStep } from '../../sync/model/slices.ts'
 import type { Steps } from '../../sync/model/slices.ts'
 import type { ContractResource } from './contract.ts'
 import { listedOfContract } from './contract-list.ts'
@@ -36,12 +36,9 @@ export async function listedResources(catalog: Catalog, forms: Forms): Promise<r
 const LISTED = new MadeOnce<Catalog, Map<string, Promise<readonly Listed[]>>>()
 
 function* listing(catalog: Catalog, forms: Forms): Steps<readonly Listed[]> {
-  return [...(yield* listingOfSkills(catalog, forms)), ...listedOfContract(catalog, forms)]
-}
-
-/** Of the listed skills the documents or all files, and what is made by us. */
-export function listedOfSkills(catalog: Catalog, forms: Forms): readonly OfSkills[] {
-  return atOnce(listingOfSkills(catalog, forms))
+  const ofSkills = yield* listingOfSkills(catalog, forms)
+  if (forms.contract !== undefined) yield* forms.contract.steps(catalog)
+  return [...ofSkills, ...listedOfContract(catalog, forms)]
 }
 
 function* listingOfSkills(catalog: Catalog, { resources, ...forms }: Forms): Steps<readonly OfSkills[]> {
@@ -55,19 +52,22 @@ function* listingOfSkills(catalog: Catalog, { resources, ...forms }: Forms): Ste
   return all
 }
 
-/** Whether two lists say the same of the same resources. Of what is made by us they say nothing that can change. */
-export function saySame(before: readonly OfSkills[], after: readonly OfSkills[]): boolean {
-  if (before.length !== after.length) return false
-  return before.every((resource, index) => {
-    const other = after[index]
-    return other !== undefined && saidOf(resource) === saidOf(other)
-  })
+/** Whether the lists of two catalogs say the same of skills. Of what is made by us they say nothing that can change. */
+export function* areSameLists(before: Catalog, after: Catalog, forms: Forms): Steps<boolean> {
+  const [was, is] = [yield* listingOfSkills(before, forms), yield* listingOfSkills(after, forms)]
+  if (was.length !== is.length) return false
+  for (const [index, resource] of was.entries()) {
+    if (!sayAlike(resource, is[index])) return false
+    yield
+  }
+  return true
 }
 
-function saidOf(resource: OfSkills): string {
-  if ('kind' in resource) return resource.uri
-  const { uri, file, documents } = resource
-  return JSON.stringify([uri, file.size, documents?.name, documents?.description])
+function sayAlike(resource: OfSkills, other: OfSkills | undefined): boolean {
+  if (other === undefined || resource.uri !== other.uri) return false
+  if ('kind' in resource || 'kind' in other) return 'kind' in resource && 'kind' in other
+  const [was, is] = [resource.documents, other.documents]
+  return resource.file.size === other.file.size && was?.name === is?.name && was?.description === is?.description
 }
 
 function* documenting({ listed, files }: Catalog): Steps<CatalogFile[]> {

@@ -52,8 +52,8 @@ function* prompting(catalog: Catalog): Steps<ReadonlyMap<string, SkillPrompt>> {
 }
 
 /** Whether lists of the prompts of two catalogs say the same. */
-export function areSamePrompts(before: Catalog, after: Catalog): boolean {
-  const [was, is] = [skillPromptsIn(before), [...skillPromptsIn(after).values()]]
+export function* areSamePrompts(before: Catalog, after: Catalog): Steps<boolean> {
+  const [was, is] = [yield* PROMPTS_IN.steps(before), [...(yield* PROMPTS_IN.steps(after)).values()]]
   if (was.size !== is.length) return false
   return [...was.values()].every((prompt, index) => saysAlike(prompt.listed, is[index]?.listed))
 }

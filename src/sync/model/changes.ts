@@ -1,7 +1,9 @@
 import type { CatalogFile, CatalogSkill } from './catalog-entry.ts'
 import type { Catalog } from './catalog.ts'
-import { offeredIn } from './offered.ts'
+import { MadeBetween } from './made-in-steps.ts'
+import { offeringSteps } from './offered.ts'
 import { filesOf } from './skill-files.ts'
+import type { Steps } from './slices.ts'
 
 /** What moved between two catalogs, in canonical URIs of files. */
 export interface Changes {
@@ -27,20 +29,35 @@ export const NO_CHANGES: Changes = {
 
 /** Compares two catalogs by what a client can read. A commit that changed no such byte is no change. */
 export function diff(before: Catalog, after: Catalog): Changes {
+  return CHANGES.of(before, after)
+}
+
+/** `diff`, for where others wait. It is there then. */
+export function diffing(before: Catalog, after: Catalog): Steps<Changes> {
+  return CHANGES.steps(before, after)
+}
+
+const CHANGES = new MadeBetween<Catalog, Changes>(comparing)
+
+function* comparing(before: Catalog, after: Catalog): Steps<Changes> {
   if (before.digest === after.digest) return NO_CHANGES
   const added = new Set<string>()
   const removed = new Set<string>()
   const changed = new Set<string>()
-  for (const file of [...touched(before, after), ...touched(after, before)]) {
+  for (const file of [...(yield* touching(before, after)), ...(yield* touching(after, before))]) {
+    yield
     const [old, current] = [before.files.at(file), after.files.at(file)]
     if (old === undefined) added.add(file.uri)
     else if (current === undefined) removed.add(file.uri)
     else if (!isSameFile(old, current)) changed.add(file.uri)
   }
   const list = !isSameList(before.listed, after.listed)
+  yield
   const isAsBefore = added.size + removed.size + changed.size === 0 && !list
   const contract = isAsBefore && !isSameContract(before, after)
-  return { added, removed, changed, list, contract, offered: isAsBefore && !contract && !isSameOffer(before, after) }
+  yield
+  const offered = isAsBefore && !contract && !(yield* offeringSame(before, after))
+  return { added, removed, changed, list, contract, offered }
 }
 
 export function isEmpty(changes: Changes): boolean {
@@ -49,10 +66,13 @@ export function isEmpty(changes: Changes): boolean {
 }
 
 /** The files of every skill that is another one there; those of all others are the same. */
-function touched({ skills }: Catalog, other: Catalog): CatalogFile[] {
-  return [...skills.values()].flatMap((skill) =>
-    isSameSkill(skill, other.skills.get(skill.uri)) ? [] : filesOf(skill),
-  )
+function* touching({ skills }: Catalog, other: Catalog): Steps<CatalogFile[]> {
+  const files: CatalogFile[] = []
+  for (const skill of skills.values()) {
+    if (!isSameSkill(skill, other.skills.get(skill.uri))) files.push(...filesOf(skill))
+    yield
+  }
+  return files
 }
 
 function isSameSkill(a: CatalogSkill, b: CatalogSkill | undefined): boolean {
@@ -70,8 +90,8 @@ function isSameFile(a: CatalogFile, b: CatalogFile): boolean {
   return a.file.sha256 === b.file.sha256 && a.file.size === b.file.size && a.file.executable === b.file.executable
 }
 
-function isSameOffer(before: Catalog, after: Catalog): boolean {
-  const [was, is] = [offeredIn(before).listed, offeredIn(after).listed]
+function* offeringSame(before: Catalog, after: Catalog): Steps<boolean> {
+  const [{ listed: was }, { listed: is }] = [yield* offeringSteps(before), yield* offeringSteps(after)]
   return (
     was.length === is.length &&
     was.every(({ id, source, skill }, index) => {

@@ -45,3 +45,25 @@ export class MadeInSteps<Of extends object, Made extends object | string> {
     return made
   }
 }
+
+/** The same of a value and the one before it: it goes with the later one, and the last earlier one alone is remembered. */
+export class MadeBetween<Of extends object, Made extends object> {
+  readonly #making: (before: Of, after: Of) => Steps<Made>
+  readonly #made = new WeakMap<Of, { readonly before: WeakRef<Of>; readonly made: Made }>()
+
+  constructor(making: (before: Of, after: Of) => Steps<Made>) {
+    this.#making = making
+  }
+
+  of(before: Of, after: Of): Made {
+    return atOnce(this.steps(before, after))
+  }
+
+  *steps(before: Of, after: Of): Steps<Made> {
+    const known = this.#made.get(after)
+    if (known?.before.deref() === before) return known.made
+    const made = yield* this.#making(before, after)
+    this.#made.set(after, { before: new WeakRef(before), made })
+    return made
+  }
+}

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest'
+import { listenForEvents } from '../../src/serve/mcp/events.ts'
+import type { Events } from '../../src/serve/mcp/events.ts'
+import { Registry } from '../../src/serve/registry.ts'
+import type { Catalog } from '../../src/sync/model/catalog.ts'
+import { formsOf } from '../support/forms.ts'
+import { turnsDuring } from '../support/loop-turns.ts'
+import { catalogOf } from '../sync/catalogs.ts'
+import { sample, snapshotOf } from '../sync/store/samples.ts'
+import type { Sample } from '../sync/store/samples.ts'
+
+const FORMS = formsOf({
+  skillPrompts: true,
+  resources: { list: 'files', synthetic: 'list' },
+  archives: { team: ['zip'] },
+})
+
+test('the loop turns while a catalog is prepared, of which nothing is served or told before it is published', async () => {
+  const scene = new Scene(many(10_000, 'before'))
+  const after = many(10_000, 'after')
+
+  const turns = await turnsDuring(scene.registry.prepare(after))
+  const early = [scene.registry.catalog === after, scene.told.length]
+  scene.registry.publish(after)
+
+  expect(turns).toBeGreaterThan(1)
+  expect(early).toEqual([false, 0])
+  expect(scene.told).toHaveLength(1)
+})
+
+test('what is told of a catalog is the same, prepared or not', async () => {
+  const [before, after] = [many(3, 'before'), many(2, 'after')]
+  const [prepared, other] = [new Scene(before), new Scene(before)]
+
+  await prepared.registry.prepare(after)
+  for (const { registry } of [prepared, other]) registry.publish(after)
+
+  expect(prepared.told).toEqual(other.told)
+  expect(other.told[0]?.updated).toContain('skill://team/skill-0/SKILL.md')
+})
+
+test('where another catalog was published since it was prepared, what changed since that one is told', async () => {
+  const [first, second] = [many(1, 'before'), many(2, 'before')]
+  const scene = new Scene(catalogOf())
+  const straight = new Scene(first)
+
+  await scene.registry.prepare(second)
+  scene.registry.publish(first)
+  scene.registry.publish(second)
+  straight.registry.publish(second)
+
+  expect(scene.told.at(-1)).toEqual(straight.told.at(-1))
+})
+
+class Scene {
+  readonly registry = new Registry()
+  readonly told: Events[] = []
+
+  constructor(served: Catalog) {
+    this.registry.publish(served)
+    listenForEvents({ registry: this.registry, forms: FORMS }, (events) => void this.told.push(events))
+  }
+}
+
+function many(length: number, body: string): Catalog {
+  return catalogOf(
+    snapshotOf(
+      ...Array.from({ length }, (_, index): Sample => sample(`skill-${index}`, { 'SKILL.md': body, 'a.md': '' })),
+    ),
+  )
+}
