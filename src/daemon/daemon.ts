@@ -129,7 +129,7 @@ export class Daemon implements AsyncDisposable {
       ...parts,
       config,
       registry,
-      status: () => this.status(),
+      status: () => this.status(true),
       isBound: (id) => isBound(this.besidePull(id).lock),
       pendingOf: (id) => this.pendingOf(id),
     })
@@ -432,8 +432,10 @@ export class Daemon implements AsyncDisposable {
     }
   }
 
-  status(): Status {
+  /** `leavesFindings`: without what is wrong with skills, which takes longest. */
+  status(leavesFindings = false): Status {
     return statusOf({
+      leavesFindings,
       config: this.config,
       catalog: this.registry.catalog,
       recordOf: (source) => this.#report.recordOf(source),

@@ -17,7 +17,6 @@ import type { Daemon } from './daemon.ts'
 import { VERBS } from './decide.ts'
 import { parsed } from './request-params.ts'
 import type { RollbackTarget } from './rollback.ts'
-import { withoutFindings } from './status.ts'
 import { syncEndOf } from './sync-end.ts'
 import { TOKEN } from './tokens.ts'
 import { whileWanted } from '../sync/model/while-wanted.ts'
@@ -42,7 +41,8 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     async status(params) {
       checked(params)
       await daemon.lock.read()
-      return withoutFindings(daemon.status())
+      // There can be more than a line of the socket takes: the client reads them from the state folder.
+      return daemon.status(true)
     },
     async sync(params, send) {
       const ids = sourcesOf(checked(params).sources, config)

@@ -170,6 +170,8 @@ export interface SourceFinding extends Finding {
 
 /** What a status is made from. */
 export interface StatusInput {
+  /** To go through all findings takes long for thousands of skills, and not all readers want them. */
+  readonly leavesFindings?: boolean
   readonly config: Config
   readonly catalog: Catalog
   /** How it went where the source is now. */
@@ -259,7 +261,8 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     lookingSince: input.lookingSince.get(source.id)?.toISOString(),
     condition: condition && conditionOf(condition, revision, configured),
     tally: tallyOf(snapshot?.skills ?? [], matches, new Set(pending)),
-    findings: snapshot === undefined ? [] : findingsOf(snapshot, input.catalog, configured),
+    findings:
+      snapshot === undefined || input.leavesFindings === true ? [] : findingsOf(snapshot, input.catalog, configured),
   }
 }
 
@@ -309,12 +312,7 @@ function conditionOf(
   return { ...condition, mend, ...(credential !== undefined && { credential }) }
 }
 
-/** A repository can have more findings than a line of the socket takes. Who asks reads them from the state folder. */
-export function withoutFindings(status: Status): Status {
-  return { ...status, sources: status.sources.map((source) => ({ ...source, findings: [] })) }
-}
-
-/** The same with all that is wrong, as the state folder has it. */
+/** A status with all that is wrong, as the state folder has it. */
 export function withFindings(status: Status, catalog: Catalog, config: Config): Status {
   const sources = status.sources.map((source) => {
     const snapshot = catalog.snapshots.find((candidate) => candidate.source === source.id)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../src/daemon/config.ts'
 import type { Config } from '../../src/daemon/config.ts'
-import { statusOf, withFindings, withoutFindings } from '../../src/daemon/status.ts'
+import { statusOf, withFindings } from '../../src/daemon/status.ts'
 import type { Status, StatusInput } from '../../src/daemon/status.ts'
 import { EMPTY_CATALOG, buildCatalog } from '../../src/sync/model/catalog.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
@@ -134,7 +134,7 @@ test('a status without its findings gets the same ones back from the catalog', (
   const catalog = catalogOf(skill('withheld', ['withheld']), skill('served', ['noted']))
   const status = statusOf(input({ catalog }))
 
-  const sent = withoutFindings(status)
+  const sent = statusOf({ ...input({ catalog }), leavesFindings: true })
 
   expect(sent.sources.map(({ findings }) => findings)).toEqual([[]])
   expect(withFindings(sent, catalog, input({}).config)).toEqual(status)
