@@ -1,14 +1,11 @@
-import { createHash } from 'node:crypto'
-import { realpathSync } from 'node:fs'
-import { chmod, lstat, mkdir, rm } from 'node:fs/promises'
+import { chmod, lstat, rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import { SyncError, unsuppressed } from '../sync/model/sync-error.ts'
-import { cannot, unlessAbsent } from '../sync/store/disk-error.ts'
 import { isAbortError } from './abort-error.ts'
 import { answers, ControlError } from './control-client.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
+import { isSocketThere, makeSocketFolder, removeSocketFolder } from './control-path.ts'
 import { codeOf } from './error-code.ts'
 
 /**
@@ -29,38 +26,8 @@ export async function serveControl(socketPath: string, handlers: ControlHandlers
   return control
 }
 
-/**
- * Where the daemon of a state folder listens: in the user's runtime folder, else in one of the user's under the temporary
- * one. Throws where the system cannot bind such a long path.
- */
-export function socketPathOf(statePath: string, runtimeFolder: string | undefined): string {
-  const folder =
-    runtimeFolder === undefined ? `${tmpdir()}/skillsyncd-${process.getuid?.()}` : `${runtimeFolder}/skillsyncd`
-  const name = createHash('sha256').update(realPathOf(statePath)).digest('hex').slice(0, 16)
-  const path = join(folder, `${name}.sock`)
-  const bytes = Buffer.byteLength(path)
-  if (bytes <= PATH_BYTES) return path
-  throw new SyncError(
-    'limit-exceeded',
-    `Cannot listen on "${path}": it has ${bytes} bytes, a socket's path at most ${PATH_BYTES}`,
-  )
-}
-
-/** What is left of `sun_path` beside the byte that ends it. */
-const PATH_BYTES = process.platform === 'darwin' ? 103 : 107
-
-/** A state folder that is not there yet has no daemon, so its path may differ from that of later on. */
-function realPathOf(statePath: string): string {
-  try {
-    return realpathSync(statePath)
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return resolve(statePath)
-    throw new SyncError('store-failed', `Cannot find the state folder "${statePath}"`, { cause: error })
-  }
-}
-
 export class ControlServer implements AsyncDisposable {
-  readonly #path: string
+  #path: string
   readonly #server = createServer()
   readonly #handlers: ControlHandlers
   readonly #sockets = new Set<Socket>()
@@ -79,24 +46,40 @@ export class ControlServer implements AsyncDisposable {
     return this.#server.listening
   }
 
+  get path(): string {
+    return this.#path
+  }
+
   async listen(): Promise<void> {
     try {
-      await ownFolder(dirname(this.#path))
+      await makeSocketFolder(dirname(this.#path))
       await listen(this.#server, this.#path)
       await chmod(this.#path, 0o600)
     } catch (error) {
       this.#server.close()
+      await removeSocketFolder(this.#path)
       throw listenError(this.#path, error)
     }
   }
 
-  /** Listens again where the socket is gone from its folder: runtime and temporary folders are swept. Says whether it was. */
-  async listenAgain(): Promise<boolean> {
-    if ((await unlessAbsent(lstat(this.#path)).catch(cannot(`look at "${this.#path}"`))) !== undefined) return false
-    // Whoever is being answered stays connected.
+  /**
+   * Listens again, on the next path, where the socket is gone from its folder: runtime and temporary folders are swept. Says
+   * whether it was.
+   */
+  async listenAgain(nextPath: () => string): Promise<boolean> {
+    if (await this.#isThere()) return false
+    // A client that is being answered stays connected.
     this.#server.close()
+    await removeSocketFolder(this.#path)
+    this.#path = nextPath()
     await this.listen()
     return true
+  }
+
+  async #isThere(): Promise<boolean> {
+    return isSocketThere(this.#path).catch((error: unknown) => {
+      throw listenError(this.#path, error)
+    })
   }
 
   /** Stops listening and hangs up on all who are waiting for an answer. */
@@ -104,6 +87,7 @@ export class ControlServer implements AsyncDisposable {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     for (const socket of this.#sockets) socket.destroy()
     await closed
+    await removeSocketFolder(this.#path)
   }
 
   #take(socket: Socket): void {
@@ -190,7 +174,7 @@ async function listen(server: Server, path: string): Promise<void> {
     await bind(server, path)
   } catch (error) {
     if (codeOf(error) !== 'EADDRINUSE') throw error
-    if (await answers(path)) throw new SyncError('store-failed', `Cannot listen on "${path}": somebody answers there`)
+    if (await answers(path)) throw new SyncError('socket-failed', `Cannot listen on "${path}": somebody answers there`)
     if (!(await lstat(path)).isSocket()) throw error
     await rm(path)
     await bind(server, path)
@@ -207,16 +191,7 @@ async function bind(server: Server, path: string): Promise<void> {
   })
 }
 
-/** Makes the folder where there is none. Whoever could put a socket into it could pass for the daemon. */
-async function ownFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const stat = await lstat(folder)
-  if (stat.isDirectory() && stat.uid === process.getuid?.() && (stat.mode & 0o077) === 0) return
-  const is = `it has owner ${stat.uid} and mode ${(stat.mode & 0o777).toString(8)}`
-  throw new SyncError('store-failed', `Cannot listen in "${folder}": it is no folder of yours alone, ${is}`)
-}
-
 function listenError(path: string, cause: unknown): unknown {
   if (!(cause instanceof Error) || cause instanceof SyncError) return cause
-  return new SyncError('store-failed', `Cannot listen on "${path}": ${cause.message}`, { cause })
+  return new SyncError('socket-failed', `Cannot listen on "${path}": ${cause.message}`, { cause })
 }

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { link, open, readdir, readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { link, lstat, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { SyncError } from '../sync/model/sync-error.ts'
+import { isDiskError, unlessAbsent } from '../sync/store/disk-error.ts'
 import { answers } from './control-client.ts'
+import { removeSocketFolder } from './control-path.ts'
 import { codeOf } from './error-code.ts'
 import { identityOf, isAlive, type ProcessIdentity } from './process-identity.ts'
 
@@ -17,14 +19,36 @@ export interface Holder extends ProcessIdentity {
   readonly nonce: string
 }
 
+/** A holder as its lock was found. */
+export interface FoundHolder extends Holder {
+  /** The user that wrote the lock. */
+  readonly owner: number
+}
+
 /** The right to write one state folder, until released. */
 export class DaemonLock implements AsyncDisposable {
-  readonly holder: Holder
   readonly #path: string
+  #holder: Holder
 
   constructor(path: string, holder: Holder) {
     this.#path = path
-    this.holder = holder
+    this.#holder = holder
+  }
+
+  get holder(): Holder {
+    return this.#holder
+  }
+
+  /** Says in the lock, if it is still ours, that its holder listens elsewhere. */
+  async moveTo(socket: string): Promise<void> {
+    const moved = { ...this.#holder, socket }
+    try {
+      if ((await read(this.#path))?.nonce !== moved.nonce) return
+      await replace(this.#path, moved)
+    } catch (error) {
+      throw lockError('write', this.#path, error)
+    }
+    this.#holder = moved
   }
 
   /** Removes the lock if it is still ours. */
@@ -47,8 +71,8 @@ export class DaemonLock implements AsyncDisposable {
  */
 export async function acquireLock(
   statePath: string,
-  { isListening = false, ...me }: Contender,
-): Promise<DaemonLock | { readonly heldBy: Holder }> {
+  { listens = false, ...me }: Contender,
+): Promise<DaemonLock | { readonly heldBy: FoundHolder }> {
   const path = join(statePath, FILE)
   const holder = { ...me, ...(await identityOf(me.pid)), nonce: randomBytes(8).toString('hex') }
   try {
@@ -58,10 +82,11 @@ export async function acquireLock(
         if (await create(path, holder)) break
         continue
       }
-      const isOwnSocket = isListening && other.socket === me.socket
-      const answered = other !== NOBODY && !isOwnSocket && (await answers(other.socket))
+      const isOwnSocket = listens && other.socket === me.socket
+      const answered = other !== NOBODY && !isOwnSocket && (await isListening(other))
       if (answered || (other !== NOBODY && (await isAlive(other)))) return { heldBy: other }
       await removeStale(path, other, holder)
+      if (!isOwnSocket) await removeSocketFolder(other.socket)
     }
     await sweep(statePath)
   } catch (error) {
@@ -71,7 +96,7 @@ export async function acquireLock(
 }
 
 /** Who has the lock of a state folder, dead or alive; undefined where there is none. */
-export async function holderOf(statePath: string): Promise<Holder | undefined> {
+export async function holderOf(statePath: string): Promise<FoundHolder | undefined> {
   const path = join(statePath, FILE)
   const holder = await read(path).catch((error: unknown) => {
     throw lockError('read', path, error)
@@ -79,22 +104,56 @@ export async function holderOf(statePath: string): Promise<Holder | undefined> {
   return holder === NOBODY ? undefined : holder
 }
 
-/** What takes the lock. `isListening`: on its socket already, so that what answers there says nothing of another holder. */
+/**
+ * The socket to ask a holder on. Undefined where its folder is gone or of another user than the lock: what listens there is not
+ * the holder.
+ */
+export async function socketOf({ socket, owner }: FoundHolder): Promise<string | undefined> {
+  try {
+    const folder = await unlessAbsent(lstat(dirname(socket)))
+    return folder?.uid === owner ? socket : undefined
+  } catch (error) {
+    // It cannot be connected to either, and that says why.
+    if (isDiskError(error)) return socket
+    throw error
+  }
+}
+
+/** Says whether a holder takes connections, even if stopped or busy. */
+export async function isListening(holder: FoundHolder): Promise<boolean> {
+  const socket = await socketOf(holder)
+  return socket !== undefined && (await answers(socket))
+}
+
+/** What takes the lock. `listens`: on its socket already, so that what answers there says nothing of another holder. */
 interface Contender extends Pick<Holder, 'pid' | 'socket' | 'command'> {
-  readonly isListening?: boolean
+  readonly listens?: boolean
 }
 
 const FILE = 'daemon.lock'
 
 /** Whom a file without text names: the power went before its text was on the disk. It is taken over like that of the dead. */
-const NOBODY: Holder = { pid: 0, socket: '', command: '', nonce: '0'.repeat(16) }
+const NOBODY: FoundHolder = { pid: 0, socket: '', command: '', nonce: '0'.repeat(16), owner: -1 }
 
 /** Creates the file, whole from its first moment on, unless there is one. */
 async function create(path: string, holder: Holder): Promise<boolean> {
+  return written(path, holder, async (temporary) => giveName(temporary, path))
+}
+
+/** Puts the file in the place of the one that there is. */
+async function replace(path: string, holder: Holder): Promise<void> {
+  await written(path, holder, async (temporary) => rename(temporary, path))
+}
+
+async function written<Result>(
+  path: string,
+  holder: Holder,
+  place: (temporary: string) => Promise<Result>,
+): Promise<Result> {
   const temporary = `${path}.new-${randomBytes(8).toString('hex')}`
   try {
     await writeSynced(temporary, `${JSON.stringify(holder)}\n`)
-    return await giveName(temporary, path)
+    return await place(temporary)
   } finally {
     await rm(temporary, { force: true })
   }
@@ -153,18 +212,28 @@ async function sweep(statePath: string): Promise<void> {
 
 const TEMPORARY = /\.new-[0-9a-f]{16}$/
 
-async function read(path: string): Promise<Holder | undefined> {
-  let text: string
+async function read(path: string): Promise<FoundHolder | undefined> {
+  const found = await unlessGone(textIn(path))
+  if (found === undefined) return undefined
+  const { text, owner } = found
+  if (/^[\0\s]*$/.test(text)) return NOBODY
+  const holder = parse(text)
+  if (holder !== undefined) return { ...holder, owner }
+  throw new SyncError('store-failed', `Cannot read the lock "${path}": it is none of ours; remove it if no daemon runs`)
+}
+
+async function textIn(path: string): Promise<{ readonly text: string; readonly owner: number }> {
+  await using file = await open(path)
+  return { text: await file.readFile('utf8'), owner: (await file.stat()).uid }
+}
+
+async function unlessGone<Value>(promise: Promise<Value>): Promise<Value | undefined> {
   try {
-    text = await readFile(path, 'utf8')
+    return await promise
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
     throw error
   }
-  if (/^[\0\s]*$/.test(text)) return NOBODY
-  const holder = parse(text)
-  if (holder !== undefined) return holder
-  throw new SyncError('store-failed', `Cannot read the lock "${path}": it is none of ours; remove it if no daemon runs`)
 }
 
 function parse(text: string): Holder | undefined {

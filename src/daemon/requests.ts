@@ -3,15 +3,14 @@ import { z } from 'zod'
 import { isObjectId } from '../sync/model/revision.ts'
 import { isSourceId } from '../sync/model/source-id.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
-import { SyncError } from '../sync/model/sync-error.ts'
 import { idsOf } from './config.ts'
 import { configText } from './config-text.ts'
 import type { Config, Mode } from './config.ts'
 import { additionHandlers } from './addition-requests.ts'
 import { askDaemon, ControlError } from './control-client.ts'
-import { socketPathOf } from './control.ts'
+import { unlockedSocketOf } from './control-path.ts'
 import type { ControlHandlers } from './control.ts'
-import { holderOf } from './daemon-lock.ts'
+import { holderOf, socketOf } from './daemon-lock.ts'
 import { linkHandlers } from './link-requests.ts'
 import type { Daemon } from './daemon.ts'
 import { VERBS } from './decide.ts'
@@ -230,17 +229,11 @@ export async function request(
 
 /**
  * Where a daemon listens it has said itself: its runtime folder need not be that of the one who asks. One that found a disk which
- * takes no lock could not say it, and is looked for where it would be.
+ * takes no lock could not say it, and is looked for where it would be; without a runtime folder it is not found.
  */
-async function socketToAsk(config: Config): Promise<string | undefined> {
-  const holder = await holderOf(config.state)
-  if (holder !== undefined) return holder.socket
-  try {
-    return socketPathOf(config.state, config.runtime)
-  } catch (error) {
-    if (error instanceof SyncError) return undefined
-    throw error
-  }
+async function socketToAsk({ state, runtime }: Config): Promise<string | undefined> {
+  const holder = await holderOf(state)
+  return holder === undefined ? unlockedSocketOf(state, runtime) : socketOf(holder)
 }
 
 const ANSWER_MS = 10_000

@@ -2,12 +2,12 @@ import { isUnwritable } from '../sync/store/disk-error.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { openState } from '../sync/store/state-folder.ts'
 import { acquireLock } from './daemon-lock.ts'
-import type { DaemonLock, Holder } from './daemon-lock.ts'
+import type { DaemonLock, FoundHolder, Holder } from './daemon-lock.ts'
 
 /** The right to write a state folder: its lock, once the disk takes one. Until then nothing is written, and all can be read. */
 export class WriteRight {
   readonly #state: string
-  readonly #me: Pick<Holder, 'pid' | 'socket' | 'command'>
+  #me: Pick<Holder, 'pid' | 'socket' | 'command'>
   #lock: DaemonLock | undefined
   #isGranted = false
   #refusal: SyncError | undefined
@@ -28,10 +28,10 @@ export class WriteRight {
   }
 
   /** Makes the folder, and takes its lock; says who has that where another process does. What the disk refuses is the `refusal`. */
-  async take(isListening = false): Promise<{ readonly heldBy: Holder } | undefined> {
+  async take(listens = false): Promise<{ readonly heldBy: FoundHolder } | undefined> {
     try {
       await openState(this.#state)
-      const lock = await acquireLock(this.#state, { ...this.#me, isListening })
+      const lock = await acquireLock(this.#state, { ...this.#me, listens })
       if ('heldBy' in lock) return lock
       this.#lock = lock
       this.#refusal = undefined
@@ -40,6 +40,13 @@ export class WriteRight {
       this.#refusal = error
     }
     return undefined
+  }
+
+  /** Says in the lock, if there is one, that this process listens elsewhere. */
+  async moveTo(socket: string): Promise<void> {
+    if (socket === this.#me.socket) return
+    await this.#lock?.moveTo(socket)
+    this.#me = { ...this.#me, socket }
   }
 
   /** From now on this process writes: whatever it knew of the folder from before the lock is to be read anew first. */

@@ -9,9 +9,11 @@ import type { Environment } from './config/environment.ts'
 import type { Config } from './config.ts'
 import { askDaemon, ControlError } from './control-client.ts'
 import { redacted } from './control-redaction.ts'
-import { ControlServer, socketPathOf } from './control.ts'
+import { ControlServer } from './control.ts'
 import type { ControlHandler, ControlHandlers } from './control.ts'
-import type { Holder } from './daemon-lock.ts'
+import { socketPathOf } from './control-path.ts'
+import { socketOf } from './daemon-lock.ts'
+import type { FoundHolder } from './daemon-lock.ts'
 import { Daemon } from './daemon.ts'
 import type { Log } from './log.ts'
 import type { Parts } from './parts.ts'
@@ -59,7 +61,7 @@ export class Writer implements AsyncDisposable {
   }
 
   /** Takes the lock and loads the last generation, or says who has the lock. */
-  static async open(candidate: Candidate): Promise<Writer | { readonly heldBy: Holder }> {
+  static async open(candidate: Candidate): Promise<Writer | { readonly heldBy: FoundHolder }> {
     const { config, environment, log, redactor, command, handlers } = candidate
     const socket = socketPathOf(config.state, environment.runtime)
     const right = new WriteRight(config.state, { pid: process.pid, socket, command })
@@ -124,9 +126,12 @@ export class Writer implements AsyncDisposable {
   }
 
   async #lookAtSocket(): Promise<void> {
-    const { log } = this.#parts
+    const { log, environment } = this.#parts
+    const { state } = this.#daemon.config
     try {
-      if (await this.#control.listenAgain()) log.warn('control-socket-made-again', { state: this.#daemon.config.state })
+      const isNew = await this.#control.listenAgain(() => socketPathOf(state, environment.runtime))
+      await this.#right.moveTo(this.#control.path)
+      if (isNew) log.warn('control-socket-made-again', { state })
       log.recovery('control-socket-not-made', '')
     } catch (error) {
       this.#tellSocket(error)
@@ -265,7 +270,9 @@ export async function becomeWriter(candidate: Candidate, signal: AbortSignal): P
 }
 
 /** A writer that hangs up before it has answered is one that hands over. */
-async function askForLock({ socket }: Holder, signal: AbortSignal): Promise<void> {
+async function askForLock(holder: FoundHolder, signal: AbortSignal): Promise<void> {
+  const socket = await socketOf(holder)
+  if (socket === undefined) return
   try {
     await askDaemon(socket, 'handover', {}, { onEvent: () => {}, signal, timeoutMs: HANDOVER_MS })
   } catch (error) {
@@ -286,7 +293,7 @@ export class HeldByOther extends ControlError {
   /** What that process was started as. */
   readonly command: string
 
-  constructor(state: string, { pid, command }: Holder) {
+  constructor(state: string, { pid, command }: FoundHolder) {
     super(
       'held',
       `Cannot write "${state}": process ${pid} (skillsyncd ${command}) does; stop it first, or use another --state`,

@@ -1,13 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { askDaemon, ControlError, type Answer } from '../../src/daemon/control-client.ts'
-import { serveControl, socketPathOf, type ControlHandlers } from '../../src/daemon/control.ts'
+import { isFresh, socketPathOf } from '../../src/daemon/control-path.ts'
+import { serveControl, type ControlHandlers } from '../../src/daemon/control.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
@@ -250,7 +252,7 @@ test('a socket that nobody answers on is replaced', async () => {
 test('a socket that is answered on stays with who answers', async () => {
   await using daemon = await running({ ping: async () => 'first' })
 
-  await expect(serveControl(daemon.path, {})).rejects.toMatchObject({ name: 'SyncError', code: 'store-failed' })
+  await expect(serveControl(daemon.path, {})).rejects.toMatchObject({ name: 'SyncError', code: 'socket-failed' })
 
   expect(await ask(daemon.path, 'ping')).toEqual({ kind: 'answered', result: 'first' })
 })
@@ -260,7 +262,7 @@ test('a file in place of the socket is left alone', async () => {
   const path = join(folder.path, 'control.sock')
   await writeFile(path, 'mine')
 
-  await expect(serveControl(path, {})).rejects.toMatchObject({ code: 'store-failed' })
+  await expect(serveControl(path, {})).rejects.toMatchObject({ code: 'socket-failed' })
 
   expect(await readdir(folder.path)).toEqual(['control.sock'])
 })
@@ -285,10 +287,18 @@ test('a state folder has one socket, by whatever path it is reached', async () =
   expect(socketPathOf(folder.path, '/run/user/1000')).not.toBe(path)
 })
 
-test('a user without a runtime folder has one under the temporary one', () => {
-  const path = socketPathOf('/absent/state', undefined)
+test('without a runtime folder each socket has a fresh folder below the temporary one, gone with it', async () => {
+  const [path, other] = [socketPathOf('/absent/state', undefined), socketPathOf('/absent/state', undefined)]
 
-  expect(path.startsWith(`${tmpdir()}/skillsyncd-${process.getuid?.()}/`)).toBe(true)
+  const server = await serveControl(path, { ping: async () => 'pong' })
+  const { mode } = await stat(dirname(path))
+  const answer = await ask(path, 'ping')
+  await server[Symbol.asyncDispose]()
+
+  expect([dirname(dirname(path)), isFresh(path), path === other]).toEqual([tmpdir(), true, false])
+  expect(mode & 0o777).toBe(0o700)
+  expect(answer).toEqual({ kind: 'answered', result: 'pong' })
+  expect(existsSync(dirname(path))).toBe(false)
 })
 
 test('a path that cannot be bound is refused with the limit, and the longest that can be is bound', async () => {

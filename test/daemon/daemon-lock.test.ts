@@ -10,6 +10,7 @@ import { identityOf } from '../../src/daemon/process-identity.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
 const SWEEPER = new URL('../support/sweep-before-link.mjs', import.meta.url).href
+const OWNER = process.getuid?.() ?? 0
 const CONTENDER = fileURLToPath(new URL('../support/lock-contender.mjs', import.meta.url))
 
 test('the lock of a state folder says who holds it, and is gone when released', async () => {
@@ -18,7 +19,7 @@ test('the lock of a state folder says who holds it, and is gone when released', 
   const lock = await acquired(state.path)
 
   const holder = await holderOf(state.path)
-  expect(holder).toEqual(lock.holder)
+  expect(holder).toEqual({ ...lock.holder, owner: OWNER })
   expect(holder).toMatchObject({ pid: process.pid, socket: join(state.path, 'no.sock'), command: 'test' })
   await lock.release()
   expect(await readdir(state.path)).toEqual([])
@@ -31,7 +32,7 @@ test('40: a second daemon on the same state folder is told who holds it', async 
 
   const second = await acquireLock(state.path, me(state.path))
 
-  expect(second).toEqual({ heldBy: lock.holder })
+  expect(second).toEqual({ heldBy: { ...lock.holder, owner: OWNER } })
 })
 
 test('40: the lock of a process that was killed is taken over', async () => {
@@ -102,7 +103,7 @@ test('a release leaves the lock of somebody else alone', async () => {
 
   await lock.release()
 
-  expect(await holderOf(state.path)).toEqual(other)
+  expect(await holderOf(state.path)).toEqual({ ...other, owner: OWNER })
 })
 
 test('a lock that nobody can read is refused, and stays', async () => {
@@ -125,7 +126,7 @@ test.each(['', '\0'.repeat(200)])('a lock whose text never came to the disk is t
   await using lock = await acquired(state.path)
 
   expect(before).toBeUndefined()
-  expect(await holderOf(state.path)).toEqual(lock.holder)
+  expect(await holderOf(state.path)).toEqual({ ...lock.holder, owner: OWNER })
   expect(await readdir(state.path)).toEqual(['daemon.lock'])
 })
 

@@ -54,7 +54,7 @@ test('a writer that cannot listen gives the lock back', async () => {
   await using desk = await Desk.open()
   await writeFile(join(desk.environment.runtime!, 'skillsyncd'), 'in the way')
 
-  await expect(Writer.open(desk.candidate('start'))).rejects.toMatchObject({ code: 'store-failed' })
+  await expect(Writer.open(desk.candidate('start'))).rejects.toMatchObject({ code: 'socket-failed' })
 
   expect(await holderOf(desk.config.state)).toBeUndefined()
 })

@@ -1,8 +1,8 @@
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import { answers, ControlError } from '../control-client.ts'
+import { ControlError } from '../control-client.ts'
 import type { ControlHandler } from '../control.ts'
-import { holderOf } from '../daemon-lock.ts'
+import { holderOf, isListening } from '../daemon-lock.ts'
 import { configDigest, request, requestHandlers } from '../requests.ts'
 import { becomeWriter, HeldByOther, type Writer } from '../writer.ts'
 import { logOf } from './command.ts'
@@ -40,7 +40,7 @@ const ONE_OFF = 'sync'
 async function untilNoneIsAtWork(config: Config, signal: AbortSignal): Promise<void> {
   for (;;) {
     const holder = await holderOf(config.state)
-    if (holder?.command !== ONE_OFF || !(await answers(holder.socket))) return
+    if (holder?.command !== ONE_OFF || !(await isListening(holder))) return
     await systemClock.wait(PAUSE_MS, signal)
   }
 }

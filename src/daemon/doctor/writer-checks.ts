@@ -1,13 +1,14 @@
-import type { Stats } from 'node:fs'
-import { lstat } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, lstat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { unlessAbsent } from '../../sync/store/disk-error.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
+import { isDiskError, unlessAbsent } from '../../sync/store/disk-error.ts'
+import { SyncError, mendOf } from '../../sync/model/sync-error.ts'
 import { VERSION } from '../../serve/version.ts'
 import { answers, ControlError } from '../control-client.ts'
-import { socketPathOf } from '../control.ts'
-import { holderOf } from '../daemon-lock.ts'
+import { isFresh, socketPathOf, unlockedSocketOf, whyNotOwn } from '../control-path.ts'
+import { holderOf, isListening } from '../daemon-lock.ts'
 import type { Holder } from '../daemon-lock.ts'
+import { whyNotUsed } from '../disk-words.ts'
 import { identityOf, isAlive } from '../process-identity.ts'
 import { request } from '../requests.ts'
 import { verdicts } from './check.ts'
@@ -25,12 +26,10 @@ async function socketChecked({ config, environment }: Ground): Promise<Checked[]
   const { ok, fail } = verdicts('socket')
   try {
     const path = socketPathOf(config.state, environment.runtime)
-    const folder = await unlessAbsent(lstat(dirname(path)))
-    if (folder !== undefined && !isOwn(folder)) {
-      const is = `it has owner ${folder.uid} and mode ${(folder.mode & 0o777).toString(8)}`
-      return [fail(`"${dirname(path)}" is no folder of yours alone, ${is}`, `Remove it, or chmod 700 ${dirname(path)}`)]
-    }
-    return [ok(`the daemon is asked over ${path}`)]
+    const why = await whyNoSocketIn(dirname(path))
+    if (why !== undefined) return [fail(why, SOCKET_MEND)]
+    if (!isFresh(path)) return [ok(`the daemon is asked over ${path}`)]
+    return [ok(`the daemon is asked over a folder that it makes in ${dirname(dirname(path))} and its lock names`)]
   } catch (error) {
     // The system cannot bind such a long path.
     if (!(error instanceof SyncError)) throw error
@@ -38,20 +37,31 @@ async function socketChecked({ config, environment }: Ground): Promise<Checked[]
   }
 }
 
-/** Whoever could put a socket into it could pass for the daemon, so that the daemon listens in no other. */
-function isOwn(folder: Stats): boolean {
-  return folder.isDirectory() && folder.uid === process.getuid?.() && (folder.mode & 0o077) === 0
+async function whyNoSocketIn(folder: string): Promise<string | undefined> {
+  const above = dirname(folder)
+  try {
+    const found = await unlessAbsent(lstat(folder))
+    const why = found && whyNotOwn(found)
+    if (why !== undefined) return `"${folder}" cannot be used: ${why}`
+    if (found === undefined) await unlessAbsent(access(above, constants.W_OK | constants.X_OK))
+    return undefined
+  } catch (error) {
+    if (!isDiskError(error)) throw error
+    return `no folder can be made in "${above}": ${whyNotUsed(error)}`
+  }
 }
+
+const SOCKET_MEND = mendOf('socket-failed')
 
 async function lockChecked({ config, environment }: Ground, signal: AbortSignal): Promise<Checked[]> {
   const { ok, fail, warn } = verdicts('lock')
   const holder = await holderOf(config.state)
   if (holder === undefined) {
-    if (!(await answers(socketPathOf(config.state, environment.runtime))))
-      return [ok('no daemon runs for this state folder')]
+    const socket = await unlockedSocketOf(config.state, environment.runtime)
+    if (socket === undefined || !(await answers(socket))) return [ok('no daemon holds it')]
     return [warn('a daemon serves what is stored, read-only: the disk took no lock', 'See what the state folder lacks')]
   }
-  if (!(await answers(holder.socket))) return [await silent(holder)]
+  if (!(await isListening(holder))) return [await silent(holder)]
   try {
     await request(config, 'hello', {}, { signal, timeoutMs: ANSWER_MS })
     return [ok(`skillsyncd ${holder.command}, process ${holder.pid}, holds it and answers`)]

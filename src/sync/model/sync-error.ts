@@ -25,6 +25,7 @@ export type SyncErrorCode =
   | 'git-missing'
   | 'unsupported'
   | 'store-failed'
+  | 'socket-failed'
 
 /** An expected failure of the sync side. Whoever meets a foreign error turns it into this once, where it enters. */
 export class SyncError extends Error {
@@ -166,6 +167,7 @@ const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
   'rolled-back': false,
   rejected: false,
   'store-failed': true,
+  'socket-failed': true,
 }
 
 const LOOK = 'Look at it with skillsyncd diff served upstream --only SOURCE'
@@ -200,4 +202,6 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'git-missing': 'Install the program that the message names, or use an http(s) address',
   unsupported: 'The message names what this version cannot do with the source',
   'store-failed': 'Check the space and the permissions of the state folder',
+  'socket-failed':
+    'Set XDG_RUNTIME_DIR to a folder of this user alone, or unset it: the daemon then makes a folder of its own below TMPDIR',
 }

@@ -205,6 +205,13 @@ test('a folder for the socket that others could use is told', async () => {
   expect(found[0]).toMatchObject({ check: 'socket', state: 'fail', message: expect.stringContaining('mode 755') })
 })
 
+test('without a runtime folder the socket is in a folder that only the lock names', async () => {
+  const [socket, lock] = await looked(writerChecks(ground(NONE)))
+
+  expect(socket).toMatchObject({ check: 'socket', state: 'ok', message: expect.stringContaining('its lock names') })
+  expect(lock).toMatchObject({ check: 'lock', state: 'ok' })
+})
+
 test('a lock is told by what became of its holder: gone, silent, or there and saying nothing', async () => {
   await using folder = await temporaryFolder()
   const socket = join(folder.path, 's')
