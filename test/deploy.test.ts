@@ -1,4 +1,4 @@
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -122,6 +122,10 @@ describe('examples/kubernetes', () => {
     expect(manifest.map(({ kind }) => kind)).toEqual(['ConfigMap', 'StatefulSet', 'Service'])
     if (Array.isArray(config)) throw new Error(JSON.stringify(config))
     expect(config.serve.http).toMatchObject({ host: '0.0.0.0', port: pod.containers[0].ports[0].containerPort })
+    expect(config.state).toBe(`${VOLUME}/state`)
+    for (const { volumeMounts } of containers)
+      expect(volumeMounts.find(({ name }: any) => name === 'state')).toMatchObject({ mountPath: VOLUME })
+    expect(pod.securityContext).toMatchObject({ fsGroup: 1000, fsGroupChangePolicy: 'OnRootMismatch' })
     expect(config.serve.http.allowedHosts).toContain('skillsyncd.skills.svc.cluster.local')
   })
 
@@ -132,8 +136,9 @@ describe('examples/kubernetes', () => {
     const secrets = join(world.home.path, 'secrets')
     const token = `sks_${'a1b2c3d4-_'.repeat(4)}xyz`
     await world.mountSecret(secrets, token)
-    // What a new volume of many kinds holds.
-    await mkdir(join(world.state, 'lost+found'), { recursive: true })
+    // What a new volume of many kinds holds, opened to its group as `fsGroup` has it.
+    await mkdir(join(world.volume, 'lost+found'), { recursive: true })
+    for (const folder of [world.volume, join(world.volume, 'lost+found')]) await chmod(folder, 0o2775)
     const [init] = pod.initContainers
     const adding = init.args.map((arg: string) => arg.replace('/run/secrets/skillsyncd', secrets))
 
@@ -212,27 +217,31 @@ async function evaluated(home: Home, script: string): Promise<number | null> {
   return new Promise((resolve) => child.once('close', resolve))
 }
 
+const VOLUME = '/var/lib/skillsyncd'
+
 /** A home in which the state lies where a container has it, and a repository with one skill. */
 class World implements AsyncDisposable {
   readonly home: Home
-  readonly state: string
+  readonly volume: string
   readonly #git: GitServer
   readonly #repository: Repository
 
   private constructor(home: Home, git: GitServer, repository: Repository) {
     this.home = home
-    this.state = join(home.path, 'volume')
-    home.env['STATE_DIRECTORY'] = this.state
+    this.volume = join(home.path, 'volume')
+    home.env['STATE_DIRECTORY'] = this.volume
     this.#git = git
     this.#repository = repository
   }
 
-  /** `URL` in the configuration is that of the repository. */
+  /** `URL` in the configuration is that of the repository, and the volume is in the home. */
   static async create(configuration: string): Promise<World> {
     const [home, git, repository] = [await Home.create(), await GitServer.start(), await Repository.create()]
     await repository.commit({ 'alpha/SKILL.md': '---\nname: alpha\ndescription: One of the tests\n---\nText\n' })
-    await writeFile(home.configFile, configuration.replace('URL', git.serve('team', repository)))
-    return new World(home, git, repository)
+    const world = new World(home, git, repository)
+    const ours = configuration.replace('URL', git.serve('team', repository)).replace(VOLUME, world.volume)
+    await writeFile(home.configFile, ours)
+    return world
   }
 
   /** As a cluster mounts it: a link to a link, so that it can be exchanged whole. */

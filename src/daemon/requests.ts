@@ -18,6 +18,7 @@ import { parsed } from './request-params.ts'
 import type { RollbackTarget } from './rollback.ts'
 import { syncEndOf } from './sync-end.ts'
 import { TOKEN } from './tokens.ts'
+import { expectOwnEntries, expectOwnFolder } from '../sync/store/folder-owner.ts'
 import { whileWanted } from '../sync/model/while-wanted.ts'
 
 /** What a running daemon can be asked over its socket. Each request names the configuration of the one who asks. */
@@ -232,6 +233,9 @@ export async function request(
  * takes no lock could not say it, and is looked for where it would be; without a runtime folder it is not found.
  */
 async function socketToAsk({ state, runtime }: Config): Promise<string | undefined> {
+  // A lock that another user put there would name a socket of that user.
+  await expectOwnFolder(state, { asReader: true })
+  await expectOwnEntries(state, { asReader: true })
   const holder = await holderOf(state)
   return holder === undefined ? unlockedSocketOf(state, runtime) : socketOf(holder)
 }

@@ -1,6 +1,5 @@
-import { stat } from 'node:fs/promises'
 import { SyncError } from '../sync/model/sync-error.ts'
-import { cannot, isUnwritable } from '../sync/store/disk-error.ts'
+import { isUnwritable } from '../sync/store/disk-error.ts'
 import { Store } from '../sync/store/store.ts'
 import { ignoreAbort, isAbortError } from './abort-error.ts'
 import { Changeover } from './changeover.ts'
@@ -227,7 +226,6 @@ async function storeOf({ config, log, servesReadOnly }: Candidate, right: WriteR
   const store = await Store.openExisting(config.state, { pathLimits: config.limits.fetch })
   if (store === undefined || (refusal !== undefined && servesReadOnly !== true)) throw refusal ?? noStateFolder(config)
   store.folder.guardWith(async () => right.expect())
-  await warnOfOwner(config.state, log)
   if (refusal === undefined) {
     right.grant()
     await store.sweep()
@@ -240,15 +238,6 @@ async function storeOf({ config, log, servesReadOnly }: Candidate, right: WriteR
 
 function noStateFolder({ state }: Config): SyncError {
   return new SyncError('store-failed', `Cannot open the state folder "${state}": it was removed`)
-}
-
-/** What root writes there is root's, and the user of the folder may not be able to read it. */
-async function warnOfOwner(state: string, log: Log): Promise<void> {
-  const user = process.getuid?.()
-  const { uid: owner } = await stat(state).catch(cannot(`look at "${state}"`))
-  if (user === undefined || user === owner) return
-  const mend = 'Run this, and every command, as the user that the folder is of, or give it to this one'
-  log.warn('state-of-another', { state, owner, user, mend })
 }
 
 function goOn(daemon: Daemon, serve: (daemon: Daemon) => void): Daemon {

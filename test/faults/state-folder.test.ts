@@ -74,16 +74,22 @@ describe.skipIf(!IS_ROOT)(`with another user${IS_ROOT ? '' : ', but only root ca
     await scene.expectWell()
   })
 
-  test('41: root is told that the state folder is of somebody else', async () => {
+  test('root serves no state folder of another user and leaves it as it is, and serves it once it is given', async () => {
     await using scene = await Scene.set()
-    expect(await scene.home.run('sync')).toMatchObject({ status: 0 })
-    await give(scene.home.state)
+    const { home } = scene
+    expect(await home.run('sync')).toMatchObject({ status: 0 })
+    await give(home.state)
+    const seen = await filesIn(home.state)
+
+    const refused = await home.run('start')
+
+    expect(refused).toMatchObject({ status: 1, stdout: '' })
+    expect(refused.stderr).toContain(`sudo -u '#${NOBODY}' skillsyncd`)
+    expect(refused.stderr).toContain(`chown -R 0 "${home.state}"`)
+    expect(await filesIn(home.state)).toEqual(seen)
+    await give(home.state, 0)
     await scene.commit()
-
     await scene.play()
-
-    const told = await scene.daemon.said((line) => line.includes('"state-of-another"'))
-    expect(JSON.parse(told)).toMatchObject({ level: 'warn', state: scene.home.state, owner: NOBODY, user: 0 })
     await scene.recovers()
     await scene.expectWell()
   })
@@ -148,7 +154,7 @@ async function openUp(home: Home): Promise<void> {
   for (const folder of [home.path, dirname(home.state)]) await chmod(folder, 0o755)
 }
 
-async function give(folder: string): Promise<void> {
+async function give(folder: string, user = NOBODY): Promise<void> {
   const below = await readdir(folder, { recursive: true })
-  for (const path of ['', ...below]) await chown(join(folder, path), NOBODY, NOBODY)
+  for (const path of ['', ...below]) await chown(join(folder, path), user, user)
 }

@@ -1,4 +1,5 @@
 import { isDiskError } from '../../sync/store/disk-error.ts'
+import { expectOwnFolder } from '../../sync/store/folder-owner.ts'
 import type { Config } from '../config.ts'
 import { ControlError } from '../control-client.ts'
 import { whyNotUsed } from '../disk-words.ts'
@@ -56,6 +57,8 @@ export const link: Command = {
     const config = await configOf(context)
     if (context.operands.length === 0) return listLinks(context, config)
     const targets = await targetsOf(context, config)
+    // The daemon of another user could not switch what root puts into its own folders.
+    await expectOwnFolder(config.state, { asReader: false })
     await agreeWithDaemon(config, context.signal)
     const isDry = context.values['dry-run'] === true
     const ends = isDry

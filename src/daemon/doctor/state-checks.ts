@@ -30,20 +30,14 @@ async function folderChecked(state: string): Promise<Checked[]> {
     if (why === undefined) return [ok('it is made by the first start')]
     return [fail(`it is not there and cannot be made in "${above}": ${why}`, OWNER_MEND)]
   }
-  const { uid, mode } = await stat(state)
+  const { uid } = await stat(state)
   const me = process.getuid?.()
-  // What root leaves there is root's, and the daemon could not write it.
-  if (me !== undefined && uid !== me)
+  // Root may read it; what root leaves there is root's, and the daemon could not write it.
+  if (me === 0 && uid !== me)
     return [
       fail(`it is of user ${uid}, and this is user ${me}`, 'Run this, and every command, as the user of the daemon'),
     ]
-  return [...(await probed(state)), ...openToOthers(state, mode)]
-}
-
-function openToOthers(state: string, mode: number): Checked[] {
-  if ((mode & 0o022) === 0) return []
-  const { warn } = verdicts('state-folder', state)
-  return [warn(`others can write to it (mode ${(mode & 0o777).toString(8)})`, `chmod 700 ${state}`)]
+  return probed(state)
 }
 
 /** What a publish does: write, sync, link, rename, sync the folder. All of it is removed again. */

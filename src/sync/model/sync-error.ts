@@ -26,6 +26,7 @@ export type SyncErrorCode =
   | 'unsupported'
   | 'store-failed'
   | 'socket-failed'
+  | 'folder-unsafe'
 
 /** An expected failure of the sync side. Whoever meets a foreign error turns it into this once, where it enters. */
 export class SyncError extends Error {
@@ -168,6 +169,7 @@ const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
   rejected: false,
   'store-failed': true,
   'socket-failed': true,
+  'folder-unsafe': false,
 }
 
 const LOOK = 'Look at it with skillsyncd diff served upstream --only SOURCE'
@@ -204,4 +206,6 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'store-failed': 'Check the space and the permissions of the state folder',
   'socket-failed':
     'Set XDG_RUNTIME_DIR to a folder of this user alone, or unset it: the daemon then makes a folder of its own below TMPDIR',
+  'folder-unsafe':
+    'Another user could change what is served: do as the message says, or name another folder with `state`',
 }

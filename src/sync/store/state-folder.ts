@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { SyncError } from '../model/sync-error.ts'
 import { isTemporary, removeAll, syncFolder, temporaryIn, writeWhole } from './atomic.ts'
 import { attempted, cannot, isDiskError, unlessAbsent } from './disk-error.ts'
+import { expectOwnEntries, expectOwnFolder } from './folder-owner.ts'
 
 /** The version of the layout. A change that an older version would misread gets the next number. */
 const FORMAT = '2'
@@ -20,7 +21,10 @@ const FOLDERS = ['skills', 'docs', 'snapshots', 'generations', 'sources', 'upstr
 export async function openState(path: string): Promise<StateFolder> {
   const root = resolve(path)
   makeFolder(root, 0o700)
-  if ((await formatOf(root)) !== FORMAT) await writeWhole(join(root, 'format'), `${FORMAT}\n`)
+  await expectOwnFolder(root, { asReader: false })
+  const format = await formatOf(root)
+  await expectOwnEntries(root, { asReader: false })
+  if (format !== FORMAT) await writeWhole(join(root, 'format'), `${FORMAT}\n`)
   for (const folder of FOLDERS) ownFolder(join(root, folder))
   await syncFolder(root)
   return new StateFolder(root)
@@ -29,7 +33,10 @@ export async function openState(path: string): Promise<StateFolder> {
 /** Opens the state folder that somebody else writes, and makes nothing: undefined where nobody has written one yet. */
 export async function openExistingState(path: string): Promise<StateFolder | undefined> {
   const root = resolve(path)
-  return (await formatOf(root)) === undefined ? undefined : new StateFolder(root)
+  await expectOwnFolder(root, { asReader: true })
+  if ((await formatOf(root)) === undefined) return undefined
+  await expectOwnEntries(root, { asReader: true })
+  return new StateFolder(root)
 }
 
 /** The folder that survives a restart. Every server reads it; one process writes it. */

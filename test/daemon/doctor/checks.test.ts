@@ -132,7 +132,7 @@ test.each([
   })
 })
 
-test('a state folder that others can write to is warned of', async () => {
+test('a state folder that others can write to fails, with what closes it', async () => {
   await using folder = await temporaryFolder()
   await writeFile(join(folder.path, 'format'), '1\n')
   await chmod(folder.path, 0o777)
@@ -140,7 +140,12 @@ test('a state folder that others can write to is warned of', async () => {
   const found = await looked(stateChecks(inState(folder.path)))
 
   expect(found).toContainEqual(
-    expect.objectContaining({ check: 'state-folder', state: 'warn', mend: expect.any(String) }),
+    expect.objectContaining({
+      check: 'state-folder',
+      state: 'fail',
+      message: expect.stringContaining(`chmod -R go-w "${folder.path}"`),
+      mend: expect.any(String),
+    }),
   )
 })
 
