@@ -6,6 +6,7 @@ export default defineConfig({
   // What runs in a thread of its own is found by its name beside whoever starts it, here as in `dist`.
   input: [
     'dist/daemon/main.js',
+    'dist/daemon/document-worker.js',
     'dist/daemon/history-worker.js',
     'dist/daemon/search-worker.js',
     'dist/serve/page/markdown-worker.js',

@@ -96,6 +96,7 @@ test('what parts of the program have from each other keeps its name, and their f
   expect(exported.join()).toContain('run')
   expect(exported.filter((list) => /\bas \w\b/.test(list))).toEqual([])
   expect(names.filter((name) => !/-[\w-]{8}\.js$/.test(name)).toSorted()).toEqual([
+    'document-worker.js',
     'git-worker.js',
     'history-worker.js',
     'main.js',

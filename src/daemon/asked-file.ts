@@ -24,10 +24,10 @@ export async function readOfUpstream(
 ): Promise<Uint8Array | undefined> {
   const { source } = skill.upstream
   try {
-    const kept = await readKept(skill, file, { store, config })
+    const kept = await readKept(skill, file, { store, config }, signal)
     if (kept.kind === 'whole') return kept.bytes
     await request(config, 'bring', { source, path: skill.path, file: file.path }, { signal, timeoutMs: WAIT_MS })
-    const brought = await readKept(skill, file, { store, config })
+    const brought = await readKept(skill, file, { store, config }, signal)
     return brought.kind === 'whole' ? brought.bytes : undefined
   } catch (error) {
     if (!(error instanceof ControlError) && !(error instanceof SyncError) && !isAbortError(error)) throw error

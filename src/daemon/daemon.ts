@@ -31,6 +31,7 @@ import { Contents } from './contents.ts'
 import { expectLock, isBound, lockRead } from './lock-rules.ts'
 import { isNew, noticesOf, remember, unlessUnreadable } from './notices.ts'
 import type { Notice } from './notices.ts'
+import { DocumentThread } from './document-thread.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { Nudges } from './nudges.ts'
 import { hostOf } from './hosts.ts'
@@ -84,6 +85,7 @@ export class Daemon implements AsyncDisposable {
   readonly #rollbacks: Rollbacks
   readonly #contents: Contents
   readonly #searching: Searching
+  readonly #reader = new DocumentThread()
   readonly #lasting: Lasting
   readonly #nudges: Nudges
   readonly #freshness: Freshness
@@ -113,6 +115,7 @@ export class Daemon implements AsyncDisposable {
       config,
       fetched: lasting.fetched,
       keyring,
+      reader: this.#reader,
       onNews: (id) => {
         this.#puller.attempts.heard(id)
         this.#nudges.nudge(id)
@@ -133,7 +136,7 @@ export class Daemon implements AsyncDisposable {
       isBound: (id) => isBound(this.besidePull(id).lock),
       pendingOf: (id) => this.pendingOf(id),
     })
-    const reaching = { ...parts, servers: this.upstreams.servers }
+    const reaching = { ...parts, servers: this.upstreams.servers, reader: this.#reader }
     const fetchAll: PullerParts['fetchAll'] = (source, signal) => this.upstreams.fetchAll(source, signal)
     const fallbackTo: PullerParts['fallbackTo'] = (id) => this.#fallbackTo(id)
     const { hosts, fetched } = lasting
@@ -482,6 +485,7 @@ export class Daemon implements AsyncDisposable {
     await this.news[Symbol.asyncDispose]()
     await this.#searching[Symbol.asyncDispose]()
     await this.upstreams[Symbol.asyncDispose]()
+    await this.#reader[Symbol.asyncDispose]()
     await this.linking.settled()
   }
 

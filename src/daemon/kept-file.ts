@@ -1,3 +1,6 @@
+import { frontmatterBy, READ_HERE } from '../sync/model/document-reading.ts'
+import type { DocumentReader } from '../sync/model/document-reading.ts'
+import type { FrontmatterReading } from '../sync/model/frontmatter.ts'
 import type { SkillFile, UpstreamSkill } from '../sync/model/skill.ts'
 import type { Store } from '../sync/store/store.ts'
 import type { KeptFile } from '../sync/store/upstream-files.ts'
@@ -11,9 +14,19 @@ import type { Config } from './config.ts'
 export async function readKept(
   skill: UpstreamSkill,
   file: SkillFile,
-  { store, config }: { readonly store: Store; readonly config: Config },
+  { store, config, reader = READ_HERE }: KeptParts,
+  signal: AbortSignal,
 ): Promise<KeptFile> {
   const kept = await store.upstreams.read(skill.upstream.source, file)
   if (kept.kind !== 'whole' || file.path !== 'SKILL.md') return kept
-  return mismatchOf(skill, file, kept.bytes, config.limits.frontmatter) === undefined ? kept : { kind: 'absent' }
+  const read = (bytes: Uint8Array): Promise<FrontmatterReading> =>
+    frontmatterBy(reader, bytes, config.limits.frontmatter, signal)
+  return (await mismatchOf(skill, file, kept.bytes, read)) === undefined ? kept : { kind: 'absent' }
+}
+
+interface KeptParts {
+  readonly store: Store
+  readonly config: Config
+  /** Undefined to read on this thread. */
+  readonly reader?: DocumentReader
 }

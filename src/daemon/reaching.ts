@@ -1,3 +1,4 @@
+import type { DocumentReader } from '../sync/model/document-reading.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import type { Pulling } from '../sync/take.ts'
@@ -18,6 +19,7 @@ import type { Servers } from './servers.ts'
 /** What sources are reached with. */
 export interface ReachingParts extends Parts {
   readonly servers: Servers
+  readonly reader: DocumentReader
 }
 
 /** What a pull of this source works with. */
@@ -27,7 +29,7 @@ export function pullingOf(
   parts: ReachingParts,
   keyring: Keyring,
 ): Pulling {
-  const { store, clock, environment, redactor } = parts
+  const { store, clock, environment, redactor, reader } = parts
   const open = openerOf(config, parts)
   const way = keyring.wayTo(configured)
   const gate = config.gate && gateOf(config.gate, parts)
@@ -35,7 +37,8 @@ export function pullingOf(
   const { git, ssh } = config.programs
   const access = sshAccessOf(configured.access, environment, redactor)
   const programs = { git, ssh, path: environment.path, access }
-  return { store, open, limits: config.limits, way, programs, ...(gate && { gate }), ...(prove && { prove }) }
+  const io = { store, open, limits: config.limits, way, programs, reader }
+  return { ...io, ...(gate && { gate }), ...(prove && { prove }) }
 }
 
 /** How any source is reached, except that no folder has what this program keeps for itself in it. */

@@ -1,3 +1,4 @@
+import type { DocumentReader } from '../sync/model/document-reading.ts'
 import type { Naming } from '../sync/model/namings.ts'
 import type { McpSource } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
@@ -23,6 +24,7 @@ export interface ServersParts extends Pick<Parts, 'store' | 'clock' | 'log' | 'e
   readonly keyring: Keyring
   readonly spendings: Spendings
   readonly limits: Config['limits']
+  readonly reader: DocumentReader
   /** A server said that something changed. */
   readonly onNews: (id: SourceId) => void
 }
@@ -70,7 +72,7 @@ export class Servers implements AsyncDisposable {
   }
 
   #rulesOf(source: McpSource): LookRules {
-    const { log, limits } = this.#parts
+    const { log, limits, reader } = this.#parts
     const { skill, frontmatter, fetch } = limits
     const told = new Set<string>()
     // Before a person approved a skill, nothing of it is read that nobody asked for.
@@ -78,6 +80,7 @@ export class Servers implements AsyncDisposable {
     return {
       skill,
       frontmatter,
+      reader,
       fileBytes: source.budgets.fileBytes,
       connectMs: fetch.connectMs,
       named: () => this.#namedOf(source),

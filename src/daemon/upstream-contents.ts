@@ -1,5 +1,7 @@
 import { declaredSkills } from '../sync/declared.ts'
 import { declarationOf } from '../sync/model/approvals.ts'
+import { frontmatterBy } from '../sync/model/document-reading.ts'
+import type { DocumentReader } from '../sync/model/document-reading.ts'
 import { plainUpstreamUri } from '../sync/model/upstream-uri.ts'
 import { joinPath } from '../sync/model/paths.ts'
 import type { SkillFile, UpstreamNames, UpstreamSkill } from '../sync/model/skill.ts'
@@ -20,6 +22,7 @@ import type { Spendings } from './spendings.ts'
 export interface UpstreamContentsParts extends Pick<Parts, 'store' | 'log' | 'clock'> {
   readonly config: Config
   readonly servers: Servers
+  readonly reader: DocumentReader
   readonly spendings: Spendings
   /** The source is to be taken anew: what it declares is another than before, or is not what it sends. */
   readonly retake: (source: UpstreamNames['source']) => Promise<unknown>
@@ -61,7 +64,7 @@ export class UpstreamContents {
   async bring(skill: UpstreamSkill, file: SkillFile, trace?: TraceContext): Promise<Uint8Array> {
     const { log } = this.#parts
     const { source } = skill.upstream
-    const kept = await readKept(skill, file, this.#parts)
+    const kept = await readKept(skill, file, this.#parts, this.#stop.signal)
     if (kept.kind === 'whole') return kept.bytes
     if (kept.kind === 'damaged')
       log.warn('content-damaged', { source, skill: skill.path, message: `"${file.path}": ${kept.why}` })
@@ -100,7 +103,7 @@ export class UpstreamContents {
   }
 
   async #ask(skill: UpstreamSkill, file: SkillFile, trace: TraceContext | undefined): Promise<Uint8Array> {
-    const { store, log, config, servers, spendings } = this.#parts
+    const { store, log, config, servers, spendings, reader } = this.#parts
     const { source: id } = skill.upstream
     const configured = configuredIn(config, id)
     const { source } = configured
@@ -114,7 +117,9 @@ export class UpstreamContents {
       const refusal = { why: `"${file.path}" is not what is declared: ${sent.why}`, isFinal: sent.isTooLarge === true }
       throw await this.#refreshed(skill, { source, server }, refusal)
     }
-    const mismatch = mismatchOf(skill, file, sent.bytes, config.limits.frontmatter)
+    const mismatch = await mismatchOf(skill, file, sent.bytes, (bytes) =>
+      frontmatterBy(reader, bytes, config.limits.frontmatter, this.#stop.signal),
+    )
     if (mismatch !== undefined) throw await this.#refreshed(skill, { source, server }, { why: mismatch, isFinal: true })
     await store.upstreams.keep(id, file.sha256, sent.bytes)
     log.recovery('content-not-fetched', id)
@@ -126,7 +131,7 @@ export class UpstreamContents {
     const { log, retake } = this.#parts
     const { source } = skill.upstream
     await server.reread(archive, this.#stop.signal)
-    const kept = await readKept(skill, file, this.#parts)
+    const kept = await readKept(skill, file, this.#parts, this.#stop.signal)
     if (kept.kind !== 'whole') {
       // Whoever asked for the file is not kept waiting; the outcome is reported like any other.
       void retake(source).catch(ignoreAbort)

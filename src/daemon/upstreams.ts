@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os'
 import { declarationOf, pendingIn } from '../sync/model/approvals.ts'
+import type { DocumentReader } from '../sync/model/document-reading.ts'
 import { disabledIn, type DisabledMatches } from '../sync/model/disabled-matches.ts'
 import { isOfUpstream } from '../sync/model/skill.ts'
 import type { Skill, SkillFile, UpstreamSkill } from '../sync/model/skill.ts'
@@ -21,6 +22,7 @@ import { UpstreamContents } from './upstream-contents.ts'
 export interface UpstreamsParts extends Parts {
   readonly config: Config
   readonly keyring: Keyring
+  readonly reader: DocumentReader
   /** Counts the bytes of files that come. */
   readonly fetched: FetchedBytes
   readonly onNews: ServersParts['onNews']

@@ -31,8 +31,14 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
 
   /** Undefined where there is no answer: it took too long or too much, or too many were waiting. */
   async ask(question: Question): Promise<Answer | undefined> {
-    if (this.#isEnded || this.#waiting.length >= this.#limits.waiting) return undefined
-    const { promise, resolve } = Promise.withResolvers<Answer | undefined>()
+    const end = await this.put(question)
+    return end.kind === 'answered' ? end.answer : undefined
+  }
+
+  /** The same, and why there is no answer where there is none. */
+  async put(question: Question): Promise<End<Answer>> {
+    if (this.#isEnded || this.#waiting.length >= this.#limits.waiting) return { kind: 'not-begun' }
+    const { promise, resolve } = Promise.withResolvers<End<Answer>>()
     this.#waiting.push({ question, resolve })
     this.#next()
     return promise
@@ -40,9 +46,9 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isEnded = true
-    for (const { resolve } of this.#waiting.splice(0)) resolve(undefined)
+    for (const { resolve } of this.#waiting.splice(0)) resolve({ kind: 'not-begun' })
     const worker = this.#worker
-    this.#end(undefined)
+    this.#end()
     await worker?.terminate()
   }
 
@@ -55,7 +61,7 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
       return
     }
     this.#worker ??= this.#startIfItCan()
-    if (this.#worker === undefined) return this.#answered(undefined)
+    if (this.#worker === undefined) return this.#answered({ kind: 'not-begun' })
     this.#timer = setTimeout(() => this.#stop(), this.#limits.deadlineMs).unref()
     this.#worker.postMessage(this.#current.question, [])
   }
@@ -78,32 +84,32 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
     // It keeps no process alive: who waits for an answer does.
     worker.unref()
     worker.on('message', (answer: Answer) => {
-      if (worker === this.#worker) this.#answered(answer)
+      if (worker === this.#worker) this.#answered({ kind: 'answered', answer })
     })
     // It ran out of memory, or its script has a fault: nobody is given an answer, and the next one starts it anew.
     worker.on('error', () => {})
     worker.on('exit', () => {
-      if (worker === this.#worker) this.#end(undefined)
+      if (worker === this.#worker) this.#end()
     })
     return worker
   }
 
   #stop(): void {
     const worker = this.#worker
-    this.#end(undefined)
+    this.#end()
     void worker?.terminate()
   }
 
-  #end(answer: undefined): void {
+  #end(): void {
     this.#worker = undefined
-    this.#answered(answer)
+    this.#answered({ kind: 'unanswered' })
   }
 
-  #answered(answer: Answer | undefined): void {
+  #answered(end: End<Answer>): void {
     clearTimeout(this.#timer)
     const current = this.#current
     this.#current = undefined
-    current?.resolve(answer)
+    current?.resolve(end)
     if (this.#worker !== undefined || this.#waiting.length > 0) this.#next()
   }
 }
@@ -111,7 +117,12 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
 /** Starting one takes longer than most answers. */
 const IDLE_MS = 30_000
 
+/** `unanswered`: it took too long, or too much. `not-begun`: too many were waiting, or the system starts no thread. */
+type End<Answer> =
+  | { readonly kind: 'answered'; readonly answer: Answer }
+  | { readonly kind: 'unanswered' | 'not-begun' }
+
 interface Waiting<Question, Answer> {
   readonly question: Question
-  readonly resolve: (answer: Answer | undefined) => void
+  readonly resolve: (end: End<Answer>) => void
 }

@@ -1,10 +1,10 @@
 import { shown } from './model/contract-value.ts'
 import type { Finding, FindingRule } from './model/finding.ts'
-import { readFrontmatter } from './model/frontmatter.ts'
-import type { FrontmatterLimits, JsonObject } from './model/frontmatter.ts'
+import type { DocumentReading } from './model/document-reading.ts'
+import type { JsonObject } from './model/frontmatter.ts'
 import { isSkillName } from './model/skill-name.ts'
 import type { Skill, Standing } from './model/skill.ts'
-import { unrenderedIn } from './model/unrendered.ts'
+import type { Unrendered } from './model/unrendered.ts'
 import { worstStanding } from './model/worst-standing.ts'
 
 /** What a skill says of itself in its frontmatter. */
@@ -21,9 +21,8 @@ export interface ReadDocument {
 }
 
 /** Judges a SKILL.md by itself. `path`: of the skill's folder. */
-export function readDocument(path: string, document: Uint8Array, limits: FrontmatterLimits): ReadDocument {
-  const unrendered = unrenderedFindings(path, document)
-  const read = readFrontmatter(document, limits)
+export function readDocument(path: string, { frontmatter: read, ...body }: DocumentReading): ReadDocument {
+  const unrendered = unrenderedFindings(path, body.unrendered)
   if (!read.ok) {
     const standing = read.rule === 'frontmatter-invalid' ? 'tools' : 'withheld'
     return { standing, fields: UNSAID, findings: [finding(read.rule, path, read.message), ...unrendered] }
@@ -93,8 +92,8 @@ function metadataFindings(path: string, frontmatter: JsonObject): Finding[] {
   ]
 }
 
-function unrenderedFindings(path: string, document: Uint8Array): Finding[] {
-  return unrenderedIn(document).map(({ what, line, characters }) => {
+function unrenderedFindings(path: string, unrendered: readonly Unrendered[]): Finding[] {
+  return unrendered.map(({ what, line, characters }) => {
     const message = `The ${what} of ${characters} characters at line ${line} is shown on no rendered page, and a model reads it`
     return finding('unrendered-text', path, message)
   })

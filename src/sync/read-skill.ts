@@ -2,9 +2,10 @@ import { againstContract } from './against-contract.ts'
 import { hiddenInValues, judgeHidden } from './hidden-findings.ts'
 import type { HidingPlace } from './hidden-findings.ts'
 import { digestOf, inPathOrder } from './model/digest.ts'
+import type { DocumentReading } from './model/document-reading.ts'
 import type { Finding, FindingRule } from './model/finding.ts'
 import type { FrontmatterLimits } from './model/frontmatter.ts'
-import { hiddenIn, hiddenInDocument } from './model/hidden-unicode.ts'
+import { hiddenIn } from './model/hidden-unicode.ts'
 import type { HiddenText } from './model/hidden-unicode.ts'
 import { foldedPath, foldersAbove, joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
@@ -51,7 +52,7 @@ export interface KnownContent {
 /** What a skill is read with. */
 export interface Reading {
   contentOf(blob: ObjectId): Content
-  readonly document: Uint8Array
+  readonly document: DocumentReading
   readonly policy: Pick<Selection, 'root' | 'lfs' | 'hiddenUnicode' | 'contract'>
   readonly limits: SurveyLimits
 }
@@ -65,7 +66,7 @@ export interface SurveyLimits {
 
 /** Judges one candidate by itself. Where it is served, and whether a neighbour stands there, is not asked here. */
 export function readSkill(candidate: ResolvedCandidate, reading: Reading): Skill {
-  const said = readDocument(candidate.path, reading.document, reading.limits.frontmatter)
+  const said = readDocument(candidate.path, reading.document)
   const content = readFiles(candidate, reading)
   const hidden = hiddenInFiles(candidate, said.fields, reading)
   const held = heldToContract(candidate.path, said.fields, content, reading)
@@ -114,7 +115,7 @@ function hiddenInFiles(candidate: ResolvedCandidate, { frontmatter }: Said, read
     const content = reading.contentOf(id)
     const isDocument = path === candidate.documentName
     const inFile = content.kind === 'known' ? content.hidden : undefined
-    const inText = isDocument && reading.document.includes(0) ? hiddenInDocument(reading.document) : inFile
+    const inText = (isDocument ? reading.document.hidden : undefined) ?? inFile
     const inValues = isDocument ? hiddenBesides(inText, hiddenInValues(frontmatter)) : undefined
     const at = joinPath(candidate.path, path)
     return [

@@ -1,4 +1,5 @@
 import type { DocFile, Docs } from './model/docs.ts'
+import type { DocumentReading } from './model/document-reading.ts'
 import { hiddenInFile } from './model/hidden-unicode.ts'
 import { isLfsPointer } from './model/lfs.ts'
 import type { ObjectId } from './model/revision.ts'
@@ -23,12 +24,14 @@ export class StandIns {
   readonly #served: Earlier | undefined
   readonly #rules: Rules
   readonly #isReliedOn: boolean
+  readonly #read: ReadDocument
 
   /** `isReliedOn`: it is by these very rules, and nothing of it is known to be damaged. */
-  constructor(served: Earlier | undefined, rules: Rules, isReliedOn: boolean) {
+  constructor(served: Earlier | undefined, rules: Rules, isReliedOn: boolean, read: ReadDocument) {
     this.#served = served
     this.#rules = rules
     this.#isReliedOn = isReliedOn
+    this.#read = read
   }
 
   /** Those that may be asked for. What was withheld has no files in the store. */
@@ -48,7 +51,7 @@ export class StandIns {
       contents.set(file.blob, contentIn(bytes, file))
       if (file.path === DOCUMENT) document = { id: file.blob, bytes }
     }
-    const judged = document && this.#judged(skill, { document, contents })
+    const judged = document && (await this.#judged(skill, { document, contents }))
     return judged?.standing === 'withheld' ? undefined : judged
   }
 
@@ -70,7 +73,7 @@ export class StandIns {
     return this.#isReliedOn || (root !== undefined && this.#served?.snapshot.roots?.[which] === root)
   }
 
-  #judged(skill: Skill, { document: { id, bytes }, contents }: Judged): Skill {
+  async #judged(skill: Skill, { document: { id, bytes }, contents }: Judged): Promise<Skill> {
     const { selection, limits } = this.#rules
     const files = skill.files.map(resolvedAgain)
     // What is said of links is not in the files.
@@ -78,7 +81,7 @@ export class StandIns {
     const document = { documentName: DOCUMENT, document: { id } }
     const candidate = { path: skill.path, ...document, files, unusable: [], isCut: false, findings }
     const contentOf = (blob: ObjectId): Content => contents.get(blob) ?? { kind: 'refused', reason: 'absent' }
-    return readSkill(candidate, { contentOf, document: bytes, policy: selection, limits })
+    return readSkill(candidate, { contentOf, document: await this.#read(bytes), policy: selection, limits })
   }
 
   async #contentOf(docs: Docs | undefined, file: SkillFile): Promise<KnownContent | undefined> {
@@ -95,6 +98,8 @@ export class StandIns {
     }
   }
 }
+
+type ReadDocument = (bytes: Uint8Array) => Promise<DocumentReading>
 
 interface Judged {
   readonly document: { readonly id: ObjectId; readonly bytes: Uint8Array }

@@ -4,6 +4,8 @@ import type { Candidate, Found } from './find-skills.ts'
 import type { TextOf } from './links.ts'
 import { inPathOrder } from './model/digest.ts'
 import type { DocFile, Docs } from './model/docs.ts'
+import { READ_HERE } from './model/document-reading.ts'
+import type { DocumentReader } from './model/document-reading.ts'
 import { decidedByNeighbours, place } from './model/placement.ts'
 import type { Finding } from './model/finding.ts'
 import type { ObjectId } from './model/revision.ts'
@@ -50,6 +52,8 @@ export interface Surroundings {
   readonly served: Earlier | undefined
   /** Told of those that are read, each by itself, while the next are fetched. Whether they are served is decided in the end. */
   readonly onRead?: OnRead | undefined
+  /** Reads each SKILL.md; undefined to read it on this thread. */
+  readonly reader?: DocumentReader | undefined
 }
 
 type OnRead = (skills: readonly Skill[], taken: Survey['taken'], signal: AbortSignal) => Promise<void>
@@ -64,10 +68,18 @@ export async function survey(
   const digest = rulesOf(rules)
   const earlier = around?.earlier?.snapshot.rules === digest ? around.earlier : undefined
   const isReliedOn = earlier !== undefined && earlier.snapshot === around?.served?.snapshot
-  const standIns = new StandIns(around?.served, rules, isReliedOn)
-  const surveyor = new Surveyor(tree, rules, { earlier, standIns, onRead: around?.onRead }, signal)
+  const reader = around?.reader ?? READ_HERE
+  const standIns = new StandIns(around?.served, rules, isReliedOn, async (bytes) =>
+    reader.read(bytes, rules.limits.frontmatter, signal),
+  )
+  const surveyor = new Surveyor(tree, rules, { earlier, standIns, onRead: around?.onRead, reader }, signal)
   const { root, docs } = rules.selection
   return { rules: digest, roots: { skills: root, ...(docs !== undefined && { docs }) }, ...(await surveyor.survey()) }
+}
+
+type Around = Pick<Surroundings, 'earlier' | 'onRead'> & {
+  readonly standIns: StandIns
+  readonly reader: DocumentReader
 }
 
 class Surveyor {
@@ -77,24 +89,23 @@ class Surveyor {
   readonly #earlier: Earlier | undefined
   readonly #standIns: StandIns
   readonly #onRead: OnRead | undefined
+  readonly #reader: DocumentReader
   readonly #signal: AbortSignal
   readonly #taken = new Map<ObjectId, Taken>()
   readonly #known = new Map<ObjectId, Content>()
+  /** The paths of skills whose SKILL.md was not read to its end: the next survey reads it again. */
+  readonly #unfinished: string[] = []
   /** Where the store has a blob already. */
   readonly #stored = new Map<ObjectId, { readonly in: Skill | Docs; readonly path: string }>()
 
-  constructor(
-    tree: Tree,
-    rules: Rules,
-    { earlier, standIns, onRead }: Pick<Surroundings, 'earlier' | 'onRead'> & { readonly standIns: StandIns },
-    signal: AbortSignal,
-  ) {
+  constructor(tree: Tree, rules: Rules, { earlier, standIns, onRead, reader }: Around, signal: AbortSignal) {
     this.#tree = tree
     this.#selection = rules.selection
     this.#limits = rules.limits
     this.#earlier = earlier
     this.#standIns = standIns
     this.#onRead = onRead
+    this.#reader = reader
     this.#signal = signal
   }
 
@@ -118,7 +129,11 @@ class Surveyor {
       ...outwardFindings(outward),
     ]
     const findings = inPathOrder([...found.kept.findings, ...elsewhere])
-    const folders = decidedByTheirId(found.folders, leaningOnLinks(found, linked), decidedByNeighbours(skills))
+    const folders = decidedByTheirId(
+      found.folders,
+      [...leaningOnLinks(found, linked), ...this.#unfinished],
+      decidedByNeighbours(skills),
+    )
     return { skills, findings, folders, ...(await this.#docs()), taken: this.#taken }
   }
 
@@ -213,11 +228,11 @@ class Surveyor {
 
   async #readLot(candidates: readonly ResolvedCandidate[], skills: Skill[], signal: AbortSignal): Promise<void> {
     const begun = skills.length
-    await inSlices(candidates, async (candidate) => void skills.push(await this.#read(candidate)), signal)
+    await inSlices(candidates, async (candidate) => void skills.push(await this.#read(candidate, signal)), signal)
     await this.#onRead?.(skills.slice(begun), this.#taken, signal)
   }
 
-  async #read(candidate: ResolvedCandidate): Promise<Skill> {
+  async #read(candidate: ResolvedCandidate, signal: AbortSignal): Promise<Skill> {
     if ('refused' in candidate.document) {
       return unreadableSkill(
         candidate,
@@ -230,7 +245,8 @@ class Surveyor {
     if (content.kind === 'refused') {
       return unreadableSkill(candidate, 'path-refused', `SKILL.md cannot be read: ${WHY_REFUSED[content.reason]}`)
     }
-    const document = await this.#bytesOf(id)
+    const document = await this.#reader.read(await this.#bytesOf(id), this.#limits.frontmatter, signal)
+    if (!document.frontmatter.ok && document.frontmatter.isUnfinished === true) this.#unfinished.push(candidate.path)
     const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
     return readSkill(candidate, { contentOf, document, policy: this.#selection, limits: this.#limits })
   }

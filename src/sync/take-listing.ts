@@ -1,6 +1,7 @@
 import { declaredSkills } from './declared.ts'
 import { firstFindings } from './first-findings.ts'
 import { declarationOf } from './model/approvals.ts'
+import { frontmatterBy, READ_HERE } from './model/document-reading.ts'
 import type { Finding } from './model/finding.ts'
 import type { Skill } from './model/skill.ts'
 import type { Snapshot } from './model/snapshot.ts'
@@ -18,7 +19,7 @@ export async function takeListing(listing: Listing, { source, io, signal }: Pull
   const { revision, root, proof, form, isPrivate } = listing
   const checked: Skill[] = []
   for (const skill of skills) {
-    checked.push(withMismatch(asListed(skill, listing), await mismatchIn(skill, mismatches, io)))
+    checked.push(withMismatch(asListed(skill, listing), await mismatchIn(skill, mismatches, io, signal)))
   }
   return {
     source: source.id,
@@ -71,7 +72,8 @@ function withNote(skill: Skill, firstRead: ReadonlySet<string>): Skill {
 async function mismatchIn(
   skill: Skill,
   mismatches: Mismatches,
-  { store, limits }: Pull['io'],
+  { store, limits, reader = READ_HERE }: Pull['io'],
+  signal: AbortSignal,
 ): Promise<string | undefined> {
   const document = skill.files.find(({ path }) => path === 'SKILL.md')
   const declaration = declarationOf(skill)
@@ -79,7 +81,8 @@ async function mismatchIn(
   const known = mismatches.get(declaration)
   if (known !== undefined) return known
   const kept = await store.upstreams.read(skill.upstream.source, document)
-  return kept.kind === 'whole' ? mismatchOf(skill, document, kept.bytes, limits.frontmatter) : undefined
+  if (kept.kind !== 'whole') return undefined
+  return mismatchOf(skill, document, kept.bytes, (bytes) => frontmatterBy(reader, bytes, limits.frontmatter, signal))
 }
 
 function withMismatch(skill: Skill, message: string | undefined): Skill {

@@ -2,6 +2,7 @@ import { sheetOf } from './authoring/rule-sheets.ts'
 import type { Fallback } from './fallback.ts'
 import type { Decision } from './model/decisions.ts'
 import type { Docs } from './model/docs.ts'
+import type { DocumentReader } from './model/document-reading.ts'
 import type { Followed } from './model/followed.ts'
 import type { Held } from './model/generation.ts'
 import type { LockEntry } from './model/lock.ts'
@@ -40,6 +41,8 @@ export interface Pulling {
   readonly way: Reach['way']
   readonly programs: Reach['programs']
   readonly threads?: Reach['threads']
+  /** Reads each SKILL.md; undefined to read it on this thread. */
+  readonly reader?: DocumentReader
   /** Who signed, or throws `revision-unverified`. Absent where nobody has to have signed. */
   readonly prove?: (proof: Proof, revision: Revision, sight: Sight) => Promise<Signers>
   /** Has the skills of a locked commit that upstream does not have any more. */
@@ -149,7 +152,7 @@ async function keep(
   const signers = await find(tree)
   await using keeping = store.skills.keeping(io.limits.disk.bytes)
   const keepFresh = freshKeeper({ earlier, served }, keeping)
-  const before = { earlier: earlierIn(store, earlier), served: earlierIn(store, served) }
+  const before = { earlier: earlierIn(store, earlier), served: earlierIn(store, served), reader: io.reader }
   const onRead: Surroundings['onRead'] = async (skills, taken, within) =>
     void (await keepFresh({ skills, taken }, within))
   // What is read may be refused whole, or be a file of another skill: then it is not written before that is known.

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { shown } from './model/contract-value.ts'
-import { readFrontmatter } from './model/frontmatter.ts'
-import type { FrontmatterLimits, JsonObject, JsonValue } from './model/frontmatter.ts'
+import type { FrontmatterReading, JsonObject, JsonValue } from './model/frontmatter.ts'
 import { isMapping } from './model/json-value.ts'
 import type { Skill, SkillFile } from './model/skill.ts'
 
@@ -10,20 +9,19 @@ import type { Skill, SkillFile } from './model/skill.ts'
  * Why these bytes are not the file that the skill declares; undefined where they are. Length first: it is what a listing
  * promises before anything is hashed. SKILL.md says in its frontmatter what the entry said for it (SEP-2640).
  */
-export function mismatchOf(
+export async function mismatchOf(
   { frontmatter }: Skill,
   { path, size, sha256 }: SkillFile,
   bytes: Uint8Array,
-  limits: FrontmatterLimits,
-): string | undefined {
+  read: (document: Uint8Array) => Promise<FrontmatterReading>,
+): Promise<string | undefined> {
   if (bytes.byteLength !== size) return `"${path}" has ${bytes.byteLength} bytes, and ${size} are declared`
   const found = createHash('sha256').update(bytes).digest('hex')
   if (found !== sha256) return `The SHA-256 of "${path}" is ${found}, and ${sha256} is declared`
-  return path === 'SKILL.md' && frontmatter !== undefined ? differenceIn(frontmatter, bytes, limits) : undefined
+  return path === 'SKILL.md' && frontmatter !== undefined ? differenceIn(frontmatter, await read(bytes)) : undefined
 }
 
-function differenceIn(declared: JsonObject, bytes: Uint8Array, limits: FrontmatterLimits): string | undefined {
-  const read = readFrontmatter(bytes, limits)
+function differenceIn(declared: JsonObject, read: FrontmatterReading): string | undefined {
   if (!read.ok) return `The frontmatter of SKILL.md cannot be compared with the one that is declared: ${read.message}`
   const apart = firstApart(read.frontmatter, declared, [])
   if (apart === undefined) return undefined

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { Composer } from 'yaml'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../src/daemon/config.ts'
 import { Daemon } from '../../src/daemon/daemon.ts'
@@ -12,8 +13,10 @@ import type { Pulling } from '../../src/sync/take.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import type { TreeUpstream } from '../../src/sync/upstream/upstream.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { HEAVY_FRONTMATTERS, documentSaying } from '../support/heavy-frontmatters.ts'
 import { ScriptedUpstream, skillText } from '../support/scripted-upstream.ts'
 import { temporaryFolder } from '../support/temporary.ts'
+import { surveyed } from '../sync/surveyed.ts'
 
 const HOUR = 3_600_000
 const TEAM = idOf('team')
@@ -189,6 +192,24 @@ test('what waits beside what had to be judged anew is told, and can be approved'
   expect(condition?.code).toBe('mass-deletion')
   expect(upstream?.commit).not.toBe(served?.commit)
   expect(daemon.status().sources[0]).toMatchObject({ served: { commit: upstream?.commit }, condition: undefined })
+})
+
+test('no frontmatter that is heavy to read is composed on the thread that serves, and what is served is the same', async () => {
+  await using desk = await Desk.open({ team: 'https://git.example.com/team.git' })
+  const heavy = Object.entries(HEAVY_FRONTMATTERS).map(([name, lines]) => [`${name}/SKILL.md`, documentSaying(lines)])
+  const files = { ...Object.fromEntries(heavy), 'pdf/SKILL.md': skillText('pdf') }
+  desk.upstream.files = files
+  await using daemon = await desk.start()
+  const composing = vi.spyOn(Composer.prototype, 'next')
+  onTestFinished(() => composing.mockRestore())
+
+  await daemon.sync()
+
+  const composed = composing.mock.calls.length
+  composing.mockRestore()
+  const { skills } = daemon.registry.catalog.snapshots[0]!
+  expect(composed).toBeLessThan(heavy.length)
+  expect(skills).toEqual((await surveyed(files, { hiddenUnicode: 'deceptive' })).skills)
 })
 
 /** A state folder, and a scripted upstream that all sources of the daemon lead to. */

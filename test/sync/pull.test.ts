@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { READ_HERE } from '../../src/sync/model/document-reading.ts'
+import type { DocumentReader } from '../../src/sync/model/document-reading.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
 import { storedSkill, type Pulling } from '../../src/sync/take.ts'
 import { RETENTION } from '../../src/sync/store/collect.ts'
@@ -491,6 +493,32 @@ describe('for any history', () => {
       }),
       { numRuns: 40 },
     )
+  })
+})
+
+describe('a SKILL.md over which its reader ends', () => {
+  test('is withheld alone, says so, and is read again with the next commit', async () => {
+    await using scene = await Scene.open()
+    const files = { ...PDF, 'group/heavy/SKILL.md': skillText('heavy'), 'group/light/SKILL.md': skillText('light') }
+    scene.upstream.files = files
+    const frontmatter = { ok: false, rule: 'frontmatter-too-large', message: 'no end', isUnfinished: true } as const
+    const ending: DocumentReader = {
+      read: async (bytes, ...rest) => {
+        const isHeavy = Buffer.from(bytes).includes('name: heavy')
+        return isHeavy ? { frontmatter, unrendered: [], hidden: undefined } : READ_HERE.read(bytes, ...rest)
+      },
+    }
+
+    const { snapshot } = await scene.updated({}, { reader: ending })
+    scene.upstream.files = { ...files, 'pdf/ref.md': 'changed' }
+    const next = await scene.updated()
+
+    expect(noted(skillAt(snapshot, 'group/heavy').findings)).toEqual(['frontmatter-too-large group/heavy'])
+    const standings = ['group/heavy', 'group/light', 'pdf'].map((path) => skillAt(snapshot, path).standing)
+    expect(standings).toEqual(['withheld', 'served', 'served'])
+    expect(skillAt(next.snapshot, 'group/heavy').standing).toBe('served')
+    // Every other folder is taken for what it was.
+    expect(snapshot.folders).toHaveProperty('group/light')
   })
 })
 

@@ -82,10 +82,10 @@ async function bytesOf(context: Context, config: Config, skill: Skill, file: Ski
   const store = await Store.open(config.state)
   if (!isOfUpstream(skill)) return store.skills.read(storedSkill(skill), file)
   const { source } = skill.upstream
-  const kept = await readKept(skill, file, { store, config })
+  const kept = await readKept(skill, file, { store, config }, context.signal)
   if (kept.kind === 'whole') return Buffer.from(kept.bytes)
   await withWriter(context, config, (ask) => ask('bring', { source, path: skill.path, file: file.path }))
-  const brought = await readKept(skill, file, { store, config })
+  const brought = await readKept(skill, file, { store, config }, context.signal)
   if (brought.kind === 'whole') return Buffer.from(brought.bytes)
   throw new ControlError('unknown-skill', `Cannot preview "${source}/${skill.path}": its SKILL.md is not in the store`)
 }

@@ -210,6 +210,8 @@ interface Refusal {
   readonly ok: false
   readonly rule: FindingRule
   readonly message: string
+  /** The reading came to no end: the next one may. */
+  readonly isUnfinished?: boolean
 }
 
 function refused(rule: FindingRule, message: string): Refusal {

@@ -1,5 +1,5 @@
 import { isSize, sha256In } from '../../model/declared-file.ts'
-import { readFrontmatter } from '../../model/frontmatter.ts'
+import { frontmatterBy } from '../../model/document-reading.ts'
 import { isMapping } from '../../model/json-value.ts'
 import type { SyncError } from '../../model/sync-error.ts'
 import { contentsOf, jsonIn } from './contents.ts'
@@ -69,7 +69,8 @@ async function madeOf(
   const file = { uri, said: '', sha256, size }
   const read = await looking.shelf.read(file, 'bytes', () => fetchFile(uri, size, looking))
   if (!read.ok) return unmade(read.rule, path, `SKILL.md is not what its manifest says: ${read.why}`)
-  const found = readFrontmatter(read.bytes ?? new Uint8Array(), looking.rules.frontmatter)
+  const { rules, signal } = looking
+  const found = await frontmatterBy(rules.reader, read.bytes ?? new Uint8Array(), rules.frontmatter, signal)
   if (!found.ok) return unmade(found.rule, path, found.message)
   return { entry: { uri, frontmatter: found.frontmatter, resources: files.map((one) => resourceOf(one, uri)) } }
 }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { sha256In } from '../../model/declared-file.ts'
-import { frontmatterOf, readFrontmatter } from '../../model/frontmatter.ts'
+import { frontmatterBy } from '../../model/document-reading.ts'
+import { frontmatterOf } from '../../model/frontmatter.ts'
 import type { JsonObject } from '../../model/frontmatter.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { contentsOf } from './contents.ts'
@@ -109,7 +110,7 @@ class FirstReading {
       const said = isDocument ? `${this.#outline.said}${file.said}` : file.said
       const read = await this.#read({ ...file, said, sha256: isDocument ? sha256 : undefined }, isDocument)
       if (!read.ok) return unmade(read.rule, this.#path, `"${uri}" is not what it should be: ${read.why}`)
-      const document = isDocument ? this.#documentIn(read.bytes ?? new Uint8Array()) : undefined
+      const document = isDocument ? await this.#documentIn(read.bytes ?? new Uint8Array()) : undefined
       if (document !== undefined && 'findings' in document) return document
       frontmatter ??= document?.frontmatter
       this.#bytesLeft -= read.size
@@ -124,7 +125,7 @@ class FirstReading {
     return shelf.read(file, isDocument ? 'bytes' : 'digest', () => fetchFile(file.uri, most, this.#looking))
   }
 
-  #documentIn(bytes: Uint8Array): Document {
+  async #documentIn(bytes: Uint8Array): Promise<Document> {
     return documentIn(bytes, this.#outline.frontmatter, this.#path, this.#looking)
   }
 }
@@ -132,8 +133,13 @@ class FirstReading {
 type Document = { readonly frontmatter: JsonObject } | Required<Pick<Made, 'findings'>>
 
 /** What SKILL.md says, if it is what the index says for it. */
-export function documentIn(bytes: Uint8Array, inIndex: unknown, path: string, { rules }: Looking): Document {
-  const read = readFrontmatter(bytes, rules.frontmatter)
+export async function documentIn(
+  bytes: Uint8Array,
+  inIndex: unknown,
+  path: string,
+  { rules, signal }: Looking,
+): Promise<Document> {
+  const read = await frontmatterBy(rules.reader, bytes, rules.frontmatter, signal)
   if (!read.ok) return unmade(read.rule, path, read.message)
   const declared = inIndex === undefined ? undefined : frontmatterOf(inIndex, rules.frontmatter)
   if (declared === undefined || (declared.ok && isDeepStrictEqual(declared.json, read.frontmatter))) return read

@@ -1,3 +1,4 @@
+import type { DocumentReader } from '../../model/document-reading.ts'
 import type { Finding, FindingRule } from '../../model/finding.ts'
 import type { FrontmatterLimits } from '../../model/frontmatter.ts'
 import { folderOf } from '../../model/paths.ts'
@@ -12,6 +13,7 @@ import type { Shelf } from './shelf.ts'
 export interface LookRules {
   readonly skill: SkillLimits
   readonly frontmatter: FrontmatterLimits
+  readonly reader: DocumentReader
   /** Of a file whose size nobody declared. */
   readonly fileBytes: number
   /** How long a server has to say that it knows a method. */

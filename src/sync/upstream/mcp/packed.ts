@@ -55,7 +55,7 @@ export async function packedSkill(parcel: Parcel, archives: Archives, looking: L
   if (!looking.rules.isWanted(path)) return {}
   const read = await readParcel(parcel, archives, looking)
   if (!read.ok) return unmade(read.rule, path, `The archive "${parcel.url}" is refused: ${read.why}`)
-  const document = documentIn(read.document, parcel.frontmatter, path, looking)
+  const document = await documentIn(read.document, parcel.frontmatter, path, looking)
   if ('findings' in document) return document
   const resources = read.files.map((file) => {
     return { uri: uriOfFile(uri, file.path), digest: `sha256:${file.sha256}`, size: file.size }

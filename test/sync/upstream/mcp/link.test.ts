@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
+import { READ_HERE } from '../../../../src/sync/model/document-reading.ts'
 import type { McpAddress, McpLimits } from '../../../../src/sync/upstream/mcp/address.ts'
 import { ServerLink } from '../../../../src/sync/upstream/mcp/link.ts'
 import type { Shelf } from '../../../../src/sync/upstream/mcp/shelf.ts'
@@ -126,6 +127,7 @@ function linkTo(
     rules: {
       skill: { files: 10, bytes: 2 ** 20 },
       frontmatter: { bytes: 2 ** 16, depth: 32 },
+      reader: READ_HERE,
       fileBytes: 2 ** 20,
       connectMs: 10_000,
       named: () => [],

@@ -1,0 +1,69 @@
+import { SideThread } from '../serve/side-thread.ts'
+import type { ThreadLimits } from '../serve/side-thread.ts'
+import { documentReading } from '../sync/model/document-reading.ts'
+import type { DocumentReader, DocumentReading } from '../sync/model/document-reading.ts'
+import { frontmatterBlock } from '../sync/model/frontmatter.ts'
+import type { FrontmatterLimits } from '../sync/model/frontmatter.ts'
+import { whileWanted } from '../sync/model/while-wanted.ts'
+import type { DocumentQuestion } from './document-worker.ts'
+
+/**
+ * Reads documents so that no client waits for it: here where that is quick, since to hand them over takes longer, and in a thread
+ * where it may not be. The reading is the same. A pull asks for one document after the other, so that of several each has its turn.
+ */
+export class DocumentThread implements DocumentReader, AsyncDisposable {
+  readonly #limits: ThreadLimits
+  readonly #thread: SideThread<DocumentQuestion, DocumentReading>
+
+  /** By default the worst document that the limits let in takes half a second. */
+  constructor(limits: ThreadLimits = THREAD_LIMITS, script = new URL('./document-worker.js', import.meta.url)) {
+    this.#limits = limits
+    this.#thread = new SideThread(script, limits)
+  }
+
+  async read(bytes: Uint8Array, limits: FrontmatterLimits, signal: AbortSignal): Promise<DocumentReading> {
+    if (isQuick(bytes, limits)) return documentReading(bytes, limits)
+    signal.throwIfAborted()
+    return whileWanted(this.#readAside({ bytes: byItself(bytes), limits }), signal)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#thread[Symbol.asyncDispose]()
+  }
+
+  async #readAside(question: DocumentQuestion): Promise<DocumentReading> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const end = await this.#thread.put(question)
+      if (end.kind === 'answered') return end.answer
+      // Where the system has no thread left it is read here: what is served does not depend on that.
+      if (end.kind === 'not-begun') return documentReading(question.bytes, question.limits)
+    }
+    return unfinished(this.#limits)
+  }
+}
+
+const THREAD_LIMITS: ThreadLimits = { deadlineMs: 10_000, heapMb: 256, waiting: Infinity }
+
+/** A process that was stopped for a while finds the deadline over when it goes on. */
+const ATTEMPTS = 2
+
+/** Of what stands in a frontmatter each byte can cost a hundred times as much as one of what follows. */
+const QUICK_YAML_BYTES = 2_048
+const QUICK_BYTES = 65_536
+
+function isQuick(bytes: Uint8Array, limits: FrontmatterLimits): boolean {
+  if (bytes.length > QUICK_BYTES) return false
+  const block = frontmatterBlock(bytes, limits.bytes)
+  return !block.ok || block.yaml.length <= QUICK_YAML_BYTES
+}
+
+/** Memory of its own: a part of other memory is handed over with all of that. */
+function byItself(bytes: Uint8Array): Uint8Array {
+  return bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
+}
+
+function unfinished({ deadlineMs, heapMb }: ThreadLimits): DocumentReading {
+  const message = `SKILL.md is not read: it takes over ${deadlineMs / 1_000} s, or over ${heapMb} MB of memory`
+  const frontmatter = { ok: false, rule: 'frontmatter-too-large', message, isUnfinished: true } as const
+  return { frontmatter, unrendered: [], hidden: undefined }
+}
