@@ -7,25 +7,42 @@ import { WIDTH, inParallel } from './parallel.ts'
 /**
  * Cuts the skills of a snapshot, which are in the order of their paths. Where a part ends is decided by a skill's own path, within a
  * least and a most: one that changes leaves all parts but its own, and one that comes or goes all but a few. Few skills are one part.
+ * A part of skills that say much of themselves ends earlier: it is written, digested and read in one turn of the event loop.
  */
-export function cut(skills: readonly Skill[]): readonly (readonly Skill[])[] {
-  if (skills.length <= FEW_SKILLS) return [skills]
+export async function cut(skills: readonly Skill[], signal: AbortSignal): Promise<readonly (readonly Skill[])[]> {
   const parts: Skill[][] = []
   let part: Skill[] = []
-  for (const skill of skills) {
+  let characters = 0
+  const add = (skill: Skill): void => {
     part.push(skill)
-    if (part.length < MOST_SKILLS && (part.length < LEAST_SKILLS || !isCutAfter(skill))) continue
+    characters += charactersOf(skill)
+    const isWhole = part.length >= LEAST_SKILLS && skills.length > FEW_SKILLS && isCutAfter(skill)
+    if (!isWhole && part.length < MOST_SKILLS && characters < MOST_CHARACTERS) return
     parts.push(part)
     part = []
+    characters = 0
   }
-  return part.length === 0 ? parts : [...parts, part]
+  await inSlices(skills, add, signal)
+  return part.length === 0 && parts.length > 0 ? parts : [...parts, part]
 }
+
+/** Of its JSON. Most skills are in many snapshots. */
+function charactersOf(skill: Skill): number {
+  const known = CHARACTERS.get(skill)
+  if (known !== undefined) return known
+  const characters = JSON.stringify(skill).length
+  CHARACTERS.set(skill, characters)
+  return characters
+}
+
+const CHARACTERS = new WeakMap<Skill, number>()
 
 const FEW_SKILLS = 256
 
 /** A megabyte of such skills as there are. Whoever chooses the names can bring about parts of any size between these. */
 const MOST_SKILLS = 512
 const LEAST_SKILLS = 64
+const MOST_CHARACTERS = 2 ** 20
 
 /** After one skill in 128, by its path: the FNV-1a hash of it, stirred so that a last digit has a say in all bits. */
 function isCutAfter({ path }: Skill): boolean {

@@ -28,7 +28,7 @@ export class SnapshotStore {
   /** Writes it and gives its digest. It stays for long enough to be published. */
   async keep(snapshot: Snapshot, signal: AbortSignal = NEVER): Promise<string> {
     const { skills, ...rest } = snapshot
-    const cuts = cut(skills)
+    const cuts = await cut(skills, signal)
     const parts = cuts.length === 1 ? [] : await this.#parts.keep(cuts, signal)
     const head: Head = parts.length === 0 ? snapshot : { ...rest, parts }
     const bytes = Buffer.from(canonicalJson(head))

@@ -11,7 +11,7 @@ import { cut } from '../../../src/sync/store/snapshot-parts.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { SlowValues } from '../../support/slow-values.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
-import { numbered, snapshotOf } from './samples.ts'
+import { never, numbered, snapshotOf } from './samples.ts'
 
 test('a snapshot reads back equal, from a file that is named by its own bytes', async () => {
   await using folder = await temporaryFolder()
@@ -124,11 +124,11 @@ describe('a snapshot of many skills', () => {
 describe('where skills are cut into parts', () => {
   const named = (names: Iterable<number>) => [...names].toSorted((a, b) => a - b).map((at) => numberedOf(at))
 
-  test('each is in one part, in their order, and no part but the last is small', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 0, max: 2_000 }), (count) => {
+  test('each is in one part, in their order, and no part but the last is small', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 0, max: 2_000 }), async (count) => {
         const skills = named(Array.from({ length: count }, (_, at) => at * 7))
-        const parts = cut(skills)
+        const parts = await cut(skills, never())
 
         expect(parts.flat()).toEqual(skills)
         expect(parts.every(({ length }) => length <= 512)).toBe(true)
@@ -139,13 +139,29 @@ describe('where skills are cut into parts', () => {
     )
   })
 
-  test('one that comes or goes leaves nearly all parts as they are', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 0, max: 1_999 }), (at) => {
-        const skills = named(Array.from({ length: 2_000 }, (_, index) => index))
-        const before = new Set(cut(skills).map((part) => JSON.stringify(part.map(({ path }) => path))))
+  test.each([100, 1_000])('none of %i skills that say much of themselves is long', async (count) => {
+    await using folder = await temporaryFolder()
+    const store = await Store.open(folder.path)
+    const frontmatter = { name: 'x', texts: 'x'.repeat(100_000) }
+    const skills = Array.from({ length: count }, (_, at) => ({ ...numberedOf(at), frontmatter }))
 
-        const after = cut(skills.toSpliced(at, 1)).map((part) => JSON.stringify(part.map(({ path }) => path)))
+    const digest = await store.snapshots.keep(snapshotWith(skills))
+
+    const names = await readdir(join(folder.path, 'snapshots'))
+    const files = await Promise.all(names.map((name) => readFile(join(folder.path, 'snapshots', name))))
+    expect(files.every(({ length }) => length < 1_500_000)).toBe(true)
+    expect((await (await Store.open(folder.path)).snapshots.read(digest)).skills).toEqual(skills)
+  })
+
+  test('one that comes or goes leaves nearly all parts as they are', async () => {
+    const pathsOf = (parts: Awaited<ReturnType<typeof cut>>) =>
+      parts.map((part) => JSON.stringify(part.map(({ path }) => path)))
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 0, max: 1_999 }), async (at) => {
+        const skills = named(Array.from({ length: 2_000 }, (_, index) => index))
+        const before = new Set(pathsOf(await cut(skills, never())))
+
+        const after = pathsOf(await cut(skills.toSpliced(at, 1), never()))
 
         expect(after.filter((part) => !before.has(part)).length).toBeLessThanOrEqual(6)
       }),
