@@ -1,6 +1,7 @@
 import { folderOf, foldersAbove, joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Skill } from './model/skill.ts'
+import type { Steps } from './model/slices.ts'
 import type { Finding } from './model/finding.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import { SyncError } from './model/sync-error.ts'
@@ -53,9 +54,11 @@ export interface FoundLink {
 }
 
 /** Walks the tree below `root`. A folder that has the id it had in `held` is not entered: its skills are taken from there. */
-export function findSkills(tree: Tree, root: string, held: Snapshot | undefined, gatherer: Gatherer): Found {
-  const walk = new Walk(tree, held, gatherer)
-  walk.enter('', rootFolder(tree, root), false)
+export function* findSkills(tree: Tree, root: string, held: Snapshot | undefined, gatherer: Gatherer): Steps<Found> {
+  const before = held && new HeldFolders(held)
+  yield
+  const walk = new Walk(tree, before, gatherer)
+  yield* walk.enter('', rootFolder(tree, root), false)
   return walk
 }
 
@@ -77,13 +80,13 @@ class Walk implements Found {
   readonly #held: HeldFolders | undefined
   readonly #gatherer: Gatherer
 
-  constructor(tree: Tree, held: Snapshot | undefined, gatherer: Gatherer) {
+  constructor(tree: Tree, held: HeldFolders | undefined, gatherer: Gatherer) {
     this.#tree = tree
-    this.#held = held && new HeldFolders(held)
+    this.#held = held
     this.#gatherer = gatherer
   }
 
-  enter(path: string, id: ObjectId, insideSkill: boolean): void {
+  *enter(path: string, id: ObjectId, insideSkill: boolean): Steps<void> {
     // A folder inside of a skill is read whenever the skill is, so what is known of it alone helps nobody.
     if (!insideSkill) this.folders.set(path, id)
     if (!insideSkill && this.#held?.idOf(path) === id) return this.#keep(this.#held, path)
@@ -91,13 +94,16 @@ class Walk implements Found {
     const document = documentOf(entries)
     if (document !== undefined) this.candidates.push(this.#gatherer.candidateAt(path, id, document))
     const inside = insideSkill || document !== undefined
-    for (const entry of entries) this.#visit(joinPath(path, entry.name), entry, inside)
+    yield
+    for (const entry of entries) {
+      const below = joinPath(path, entry.name)
+      if (entry.kind === 'folder') yield* this.enter(below, entry.id, inside)
+      else if (!inside) this.#add(below, entry)
+    }
   }
 
-  #visit(path: string, entry: TreeEntry, insideSkill: boolean): void {
-    if (entry.kind === 'folder') this.enter(path, entry.id, insideSkill)
-    else if (insideSkill) return
-    else if (entry.kind === 'link') this.links.push({ path, id: entry.id })
+  #add(path: string, entry: TreeEntry): void {
+    if (entry.kind === 'link') this.links.push({ path, id: entry.id })
     else if (entry.kind === 'submodule') this.submodules.push(path)
     else if (entry.kind === 'unusable-folder') this.unusable.push(path)
     else if (entry.kind === 'unread') this.unread.push({ path, id: entry.id })

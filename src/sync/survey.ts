@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { firstFindings } from './first-findings.ts'
 import { Gatherer, decidedByTheirId, findSkills } from './find-skills.ts'
 import type { Candidate, Found } from './find-skills.ts'
@@ -10,7 +11,7 @@ import { decidedByNeighbours, place } from './model/placement.ts'
 import type { Finding } from './model/finding.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Skill } from './model/skill.ts'
-import { inSlices } from './model/slices.ts'
+import { inSlices, stepByStep } from './model/slices.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { Selection } from './model/source.ts'
 import { SyncError } from './model/sync-error.ts'
@@ -111,16 +112,19 @@ class Surveyor {
 
   async survey(): Promise<Omit<Survey, 'rules' | 'roots'>> {
     const gatherer = new Gatherer(this.#tree, this.#limits.skill.files)
-    const found = findSkills(this.#tree, this.#selection.root, this.#earlier?.snapshot, gatherer)
+    const found = await stepByStep(findSkills(this.#tree, this.#selection.root, this.#earlier?.snapshot, gatherer))
     const { linked, resolved, unread: behindLinks, outward } = await this.#resolve(found, gatherer)
     await this.#take(found.unread.map(({ id }) => id))
     const fresh = await this.#readAll(resolved)
     const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
     const unread = { outside: found.unread, linked: behindLinks, candidates: resolved, contentOf }
     const judged = await withUnread([...found.kept.skills, ...fresh], this.#selectedStandIns(), unread)
+    // Each of the steps from here on is about all skills of the source, and takes some milliseconds for ten thousand.
+    await setImmediate()
     const isUnlisted = matcher(this.#selection.unlisted)
     const { names, nested } = this.#selection
     const skills = place(judged, { names, nested, isUnlisted })
+    await setImmediate()
     const unusable = found.unusable.map((path) => unusableFinding(path, 'A folder that is not looked into'))
     const elsewhere = [
       ...found.submodules.map(submoduleFinding),
@@ -174,7 +178,8 @@ class Surveyor {
     for (;;) {
       const linked = resolver.linkedSkills(found.links)
       const candidates = [...found.candidates, ...linked].filter((candidate) => isSelected(candidate.path))
-      const resolved = candidates.map((candidate) => resolver.resolve(candidate))
+      const resolved: ResolvedCandidate[] = []
+      await inSlices(candidates, (candidate) => void resolved.push(resolver.resolve(candidate)), this.#signal)
       if (await texts.takeMissing(this.#tree, this.#signal)) continue
       const outward = [...resolver.outward].filter(([path]) => isSelected(path))
       return { linked, resolved, unread: resolver.unread, outward }
