@@ -5,6 +5,8 @@ import type { Figure, Times } from './figure.ts'
 import type { Ground } from './ground.ts'
 import { Client, ERAS, initializeOf, listenOf } from './serve-clients.ts'
 import { changed } from './skills.ts'
+import { documentSaying, HEAVY_FRONTMATTERS } from '../test/support/heavy-frontmatters.ts'
+import type { Content } from '../test/support/repository.ts'
 import { runAlone } from './table.ts'
 import type { ServedSkills } from './upstream.ts'
 import { Streams, Wire, requestOf } from './wire.ts'
@@ -24,12 +26,12 @@ export async function measureTurns(ground: Ground): Promise<Figure[]> {
   const all = await rounds(quick ? 1 : 5, [
     async () => LIMITS,
     ...deeds.map(({ what, ask }) => async () => ({ [what]: await hub.longestOf(what, ask) })),
-    // A commit that costs much to take stands here, beside one that costs little.
     async () => ({ [PUBLISH]: await hub.longestOfMove() }),
     async () => ({ [DISABLE]: await hub.longestOfDisable() }),
+    async () => ({ [HOSTILE]: await hub.longestOfHostile(quick ? 100 : 1_000) }),
   ])
   hub.tellWorst()
-  return [...deeds.map(({ what }) => what), PUBLISH, DISABLE].map((what) =>
+  return [...deeds.map(({ what }) => what), PUBLISH, DISABLE, HOSTILE].map((what) =>
     figureOf('turns', all, [what, what.startsWith('batch') ? 'limit of a batch' : 'limit'], 1),
   )
 }
@@ -39,6 +41,7 @@ const LIMITS: Times = { limit: 50, 'limit of a batch': 100 }
 
 const PUBLISH = 'publish of one change'
 const DISABLE = 'disable or enable of one skill'
+const HOSTILE = 'hostile commit'
 
 /** All that can be offered is. */
 const OPTIONS = {
@@ -95,6 +98,19 @@ class Hub {
     await this.#daemon.disable(folderOf(this.#upstream.skills.documents[1]), this.#isDisabled)
   }
 
+  /** A commit that adds skills, each as dear to take as the limits let it be. */
+  async longestOfHostile(count: number): Promise<number> {
+    const { repository } = this.#upstream
+    this.#moves += 1
+    const files = hostileSkills(count, this.#moves)
+    await repository.commit(files)
+    const longest = await this.#longest(HOSTILE, () => this.#daemon.sync())
+    // What is measured after it has the catalog of before.
+    await repository.commit(Object.fromEntries(Object.keys(files).map((path) => [path, null])))
+    await this.#daemon.sync()
+    return longest
+  }
+
   async #change(): Promise<void> {
     this.#moves += 1
     const { skills, repository } = this.#upstream
@@ -137,6 +153,21 @@ function worstOf(measured: ReadonlyMap<string, number>): string {
 function folderOf(document = ''): string {
   return document.slice(0, -'/SKILL.md'.length)
 }
+
+/** Another text in each round: what was read before is not read again. */
+function hostileSkills(count: number, round: number): Record<string, Content> {
+  const kinds = Object.values(HEAVY_FRONTMATTERS)
+  const skills = Array.from({ length: count }, (_, index): [string, Content] => {
+    const name = `hostile-${index}`
+    const document = documentSaying(kinds[index % kinds.length] ?? '', name)
+    return [`hostile/${name}/SKILL.md`, Buffer.concat([document, Buffer.from(`Round ${round}.\n`)])]
+  })
+  // The longest SKILL.md that is taken, all of it in search of images that do not end.
+  const long = documentSaying(`license: round ${round}`, 'long')
+  return { ...Object.fromEntries(skills), 'hostile/long/SKILL.md': Buffer.concat([long, LONG_BODY]) }
+}
+
+const LONG_BODY = Buffer.alloc(2 ** 24 - 2 ** 10, '![](a ')
 
 type Ask = () => Promise<void>
 
