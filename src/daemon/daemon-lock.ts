@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { link, lstat, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { link, lstat, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { SyncError } from '../sync/model/sync-error.ts'
@@ -105,18 +105,26 @@ export async function holderOf(statePath: string): Promise<FoundHolder | undefin
 }
 
 /**
- * The socket to ask a holder on. Undefined where its folder is gone or of another user than the lock: what listens there is not
- * the holder.
+ * The socket to ask a holder on. Undefined where its folder is gone, or is neither of the user of the lock nor of that of the
+ * holder's process: what listens there is not the holder.
  */
-export async function socketOf({ socket, owner }: FoundHolder): Promise<string | undefined> {
+export async function socketOf(holder: FoundHolder): Promise<string | undefined> {
+  const { socket, owner } = holder
   try {
     const folder = await unlessAbsent(lstat(dirname(socket)))
-    return folder?.uid === owner ? socket : undefined
+    if (folder === undefined) return undefined
+    return folder.uid === owner || (await isOfUser(holder, folder.uid)) ? socket : undefined
   } catch (error) {
     // It cannot be connected to either, and that says why.
     if (isDiskError(error)) return socket
     throw error
   }
+}
+
+/** systemd can map the users of a service's state folder: root then finds the lock to be of another user than the process. */
+async function isOfUser(holder: Holder, uid: number): Promise<boolean> {
+  const found = await unlessAbsent(stat(`/proc/${holder.pid}`))
+  return found?.uid === uid && (await isAlive(holder))
 }
 
 /** Says whether a holder takes connections, even if stopped or busy. */

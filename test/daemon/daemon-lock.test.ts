@@ -1,11 +1,11 @@
 import { fork, spawn, type ChildProcess, type ForkOptions } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { chown, readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { acquireLock, DaemonLock, holderOf, type Holder } from '../../src/daemon/daemon-lock.ts'
+import { acquireLock, DaemonLock, holderOf, socketOf, type Holder } from '../../src/daemon/daemon-lock.ts'
 import { identityOf } from '../../src/daemon/process-identity.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
@@ -95,6 +95,22 @@ test('what the system does not tell of a living process speaks for it', async ()
 
   expect(second).toMatchObject({ heldBy: { pid: process.pid } })
 })
+
+test.skipIf(OWNER !== 0)(
+  'a holder is asked where its lock is shown as that of another user, and none else (needs root)',
+  async () => {
+    await using state = await temporaryFolder()
+    await using lock = await acquired(state.path)
+    await chown(join(state.path, 'daemon.lock'), 65_534, 65_534)
+    const mapped = (await holderOf(state.path))!
+
+    const socket = await socketOf(mapped)
+    await chown(state.path, 65_533, 65_533)
+    const taken = await socketOf(mapped)
+
+    expect([mapped.owner, socket, taken]).toEqual([65_534, lock.holder.socket, undefined])
+  },
+)
 
 test('a release leaves the lock of somebody else alone', async () => {
   await using state = await temporaryFolder()
