@@ -376,12 +376,18 @@ export class Puller implements AsyncDisposable {
     const { store, clock, log } = this.#parts
     try {
       await this.#parts.linked()
-      await store.collect(clock.now(), this.#config.retention, await keptByLock(store, this.#config), signal)
+      const kept = new Set([...(await keptByLock(store, this.#config)), ...this.#served()])
+      await store.collect(clock.now(), this.#config.retention, kept, signal)
       log.recovery('collection-failed', '')
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
       log.failure('warn', 'collection-failed', { source: '', code: error.code, message: error.message })
     }
+  }
+
+  /** The snapshots of what is served, also where the disk lost the generation that names them. */
+  #served(): string[] {
+    return this.#config.sources.flatMap(({ source }) => this.#publisher.currentOf(source.id)?.held.snapshot ?? [])
   }
 }
 

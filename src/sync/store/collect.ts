@@ -94,10 +94,11 @@ async function take(
   const sorted = await sortGenerations(stores.generations, contents, now, retention)
   if (sorted === undefined) return NOTHING_TAKEN
   const generations = await takeEach(sorted.old, (number) => stores.generations.setAside(number), signal)
-  const named = new Set([...keep, ...namedBy(sorted.kept)])
+  const needed = new Set([...keep, ...namedBy(sorted.served)])
+  const named = new Set([...needed, ...namedBy(sorted.kept)])
   const unnamed = (await stores.snapshots.digests()).filter((digest) => !named.has(digest))
   const snapshots = await takeEach(unnamed, (digest) => stores.snapshots.setAside(digest), signal)
-  const unused = await unusedIn(stores, contents, signal)
+  const unused = await unusedIn(stores, contents, needed, signal)
   const parts = await takeEach(unused.parts, (digest) => stores.snapshots.setPartAside(digest), signal)
   const skills = await takeEach(unused.skills, (digest) => stores.skills.setAside(digest), signal)
   const docs = await takeEach(unused.docs, (digest) => stores.skills.setAside(digest, 'docs'), signal)
@@ -113,16 +114,16 @@ async function take(
   }
 }
 
-/** Undefined where there are some and none is whole: what they named is not known, and a person may yet bring one back. */
+/** Undefined where some were published and none is whole: what they named is not known, and a person may yet bring one back. */
 async function sortGenerations(
   generations: GenerationStore,
   contents: Contents,
   now: Date,
   retention: Retention,
-): Promise<{ readonly kept: readonly Generation[]; readonly old: readonly number[] } | undefined> {
+): Promise<Sorted | undefined> {
   const current = await generations.current()
   const numbers = await generations.numbers()
-  if (current === undefined && numbers.length > 0) return undefined
+  if (current === undefined && (numbers.length > 0 || (await generations.isPointed()))) return undefined
   const kept: Generation[] = []
   const old: number[] = []
   const counted = new Set<string>()
@@ -139,7 +140,14 @@ async function sortGenerations(
     if (generation !== undefined && isKept) kept.push(generation)
     else old.push(number)
   }
-  return { kept, old }
+  return { served: current === undefined ? [] : [current], kept, old }
+}
+
+interface Sorted {
+  /** The one that is served, also where the disk lost it meanwhile. */
+  readonly served: readonly Generation[]
+  readonly kept: readonly Generation[]
+  readonly old: readonly number[]
 }
 
 function namedBy(generations: readonly Generation[]): ReadonlySet<string> {
@@ -158,12 +166,18 @@ interface Unused {
   readonly wanted: ReadonlyMap<SourceId, ReadonlySet<string>> | undefined
 }
 
-/** Asks the snapshots that are left. While one of them cannot be read, everything may be its own. */
-async function unusedIn({ snapshots, skills }: Stores, contents: Contents, signal: AbortSignal): Promise<Unused> {
+/** Asks the snapshots that are left. While one of them, or one that is `needed`, cannot be read, everything may be its own. */
+async function unusedIn(
+  { snapshots, skills }: Stores,
+  contents: Contents,
+  needed: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<Unused> {
   const used = new Set<string>()
   const wanted = new Map<SourceId, Set<string>>()
   const seen = new Set<Piece>()
-  for (const digest of await snapshots.digests()) {
+  // A folder that somebody removes meanwhile lists none, or a part of them.
+  for (const digest of new Set([...needed, ...(await snapshots.digests())])) {
     signal.throwIfAborted()
     const content = await contents.of(digest)
     if (content === undefined) return { parts: [], skills: [], docs: [], wanted: undefined }

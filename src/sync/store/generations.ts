@@ -33,6 +33,11 @@ export class GenerationStore {
     return undefined
   }
 
+  /** Says whether one was published, as far as there is a pointer, whatever became of what it leads to. */
+  async isPointed(): Promise<boolean> {
+    return (await readIfThere(this.#currentFile)) !== undefined
+  }
+
   /** Undefined where it is not here, or damaged. */
   async read(number: number): Promise<Generation | undefined> {
     const text = await readIfThere(this.#fileOf(number))

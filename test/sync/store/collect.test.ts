@@ -2,7 +2,9 @@ import { readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { CLAIM_MS } from '../../../src/sync/store/claims.ts'
-import { RETENTION, type Retention } from '../../../src/sync/store/collect.ts'
+import type { Generation } from '../../../src/sync/model/generation.ts'
+import { collect as collectFrom, RETENTION, type Retention } from '../../../src/sync/store/collect.ts'
+import { GenerationStore } from '../../../src/sync/store/generations.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import {
@@ -301,6 +303,44 @@ test('nothing is removed where no generation is whole', async () => {
   expect(await collect(store, clock)).toMatchObject(NOTHING_REMOVED)
   expect(await store.skills.digests()).toHaveLength(3)
 })
+
+test('nothing is removed where the pointer to a generation stands and all of them are gone', async () => {
+  await using folder = await temporaryFolder()
+  const clock = new Clock()
+  const store = await Store.open(folder.path, clock)
+  const snapshots = await publishHourly(store, clock, 2)
+  await rm(join(folder.path, 'generations'), { recursive: true })
+  clock.pass(1000 * HOUR_MS)
+
+  expect(await collect(store, clock)).toMatchObject(NOTHING_REMOVED)
+  expect(await store.snapshots.digests()).toEqual(expect.arrayContaining(snapshots))
+  expect(await store.skills.digests()).toHaveLength(3)
+})
+
+test.each(['generations', 'snapshots'])(
+  'no skill that is served is removed when "%s" goes during a collection',
+  async (lost) => {
+    await using folder = await temporaryFolder()
+    const clock = new Clock()
+    const store = await Store.open(folder.path, clock)
+    await publishHourly(store, clock, 2)
+    clock.pass(1000 * HOUR_MS)
+    class Losing extends GenerationStore {
+      override async current(): Promise<Generation | undefined> {
+        const found = await super.current()
+        await rm(join(folder.path, lost), { recursive: true })
+        return found
+      }
+    }
+    const generations = new Losing(store.folder, store.snapshots)
+
+    const { snapshots, skills, upstreams } = store
+    await collectFrom({ generations, snapshots, skills, upstreams }, clock.now, RETENTION, NOTHING, never())
+
+    expect(await store.skills.has(numbered(2).stored)).toBe(true)
+    expect(await store.skills.has(numbered(3).stored)).toBe(true)
+  },
+)
 
 test('a damaged generation beside a whole one goes, and counts for none of the three', async () => {
   await using folder = await temporaryFolder()
