@@ -1,3 +1,4 @@
+import type { NotNow } from '../serve/content.ts'
 import type { SkillFile, UpstreamSkill } from '../sync/model/skill.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import type { Store } from '../sync/store/store.ts'
@@ -15,23 +16,23 @@ export interface AskedFileParts {
 
 /**
  * A file of a skill of another MCP server, for a process that writes nothing: from the store, else whoever writes it is asked to
- * bring it there. Undefined where that came to nothing.
+ * bring it there. Undefined where what comes is not what is declared.
  */
 export async function readOfUpstream(
   skill: UpstreamSkill,
   file: SkillFile,
   { config, store, signal }: AskedFileParts,
-): Promise<Uint8Array | undefined> {
+): Promise<Uint8Array | NotNow | undefined> {
   const { source } = skill.upstream
   try {
     const kept = await readKept(skill, file, { store, config }, signal)
     if (kept.kind === 'whole') return kept.bytes
     await request(config, 'bring', { source, path: skill.path, file: file.path }, { signal, timeoutMs: WAIT_MS })
     const brought = await readKept(skill, file, { store, config }, signal)
-    return brought.kind === 'whole' ? brought.bytes : undefined
+    return brought.kind === 'whole' ? brought.bytes : 'not-now'
   } catch (error) {
     if (!(error instanceof ControlError) && !(error instanceof SyncError) && !isAbortError(error)) throw error
-    return undefined
+    return 'code' in error && error.code === 'content-refused' ? undefined : 'not-now'
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Stored } from '../serve/content.ts'
+import type { NotNow, Stored } from '../serve/content.ts'
 import type { Registry } from '../serve/registry.ts'
 import { isOfUpstream } from '../sync/model/skill.ts'
 import type { SkillFile } from '../sync/model/skill.ts'
@@ -32,16 +32,14 @@ export class Contents {
     this.#upstream = upstream
   }
 
-  /** The bytes, checked; undefined if they cannot be had now. A file that is damaged is fetched again. */
-  async read(kept: Stored, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | undefined> {
+  /** The bytes, checked. A file that is damaged is fetched again. */
+  async read(kept: Stored, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | NotNow | undefined> {
     if (isOfUpstream(kept)) return this.#upstream.read(kept, file, trace)
     try {
-      return await this.#parts.store.skills.read(storedOf(kept), file)
+      return await readStored(kept, file, this.#parts)
     } catch (error) {
-      if (!(error instanceof SyncError)) throw error
-      // A disk that says no for the moment says nothing about the file.
-      if (error instanceof Damaged) this.#mend(kept, error)
-      else this.#parts.log.failure('warn', 'content-not-read', { source: '', code: error.code, message: error.message })
+      if (!(error instanceof Damaged)) throw error
+      this.#mend(kept, error)
       return undefined
     }
   }
@@ -56,6 +54,23 @@ export class Contents {
       // Who asked for the file is not kept waiting; the outcome is reported like any other.
       void this.#mending.pull(source).catch(ignoreAbort)
     }
+  }
+}
+
+/** The bytes, checked. Throws `Damaged`; that the disk refuses for the moment is logged. */
+export async function readStored(
+  kept: Stored,
+  file: SkillFile,
+  { store, log }: Pick<Parts, 'store' | 'log'>,
+): Promise<Uint8Array | NotNow> {
+  try {
+    const bytes = await store.skills.read(storedOf(kept), file)
+    log.recovery('content-not-read', '')
+    return bytes
+  } catch (error) {
+    if (!(error instanceof SyncError) || error instanceof Damaged) throw error
+    log.failure('warn', 'content-not-read', { source: '', code: error.code, message: error.message })
+    return 'not-now'
   }
 }
 

@@ -8,13 +8,13 @@ import { Registry } from '../serve/registry.ts'
 import { Views } from '../serve/views.ts'
 import { isOfUpstream } from '../sync/model/skill.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
-import { SyncError } from '../sync/model/sync-error.ts'
+import { SyncError, undefinedIfDamaged } from '../sync/model/sync-error.ts'
 import { currentCatalog } from '../sync/publisher.ts'
 import { cannot, isUnwritable, unlessAbsent } from '../sync/store/disk-error.ts'
 import { Store } from '../sync/store/store.ts'
-import { storedOf } from '../sync/take.ts'
 import { admissionOf } from './admission.ts'
 import type { Clock } from './clock.ts'
+import { readStored } from './contents.ts'
 import { idsOf } from './config.ts'
 import type { Config } from './config.ts'
 import { codeOf } from './error-code.ts'
@@ -51,7 +51,7 @@ export class Follower implements AsyncDisposable {
   readonly #readStored: ReadFile = async (kept, file) =>
     isOfUpstream(kept)
       ? readOfUpstream(kept, file, { config: this.#config, store: this.#store, signal: this.#stop.signal })
-      : this.#store.skills.read(storedOf(kept), file).catch(damaged)
+      : readStored(kept, file, { store: this.#store, log: this.#log }).catch(undefinedIfDamaged)
   #read = this.#readStored
   readonly #firstLooker = Promise.withResolvers<Looker>()
   #looker = this.#firstLooker.promise
@@ -254,9 +254,4 @@ function watched(folder: string, onChange: (name: string | null) => void): FSWat
 async function markOf(path: string): Promise<string | undefined> {
   const found = await unlessAbsent(stat(path, { bigint: true })).catch(cannot(`look at "${path}"`))
   return found && `${found.ino} ${found.mtimeNs} ${found.size}`
-}
-
-function damaged(error: unknown): undefined {
-  if (error instanceof SyncError) return undefined
-  throw error
 }

@@ -1,3 +1,4 @@
+import type { NotNow } from '../serve/content.ts'
 import { declaredSkills } from '../sync/declared.ts'
 import { declarationOf } from '../sync/model/approvals.ts'
 import { frontmatterBy } from '../sync/model/document-reading.ts'
@@ -41,8 +42,8 @@ export class UpstreamContents {
     this.#parts = parts
   }
 
-  /** The bytes; undefined if they cannot be had now, or are not those that were declared. */
-  async read(skill: UpstreamSkill, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | undefined> {
+  /** The bytes; undefined if they are not those that were declared. */
+  async read(skill: UpstreamSkill, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | NotNow | undefined> {
     const { log } = this.#parts
     const { source } = skill.upstream
     try {
@@ -56,7 +57,7 @@ export class UpstreamContents {
           ...traceIds(trace),
         })
       else ignoreAbort(error)
-      return undefined
+      return error instanceof SyncError && error.code === 'content-refused' ? undefined : 'not-now'
     }
   }
 

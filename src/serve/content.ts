@@ -12,32 +12,47 @@ export type Stored = Skill | Docs
  * Reads a stored file; undefined where it is damaged or gone. The daemon hands it over, and sees to the mending: this side
  * knows no store. `trace`: of the request for which it is read, where that has one.
  */
-export type ReadFile = (stored: Stored, file: SkillFile, trace?: TraceContext) => Promise<Uint8Array | undefined>
+export type ReadFile = (
+  stored: Stored,
+  file: SkillFile,
+  trace?: TraceContext,
+) => Promise<Uint8Array | NotNow | undefined>
+
+/** A disk or another server refuses for the moment, which says nothing about the file. */
+export type NotNow = 'not-now'
+
+export const DAMAGED = 'The stored content is damaged or gone; try again later'
+export const NOT_READ_NOW = 'The content cannot be read at this moment; try again'
 
 /** The content of one resource: text where the bytes are UTF-8 to the last one, else base64. Neither loses a byte. */
 export type Content = { readonly text: string } | { readonly blob: string }
 
 /** The content of a listed file; undefined where the bytes are not those that the listing promises: they never leave. */
-export async function contentOf({ skill, file }: CatalogFile, read: ReadFile): Promise<Content | undefined> {
+export async function contentOf({ skill, file }: CatalogFile, read: ReadFile): Promise<Content | NotNow | undefined> {
   return contentIn(skill, file, read)
 }
 
 /** The same of a file that is stored with something else. */
-export async function contentIn(stored: Stored, file: SkillFile, read: ReadFile): Promise<Content | undefined> {
+export async function contentIn(
+  stored: Stored,
+  file: SkillFile,
+  read: ReadFile,
+): Promise<Content | NotNow | undefined> {
   const bytes = await bytesIn(stored, file, read)
-  if (bytes === undefined) return undefined
+  if (bytes === undefined || bytes === 'not-now') return bytes
   const text = utf8(bytes)
   return text === undefined ? { blob: Buffer.from(bytes).toString('base64') } : { text }
 }
 
 /** The bytes of a listed file, under the same promise. */
-export async function bytesOf(listed: CatalogFile, read: ReadFile): Promise<Uint8Array | undefined> {
+export async function bytesOf(listed: CatalogFile, read: ReadFile): Promise<Uint8Array | NotNow | undefined> {
   return bytesIn(listed.skill, listed.file, read)
 }
 
-async function bytesIn(stored: Stored, file: SkillFile, read: ReadFile): Promise<Uint8Array | undefined> {
+async function bytesIn(stored: Stored, file: SkillFile, read: ReadFile): Promise<Uint8Array | NotNow | undefined> {
   const bytes = await read(stored, file)
-  return bytes !== undefined && isAsListed(bytes, file) ? bytes : undefined
+  if (bytes === undefined || bytes === 'not-now') return bytes
+  return isAsListed(bytes, file) ? bytes : undefined
 }
 
 /** Whether these are the bytes that the listing promises. */

@@ -133,6 +133,18 @@ test('bytes that are not those of the list never leave', async () => {
   }
 })
 
+test('a read that the disk refuses for the moment asks the client to try again, and says nothing of damage', async () => {
+  const catalog = catalogOfWorld({ team: { skills: [{ path: 'a', id: 'a' }] } })
+
+  for (const uri of ['resource://skills/a/document', 'skill://team/a/SKILL.md']) {
+    const reading = readResource(catalog, uri, { era: 'modern' }, { forms: FORMS, read: async () => 'not-now' })
+    await expect(reading).rejects.toMatchObject({
+      code: -32603,
+      message: 'The content cannot be read at this moment; try again',
+    })
+  }
+})
+
 test('an answer counts as large as the file that is asked for, by whichever of its URIs', () => {
   const catalog = catalogOfWorld({ team: { skills: [{ path: 'a', id: 'a', body: 'x'.repeat(9_999) }] } })
   const bytesOf = (uri: string, forms = FORMS): number =>

@@ -27,6 +27,18 @@ test('a damaged skill is looked for again every ten seconds, however many ask', 
   expect(scene.readOf('healthy')).toBe(2)
 })
 
+test('a skill that cannot be read at this moment hides none of its neighbours, and is there later', async () => {
+  const scene = openScene([several('healthy'), several('busy')])
+  scene.busy.add('busy')
+  const first = await scene.names()
+
+  scene.busy.clear()
+  scene.advance(10_000)
+
+  expect(first).toEqual(['healthy'])
+  expect(await scene.names()).toEqual(['busy', 'healthy'])
+})
+
 test('a skill that is too large for an archive is left out, and its neighbours are announced once for all', async () => {
   const { skill, ...large } = several('large')
   const scene = openScene([{ ...large, skill: { ...skill, size: 2 ** 32 } }, several('small')])
@@ -66,13 +78,14 @@ function openScene(samples: readonly Sample[]) {
   const source = sourceId('team')
   const generation = { number: 1, createdAt: '', sources: [{ source, snapshot: '1' }] }
   registry.publish(buildCatalog(generation, [{ ...snapshotOf(...samples), source }]))
-  const [damaged, failing] = [new Set<string>(), new Set<string>()]
+  const [damaged, failing, busy] = [new Set<string>(), new Set<string>(), new Set<string>()]
   const reads: string[] = []
   const read: ReadFile = async (stored, { path }) => {
     const name = 'kind' in stored ? '' : (stored.name ?? '')
     reads.push(name)
     if (failing.has(name)) throw new Error('The disk is gone')
     if (damaged.has(name)) return undefined
+    if (busy.has(name)) return 'not-now'
     return samples.find(({ skill }) => skill.name === name)?.bytes.get(path)
   }
   let now = 0
@@ -81,6 +94,7 @@ function openScene(samples: readonly Sample[]) {
     discovery,
     damaged,
     failing,
+    busy,
     advance: (ms: number) => (now += ms),
     /** How many of its files were read. */
     readOf: (name: string) => reads.filter((one) => one === name).length,

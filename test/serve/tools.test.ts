@@ -95,6 +95,16 @@ test('P1: bytes that are not those of the listing are not given, wherever they c
   expect(answer).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('damaged') }] })
 })
 
+test('a disk that refuses a read for the moment is not told as damage', async () => {
+  const scene = new Scene(OLD)
+  scene.stored = 'not-now'
+
+  const answer = await scene.call('get_skill')
+
+  expect(answer).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('try again') }] })
+  expect(JSON.stringify(answer)).not.toContain('damaged')
+})
+
 test('an id that nobody knows is looked for in the folders, however fresh they are', async () => {
   const scene = new Scene()
   scene.onLook = (source) => void (source === 'local' && scene.publish(OLD))
@@ -197,7 +207,7 @@ class Scene {
   onLook: (source: SourceId | undefined) => void = () => {}
   present: Awaited<ReturnType<SharedDisk['present']>>
   /** Whose bytes the store has, if not those of the catalog. */
-  stored: Sample | undefined
+  stored: Sample | 'not-now' | undefined
   reads = 0
   folders: readonly SourceId[] = []
   #served: Sample | undefined
@@ -214,7 +224,7 @@ class Scene {
   async call(name: string, id = 'alpha'): Promise<any> {
     const read: ReadFile = async (_, { path }) => {
       this.reads += 1
-      return (this.stored ?? this.#served)?.bytes.get(path)
+      return this.stored === 'not-now' ? 'not-now' : (this.stored ?? this.#served)?.bytes.get(path)
     }
     const host: ToolHost = {
       look: async (source) => {

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import { filesOf } from '../../sync/model/skill-files.ts'
 import { readSkillUri } from '../../sync/model/skill-uri.ts'
-import { bytesOf } from '../content.ts'
-import type { ReadFile } from '../content.ts'
+import { bytesOf, DAMAGED, NOT_READ_NOW } from '../content.ts'
+import type { NotNow, ReadFile } from '../content.ts'
 import type { Announced, Discovery, Listing } from '../discovery.ts'
 import { mimeTypeOf } from '../mime.ts'
 import type { Principal } from '../principal.ts'
@@ -17,7 +17,7 @@ export const WELL_KNOWN = '/.well-known/agent-skills/'
 interface Answerable extends Announced {
   readonly mimeType: string
   /** Undefined where they are damaged. */
-  readonly bytes: () => Promise<Uint8Array | undefined>
+  readonly bytes: () => Promise<Uint8Array | NotNow | undefined>
 }
 
 /** Skills as files, for programs that know HTTP alone. Each path is looked up as it is; none is joined. */
@@ -43,6 +43,7 @@ export class WellKnownEndpoint {
     signal.throwIfAborted()
     if (found === 'nothing') return sendError(response, 404, -32000, 'Nothing is served at this path')
     if (found === 'damaged') return sendDamaged(response)
+    if (found === 'not-now') return sendNotNow(response)
     const head = headOf(found, principal)
     if (isKnown(found, request.headers['if-none-match'])) return sendStatus(response, 304, head)
     const contentHead = { ...head, 'content-type': found.mimeType, 'content-length': String(found.size) }
@@ -50,7 +51,7 @@ export class WellKnownEndpoint {
     await this.#send(found, contentHead, response)
   }
 
-  async #find(below: string, signal: AbortSignal): Promise<Answerable | 'nothing' | 'damaged'> {
+  async #find(below: string, signal: AbortSignal): Promise<Answerable | 'nothing' | 'damaged' | NotNow> {
     const { skills, listing } = await this.#discovery.installable()
     if (below === 'index.json') return document(listing)
     const archived = below.endsWith('.zip') ? skills.get(below.slice(0, -'.zip'.length)) : undefined
@@ -62,9 +63,10 @@ export class WellKnownEndpoint {
     return this.#file(skills.get(name), path.join('/')) ?? 'nothing'
   }
 
-  async #archive(skill: CatalogSkill, signal: AbortSignal): Promise<Answerable | 'damaged'> {
+  async #archive(skill: CatalogSkill, signal: AbortSignal): Promise<Answerable | 'damaged' | NotNow> {
     const announced = await this.#discovery.announced(skill, signal)
     if (announced === undefined) return 'damaged'
+    if (announced === 'not-now') return announced
     return { ...announced, mimeType: 'application/zip', bytes: () => this.#discovery.archiveOf(skill, signal) }
   }
 
@@ -79,12 +81,17 @@ export class WellKnownEndpoint {
     if (!hasRoom(response, found.size)) return sendBusy(response)
     const bytes = await found.bytes()
     if (bytes === undefined) return sendDamaged(response)
+    if (bytes === 'not-now') return sendNotNow(response)
     sendPieces(response, 200, head, [bytes])
   }
 }
 
 function sendDamaged(response: ServerResponse): void {
-  sendError(response, 500, -32603, 'The stored content is damaged; try again later')
+  sendError(response, 500, -32603, DAMAGED)
+}
+
+function sendNotNow(response: ServerResponse): void {
+  sendError(response, 503, -32603, NOT_READ_NOW, { headers: { 'retry-after': '1' } })
 }
 
 function document(listing: Listing): Answerable {

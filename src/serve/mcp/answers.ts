@@ -97,7 +97,7 @@ export class Answers {
   /** `"text":"…"}`: what of an answer is the same for each URI with this content. */
   async #verified(listed: CatalogFile, caller: Caller): Promise<string | undefined> {
     const content = await contentOf(listed, readingFor(caller, this.#serving.read))
-    return content && JSON.stringify(content).slice(1)
+    return content === undefined || content === 'not-now' ? undefined : JSON.stringify(content).slice(1)
   }
 
   async #listing(catalog: Catalog, key: string, make: () => object, ending: Endings): Promise<ResultText | undefined> {

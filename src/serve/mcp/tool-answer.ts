@@ -1,6 +1,8 @@
 import { bodyOf, utf8 } from '../../sync/model/frontmatter.ts'
 import { describeHidden, hiddenIn, withDeceitEscaped } from '../../sync/model/hidden-unicode.ts'
 import type { Offered } from '../../sync/model/offered.ts'
+import { NOT_READ_NOW } from '../content.ts'
+import type { NotNow } from '../content.ts'
 import type { Document } from './tool-document.ts'
 import { asUntrusted } from './untrusted.ts'
 
@@ -20,7 +22,7 @@ export function refusal(why: string): ToolAnswer {
  * What `get_skill` answers: an object, the same object as text for clients that know no other, and a text about where it is
  * from. No path is in it but the one that the document has.
  */
-export function answerOf(offered: Offered, document: Document | undefined): ToolAnswer {
+export function answerOf(offered: Offered, document: Document | NotNow | undefined): ToolAnswer {
   const told = instructionsOf(offered, document)
   if ('why' in told) return refusal(told.why)
   const { source, name, description } = offered
@@ -49,8 +51,9 @@ interface Place {
   readonly uri?: string
 }
 
-export function instructionsOf(offered: Offered, document: Document | undefined): Instructions {
+export function instructionsOf(offered: Offered, document: Document | NotNow | undefined): Instructions {
   if (document === undefined) return { why: notHere(offered) }
+  if (document === 'not-now') return { why: `${NOT_READ_NOW}: it is that of the skill ${JSON.stringify(offered.id)}` }
   if (document.bytes.length > MOST_DOCUMENT_BYTES) return { why: tooLarge(offered, document) }
   // Where the frontmatter cannot be read, nobody knows what of it belongs to the instructions.
   const body = offered.skill.frontmatter === undefined ? undefined : bodyOf(document.bytes)
@@ -111,8 +114,8 @@ function restOf({ skill, uri }: Offered, { path }: Document): string {
 
 function notHere({ id, skill: { upstream } }: Offered): string {
   const what = `of the skill ${JSON.stringify(id)}`
-  if (upstream === undefined) return `The stored content ${what} is damaged; try again later`
-  return `The content ${what} cannot be had from the MCP server that publishes it, or is not what that declared; try again later`
+  if (upstream === undefined) return `The stored content ${what} is damaged or gone; try again later`
+  return `The content ${what} is not what the MCP server that publishes it declared; try again later`
 }
 
 function tooLarge(offered: Offered, document: Document): string {

@@ -3,7 +3,7 @@ import { bodyOf, utf8 } from '../../sync/model/frontmatter.ts'
 import { filesOf } from '../../sync/model/skill-files.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
 import { bytesOf } from '../content.ts'
-import type { ReadFile } from '../content.ts'
+import type { NotNow, ReadFile } from '../content.ts'
 import { TextCache } from '../mcp/text-cache.ts'
 import { mimeTypeOf } from '../mime.ts'
 import { SideThread } from '../side-thread.ts'
@@ -14,7 +14,7 @@ import type { Question } from './markdown-worker.ts'
 /** A file as people can look at it. `document`: by what its Markdown means. `text`: as it stands, its beginning where it is long. */
 export type Readable =
   | { readonly kind: 'document' | 'text'; readonly content: Html; readonly isWhole: boolean }
-  | { readonly kind: 'binary' | 'damaged' | 'too-large' }
+  | { readonly kind: 'binary' | 'damaged' | NotNow | 'too-large' }
 
 /** Files of skills, checked against their digests and made into HTML apart from the thread that serves. */
 export class Readables implements AsyncDisposable {
@@ -35,6 +35,7 @@ export class Readables implements AsyncDisposable {
     if (listed.file.size > READ_BYTES) return { kind: 'too-large' }
     const bytes = await bytesOf(listed, this.#read)
     if (bytes === undefined) return { kind: 'damaged' }
+    if (bytes === 'not-now') return { kind: bytes }
     const text = utf8(bytes)
     if (text === undefined || text.includes('\0')) return { kind: 'binary' }
     const isDocument = !asText && mimeTypeOf(listed.name) === 'text/markdown' && bytes.byteLength <= DOCUMENT_BYTES

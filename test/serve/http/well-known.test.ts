@@ -1,13 +1,22 @@
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { chmod, readdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { Discovery } from '../../../src/serve/discovery.ts'
+import { WellKnownEndpoint } from '../../../src/serve/http/well-known.ts'
+import { Registry } from '../../../src/serve/registry.ts'
+import { buildCatalog } from '../../../src/sync/model/catalog.ts'
+
 import { buildFixture } from '../../support/fixture.ts'
 import type { Fixture } from '../../support/fixture.ts'
 import { Repository } from '../../support/repository.ts'
 import { serve } from '../../support/served.ts'
 import type { Served } from '../../support/served.ts'
+import { sample, snapshotOf, sourceId } from '../../sync/store/samples.ts'
+import { portOf } from '../../sync/upstream/front.ts'
 import { ask } from './ask.ts'
 
 const ENTRY = z.object({
@@ -211,6 +220,29 @@ test('a damaged file is never answered, and its skill hides no neighbour', async
     expect(status).toBe(500)
     expect(text).not.toContain('damaged\n')
     expect(text).not.toContain('healthy')
+  }
+})
+
+test('a file or an archive that cannot be read at this moment is answered with 503, and when to ask again', async () => {
+  const pdf = sample('pdf', { 'SKILL.md': 'pdf\n', 'x.txt': 'x\n' })
+  const registry = new Registry()
+  const generation = { number: 1, createdAt: '', sources: [{ source: sourceId('team'), snapshot: '1' }] }
+  registry.publish(buildCatalog(generation, [{ ...snapshotOf(pdf), source: sourceId('team') }]))
+  const read = async (): Promise<'not-now'> => 'not-now'
+  const endpoint = new WellKnownEndpoint(new Discovery({ registry, read, now: () => 0 }, FOLDER), read)
+  await using server = createServer((request, response) => {
+    void endpoint.answer((request.url ?? '').slice(FOLDER.length), request, response, undefined)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+
+  const answers = await Promise.all(
+    ['pdf/SKILL.md', 'pdf.zip'].map((path) => ask(`http://127.0.0.1:${portOf(server)}`, `${FOLDER}${path}`)),
+  )
+
+  for (const { status, headers, text } of answers) {
+    expect(status).toBe(503)
+    expect(headers['retry-after']).toBe('1')
+    expect(text).toContain('cannot be read at this moment')
   }
 })
 
