@@ -36,6 +36,7 @@ import { FolderWatch } from './folder-watch.ts'
 import { Nudges } from './nudges.ts'
 import { hostOf } from './hosts.ts'
 import type { Linking } from './linking.ts'
+import { tellLosses } from './losses.ts'
 import { PageNews } from './page-news.ts'
 import type { Parts } from './parts.ts'
 import type { DaemonFigures } from './metrics/metrics.ts'
@@ -199,7 +200,12 @@ export class Daemon implements AsyncDisposable {
     const ids = idsOf(config)
     await readDecisions(parts)
     await mendDecisions(parts)
-    const { publisher, refused } = await Publisher.open(parts.store, ids, admissionOf(config))
+    const { publisher, refused } = await Publisher.open(
+      parts.store,
+      ids,
+      admissionOf(config),
+      before === undefined ? [] : before.#puller.lost,
+    )
     await recogniseDisabled(publisher.catalog.snapshots, parts)
     const { catalog } = publisher
     const isLess = before?.registry.catalog.snapshots.some(({ source }) => !ids.includes(source)) === true
@@ -211,6 +217,7 @@ export class Daemon implements AsyncDisposable {
     await daemon.lock.read()
     lasting.views.define(config.packs)
     daemon.registry.publish(catalog)
+    tellLosses(publisher.lost, parts.log)
     await daemon.linking.settled()
     await readTokens(daemon.tokens, parts)
     const trigger = before === undefined ? 'start' : 'reload'
@@ -418,6 +425,7 @@ export class Daemon implements AsyncDisposable {
       limits: this.config.limits,
       disabled: decisions.disabled,
       areDecisionsLost: decisions.loss !== undefined,
+      sourcesLost: this.#puller.lost.length,
       approvals: decisions.approvals,
       unready: unreadyIn(this.registry.catalog, ages),
       storedBytes: bytes,
@@ -445,6 +453,7 @@ export class Daemon implements AsyncDisposable {
       decisions: this.#parts.store.decisions.known,
       disabled: this.#parts.store.decisions.disabled,
       loss: this.#parts.store.decisions.loss,
+      lost: this.#puller.lost,
       approvals: this.#parts.store.decisions.approvals,
       nextPolls: this.#poller?.nextPolls() ?? new Map(),
       lookingSince: this.#puller.attempts.lookingSince,

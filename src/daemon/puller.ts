@@ -9,7 +9,7 @@ import type { Snapshot } from '../sync/model/snapshot.ts'
 import type { McpSource, Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { NotSigned, SyncError, unsuppressed, type SyncErrorCode } from '../sync/model/sync-error.ts'
-import type { Changed, Publisher } from '../sync/publisher.ts'
+import type { Changed, Loss, Publisher } from '../sync/publisher.ts'
 import { pull } from '../sync/pull.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Fallback } from '../sync/fallback.ts'
@@ -110,6 +110,11 @@ export class Puller implements AsyncDisposable {
 
   currentOf(source: SourceId): Current | undefined {
     return this.#publisher.currentOf(source)
+  }
+
+  /** What the disk lost of what was served, until it is brought back. */
+  get lost(): readonly Loss[] {
+    return this.#publisher.lost
   }
 
   /** Whether a change at this path of a folder may be one of what is served of it. */
@@ -316,6 +321,7 @@ export class Puller implements AsyncDisposable {
     await this.#revokeOutdated(snapshot)
     const cause: Cause = { action: 'update', trigger, source: id, ...(rewritten && { rewritten }) }
     await this.publish(new Map([[id, { held, snapshot }]]), cause, signal)
+    this.#parts.log.recovery('served-lost', id)
     this.#damaged.delete(id)
     // What was said of a candidate is done with once the source has moved on. One that was brought back has not moved.
     if (from === undefined) await this.#parts.store.decisions.change(id, unapproved)

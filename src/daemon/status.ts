@@ -17,6 +17,7 @@ import type { SourceId } from '../sync/model/source-id.ts'
 import type { Signers } from '../sync/model/trust.ts'
 import { mendOf, SyncError } from '../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../sync/model/sync-error.ts'
+import type { Loss } from '../sync/publisher.ts'
 import type { SourceRecord } from '../sync/store/source-records.ts'
 import { archiveFindings } from './archive-findings.ts'
 import { collisionsIn } from './collisions.ts'
@@ -25,6 +26,8 @@ import { credentialOf } from './config/access.ts'
 import type { Config, ConfiguredSource, Mode } from './config.ts'
 import { standingIn } from './lock-rules.ts'
 import type { LockRead, LockStanding } from './lock-rules.ts'
+import { servedLost } from './losses.ts'
+import type { ServedLost } from './losses.ts'
 import type { Notice } from './notices.ts'
 import type { Unready } from '../serve/http/health.ts'
 import { VERSION } from '../serve/version.ts'
@@ -45,6 +48,8 @@ export interface Status {
   readonly lock?: LockStatus
   /** What people decided is lost but for a record of it, by which it is served: why, and what a person can do. */
   readonly decisionsLost?: string
+  /** Sources of which the disk lost what was served: what is served of them now, until that is fetched again. */
+  readonly servedLost: readonly ServedLost[]
   /** What this version does otherwise than the one before it, where this installation meets it; empty once it was told. */
   readonly notices: readonly Notice[]
   /** Of the process that answers; absent where none runs and the state folder was read. */
@@ -189,6 +194,7 @@ export interface StatusInput {
   readonly fetchedFrom: ((id: SourceId) => number) | undefined
   /** Undefined where no daemon runs. */
   readonly startedAt: Date | undefined
+  readonly lost: readonly Loss[]
   /** Why that daemon does not write. */
   readonly readOnly?: SyncError | undefined
   readonly http: HttpStatus | undefined
@@ -207,6 +213,7 @@ export function statusOf(input: StatusInput): Status {
     problems: [],
     ...(config.lock !== undefined && { lock: lockStatusOf(config.lock, input) }),
     ...(loss !== undefined && { decisionsLost: loss.message }),
+    servedLost: servedLost(input.lost),
     notices: input.notices,
     ...(readOnly !== undefined && {
       readOnly: { code: readOnly.code, message: readOnly.message, mend: mendOf(readOnly.code) },

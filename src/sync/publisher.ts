@@ -25,6 +25,13 @@ export interface Admission {
 /** For each source what it is to have from now on; undefined: nothing. */
 export type Changed = ReadonlyMap<SourceId, Current | undefined>
 
+/** A source of which the disk lost what was served last. */
+export interface Loss {
+  readonly source: SourceId
+  /** What of an older generation is served in its place; undefined where nothing is. */
+  readonly instead: Snapshot | undefined
+}
+
 /** What every source has now, and the one way to a new generation. For the one writer of the store. */
 export class Publisher {
   readonly #store: Store
@@ -32,30 +39,43 @@ export class Publisher {
   readonly #reviewed: ReadonlySet<SourceId>
   #current: ReadonlyMap<SourceId, Current>
   #generation: Generation | undefined
+  #lost: readonly Loss[]
   /** The catalog that was built last, whatever was decided since. */
   #before: Catalog = EMPTY_CATALOG
   #built: { readonly disabled: DisabledSkills; readonly approvals: Approvals; readonly catalog: Catalog } | undefined
   #last: Promise<unknown> = Promise.resolve()
 
-  private constructor(store: Store, order: readonly SourceId[], reviewed: ReadonlySet<SourceId>, loaded?: Loaded) {
+  private constructor(
+    store: Store,
+    order: readonly SourceId[],
+    reviewed: ReadonlySet<SourceId>,
+    { loaded, lost }: { readonly loaded: Loaded | undefined; readonly lost: readonly Loss[] },
+  ) {
     this.#store = store
     this.#order = order
     this.#reviewed = reviewed
     this.#current = new Map(loaded?.held.map((entry) => [entry.held.source, entry]))
     this.#generation = loaded?.generation
+    this.#lost = lost
   }
 
   /**
    * Starts from the generation that the store has. What it holds of sources that are no longer configured is left out, and
-   * so is what is not admitted: those sources are named, for a generation without them.
+   * so is what is not admitted: those sources are named, for a generation without them. `lostBefore`: what was known as lost, of
+   * which a generation that was published since says nothing any more.
    */
   static async open(
     store: Store,
     order: readonly SourceId[],
     admission: Admission,
+    lostBefore: readonly Loss[] = [],
   ): Promise<{ publisher: Publisher; catalog: Catalog; refused: readonly SourceId[] }> {
     const loaded = await load(store, order, admission)
-    const publisher = new Publisher(store, order, admission.reviewed, loaded)
+    const found = loaded?.lost ?? (await everServed(store, order))
+    const known = new Set([...found, ...(loaded?.held.map(({ held }) => held) ?? [])].map(({ source }) => source))
+    const isLost = ({ source }: Loss): boolean => order.includes(source) && !known.has(source)
+    const lost = [...found, ...lostBefore.filter(isLost)]
+    const publisher = new Publisher(store, order, admission.reviewed, { loaded, lost })
     await publisher.#build()
     return { publisher, catalog: publisher.catalog, refused: loaded?.refused ?? [] }
   }
@@ -102,6 +122,11 @@ export class Publisher {
     this.#built = { ...decided, catalog }
     this.#before = catalog
     return catalog
+  }
+
+  /** What the disk lost and nobody brought back since. */
+  get lost(): readonly Loss[] {
+    return this.#lost
   }
 
   currentOf(source: SourceId): Current | undefined {
@@ -168,6 +193,7 @@ export class Publisher {
     const held = this.#inOrder(next).map((entry) => entry.held)
     this.#generation = await this.#store.generations.publish(held, now, cause)
     this.#current = next
+    this.#lost = this.#lost.filter(({ source }) => !changed.has(source))
     this.#built = undefined
     await this.#build()
     return this.catalog
@@ -187,9 +213,19 @@ export async function currentCatalog(
   sources: readonly SourceId[],
   admission: Admission,
 ): Promise<Catalog> {
-  if (store.decisions.areUnknown) return EMPTY_CATALOG
+  return (await currentState(store, sources, admission)).catalog
+}
+
+/** The same, and of which sources the disk lost what was served. */
+export async function currentState(
+  store: Store,
+  sources: readonly SourceId[],
+  admission: Admission,
+): Promise<{ readonly catalog: Catalog; readonly lost: readonly Loss[] }> {
+  if (store.decisions.areUnknown) return { catalog: EMPTY_CATALOG, lost: [] }
   const loaded = await load(store, sources, admission)
-  return stepByStep(catalogOf(loaded?.generation, loaded?.held ?? [], store.decisions, admission.reviewed))
+  const catalog = catalogOf(loaded?.generation, loaded?.held ?? [], store.decisions, admission.reviewed)
+  return { catalog: await stepByStep(catalog), lost: loaded?.lost ?? (await everServed(store, sources)) }
 }
 
 /**
@@ -264,17 +300,26 @@ interface Loaded {
   readonly held: readonly Current[]
   /** The sources of which the generation has something that is not admitted. */
   readonly refused: readonly SourceId[]
+  readonly lost: readonly Loss[]
+}
+
+/** The sources of a store without any generation that can be read, of which something was served as far as their records say. */
+async function everServed(store: Store, order: readonly SourceId[]): Promise<readonly Loss[]> {
+  const records = await Promise.all(order.map(async (source) => ({ source, record: await store.records.read(source) })))
+  return records.flatMap(({ source, record }) =>
+    record?.lastSuccess === undefined ? [] : [{ source, instead: undefined }],
+  )
 }
 
 /** What the store has of the sources, in their order: what it holds of others is left out. */
 async function load(store: Store, order: readonly SourceId[], admission: Admission): Promise<Loaded | undefined> {
   for (let loads = 1; ; loads += 1) {
-    const generation = await store.generations.current()
+    const generation = await store.generations.newest()
     if (generation === undefined) return undefined
     const { isWhole, ...loaded } = await loadOf({ store, generation }, order, admission)
     if (isWhole || loads === MOST_LOADS) return loaded
     // Only where another is served by now can what was lacking have been collected meanwhile; else it is damage.
-    if ((await store.generations.current())?.number === generation.number) return loaded
+    if ((await store.generations.newest())?.number === generation.number) return loaded
   }
 }
 
@@ -289,14 +334,19 @@ async function loadOf(
   const sources = order.filter((id) => generation.sources.some(({ source }) => source === id))
   const held: Current[] = []
   const refused: SourceId[] = []
-  let isWhole = true
-  for (const found of await Promise.all(sources.map((source) => newestOf(store, source, generation)))) {
-    isWhole &&= found !== undefined && generation.sources.includes(found.held)
+  const lost: Loss[] = []
+  const all = await Promise.all(
+    sources.map(async (source) => ({ source, found: await newestOf(store, source, generation) })),
+  )
+  for (const { source, found } of all) {
+    const isLost = found === undefined || !generation.sources.includes(found.held)
+    if (isLost) lost.push({ source, instead: found?.snapshot })
     if (found === undefined) continue
     if (await admits(found.snapshot, store.decisions.known)) held.push(found)
     else refused.push(found.held.source)
   }
-  return { generation: { ...generation, sources: held.map((entry) => entry.held) }, held, refused, isWhole }
+  const served = { ...generation, sources: held.map((entry) => entry.held) }
+  return { generation: served, held, refused, lost, isWhole: lost.length === 0 }
 }
 
 /** What the generation has of a source. Where that is damaged, what the newest one before it has: old, and told by its age. */

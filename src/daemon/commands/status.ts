@@ -5,7 +5,7 @@ import type { Decision } from '../../sync/model/decisions.ts'
 import { NO_DISABLED_SKILLS } from '../../sync/model/disabled.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { currentCatalog } from '../../sync/publisher.ts'
+import { currentState } from '../../sync/publisher.ts'
 import { recordAt } from '../../sync/store/source-records.ts'
 import { Store } from '../../sync/store/store.ts'
 import { admissionOf } from '../admission.ts'
@@ -59,7 +59,7 @@ export const status: Command = {
       const sorted = { ...whole, sources: byUrgency(sources, now) }
       printLines(context, linesOf(sorted, { attention, ...linked }, lookOf(context, now)))
     }
-    const needsPerson = attention.person > 0 || whole.decisionsLost !== undefined
+    const needsPerson = attention.person > 0 || whole.decisionsLost !== undefined || whole.servedLost.length > 0
     return context.values['check'] === true && needsPerson ? 3 : 0
   },
 }
@@ -124,7 +124,8 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
   const ids = idsOf(config)
   // A daemon says itself what was decided, as it knows it: a damaged file does not keep it from that.
   const decisions = answer === undefined ? await store?.decisions.read() : undefined
-  const catalog = store === undefined ? EMPTY_CATALOG : await currentCatalog(store, ids, admissionOf(config))
+  const { catalog, lost } =
+    store === undefined ? { catalog: EMPTY_CATALOG, lost: [] } : await currentState(store, ids, admissionOf(config))
   if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config)
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
   const lock = await lockRead(config)
@@ -136,6 +137,7 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
     decisions: known,
     disabled: store?.decisions.disabled ?? NO_DISABLED_SKILLS,
     loss: store?.decisions.loss,
+    lost,
     approvals: store?.decisions.approvals ?? NONE_APPROVED,
     lock,
     notices:
@@ -178,6 +180,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     ...(now.decisionsLost === undefined
       ? []
       : [look.paint('red', printable(`! decisions-lost: ${now.decisionsLost}`))]),
+    ...now.servedLost.map(({ message }) => look.paint('red', printable(`! served-lost: ${message}`))),
     ...(now.readOnly === undefined ? [] : [look.paint('red', printable(`read-only: ${now.readOnly.message}`))]),
     ...(now.http?.unready ?? []).map((unready) => look.paint('red', unreadyText(unready))),
     ...folders.filter((folder) => !isAsServed(folder)).map(folderText),

@@ -21,6 +21,8 @@ export interface DaemonFigures extends CatalogInput {
   readonly storedBytes: number
   /** `decisions.json` and its copy are gone. */
   readonly areDecisionsLost: boolean
+  /** How many sources there are of which the disk lost what was served. */
+  readonly sourcesLost: number
 }
 
 /** What /metrics says: looked up when it is asked for, but for what happens once and is counted then. */
@@ -78,13 +80,19 @@ export class Metrics {
   }
 }
 
-function storeFamilies({ storedBytes, limits, areDecisionsLost }: DaemonFigures): Family[] {
+function storeFamilies({ storedBytes, limits, areDecisionsLost, sourcesLost }: DaemonFigures): Family[] {
   return [
     single(
       'skillsyncd_decisions_lost',
       'gauge',
       'Whether decisions.json and its copy are gone, and what was decided is known from a record of it.',
       areDecisionsLost ? 1 : 0,
+    ),
+    single(
+      'skillsyncd_served_lost',
+      'gauge',
+      'Sources of which the state folder lost what was served, until it is fetched again.',
+      sourcesLost,
     ),
     single('skillsyncd_store_bytes', 'gauge', 'What the state folder keeps, as last counted.', storedBytes),
     single('skillsyncd_store_max_bytes', 'gauge', 'What it may keep: limits.disk.bytes.', limits.disk.bytes),

@@ -31,6 +31,8 @@ export async function* servedIsWhole({ store, served }: Verifying): AsyncGenerat
     else yield finding('generation-damaged', `generation ${number} cannot be served${instead(served)}`)
   }
   if (served !== undefined) yield* damagedSnapshots(store, served)
+  else if ((await store.generations.numbers()).length === 0 && (await store.generations.isPointed()))
+    yield finding('generation-damaged', 'all generations are gone, and "current" points to one')
 }
 
 /** Newer than what is served, and whole: the process was killed before it had it served. */

@@ -33,6 +33,16 @@ export class GenerationStore {
     return undefined
   }
 
+  /** The one that is pointed to, or the newest that can be read: what it names need not be here. */
+  async newest(): Promise<Generation | undefined> {
+    const pointed = await this.#pointed()
+    for (const number of pointed === undefined ? await this.numbers() : [pointed, ...(await this.numbers())]) {
+      const generation = await this.read(number)
+      if (generation !== undefined) return generation
+    }
+    return undefined
+  }
+
   /** Says whether one was published, as far as there is a pointer, whatever became of what it leads to. */
   async isPointed(): Promise<boolean> {
     return (await readIfThere(this.#currentFile)) !== undefined

@@ -121,6 +121,7 @@ function source(parts: Partial<SourceStatus>): SourceStatus {
     decisions: new Map(),
     disabled: new Map(),
     loss: undefined,
+    lost: [],
     approvals: new Map(),
     lock: undefined,
     notices: [],
