@@ -21,6 +21,7 @@ export class Connections {
     server.on('request', ({ socket }, response) => {
       this.#count(socket, 1)
       this.#last.set(socket, response)
+      if (this.#isClosing) this.#sayLast(socket)
       response.once('close', () => this.#count(socket, -1))
     })
   }
@@ -53,7 +54,15 @@ export class Connections {
     const leave = (): void => {
       for (const socket of this.#waiting.keys()) if (socket.bytesRead === 0) socket.destroy()
     }
-    setTimeout(leave, FIRST_BYTE_MS).unref()
+    // Timers come before reads in a turn of the loop: after a long turn a request may lie there that was sent in time.
+    setTimeout(() => setImmediate(leave), FIRST_BYTE_MS).unref()
+    for (const socket of this.#waiting.keys()) this.#sayLast(socket)
+  }
+
+  /** A client that knows of the end sends no further request on the connection, which would be reset. */
+  #sayLast(socket: Socket): void {
+    const last = this.#last.get(socket)
+    if (last !== undefined && !last.headersSent) last.setHeader('connection', 'close')
   }
 
   #count(socket: Socket, change: 1 | -1): void {
