@@ -270,6 +270,8 @@ async function wentBack(
   upstream: Upstream,
 ): Promise<SyncError | undefined> {
   if (source.brakes.olderCommit === 'follow' || current === undefined) return undefined
+  // Another repository that the operator names has another history.
+  if (current.snapshot.url !== next.url) return undefined
   const { revision: before } = current.snapshot
   const { commit } = next.revision
   const raw = proofOf(current.snapshot).commit

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { Repository } from '../support/repository.ts'
 import { ScriptedUpstream } from '../support/scripted-upstream.ts'
 import { Desk, skills } from './desk.ts'
 
@@ -96,6 +97,23 @@ test('a branch that goes back is followed where the operator wants that', async 
 
   expect(outcome).toMatchObject({ kind: 'updated', rewritten: true })
   expect(desk.served()).toBe(older)
+})
+
+test('another repository that the operator names is followed, although its commits are older', async () => {
+  await using desk = await Desk.open()
+  await using other = await Repository.create()
+  desk.git.serve('other', other)
+  const older = await other.commit(skills('two'))
+  await desk.repository.commit(skills('one'))
+  await desk.repository.commit({ n: '1' })
+  await desk.start()
+  await desk.sync()
+  desk.place = 'other'
+  await desk.start()
+
+  const outcome = await desk.sync()
+
+  expect(outcome).toMatchObject({ kind: 'updated', revision: { commit: older } })
 })
 
 test('a branch that was rewritten by its author is followed, whatever its dates', async () => {
