@@ -29,6 +29,8 @@ export class WriteRight {
 
   /** Makes the folder, and takes its lock; says who has that where another process does. What the disk refuses is the `refusal`. */
   async take(listens = false): Promise<{ readonly heldBy: FoundHolder } | undefined> {
+    // Taken again it would be found held, by this very process.
+    if (this.#lock !== undefined) return undefined
     try {
       await openState(this.#state)
       const lock = await acquireLock(this.#state, { ...this.#me, listens })
@@ -52,6 +54,11 @@ export class WriteRight {
   /** From now on this process writes: whatever it knew of the folder from before the lock is to be read anew first. */
   grant(): void {
     this.#isGranted = this.#lock !== undefined
+  }
+
+  /** Nothing is written until it is granted again. The lock stays. */
+  revoke(): void {
+    this.#isGranted = false
   }
 
   /** Throws where nothing may be written. */

@@ -158,14 +158,24 @@ export class Writer implements AsyncDisposable {
     await this.#changeover.change(
       async () => this.#daemon.stop(),
       async () => {
-        const { store, log } = this.#parts
-        this.#right.grant()
-        await store.sweep()
         await using before = this.#daemon
-        this.#daemon = await this.#after(before, before.config, this.#serve)
-        log.recovery('served-read-only', '')
+        this.#daemon = await this.#granted(before)
+        this.#parts.log.recovery('served-read-only', '')
       },
     )
+  }
+
+  /** The daemon that goes on with the right to write. A disk that says no again leaves one that reads, for the next look. */
+  async #granted(before: Daemon): Promise<Daemon> {
+    try {
+      this.#right.grant()
+      await this.#parts.store.sweep()
+      return goOn(await Daemon.start(before.config, this.#parts, before), this.#serve)
+    } catch (error) {
+      this.#right.revoke()
+      this.#daemon = goOn(await this.#again(before), this.#serve)
+      throw error
+    }
   }
 
   /**
