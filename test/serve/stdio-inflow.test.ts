@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import { expect, test } from 'vitest'
 import { StdioInflow } from '../../src/serve/mcp/stdio-inflow.ts'
@@ -24,6 +25,23 @@ test('a message of which that cannot be made is handed over: its answer tells of
   await Promise.resolve()
 
   expect(scene.taken).toEqual([1])
+})
+
+test('what the cost of a message is read off is made once, and no failure of that is left unhandled', async () => {
+  const asked: number[] = []
+  const scene = new Scene(async (id) => {
+    asked.push(id)
+    throw new Error('it fails')
+  })
+
+  scene.receive(1, 2)
+  // A rejection that is left alone is raised before the next turn of the loop.
+  await setImmediate()
+
+  expect([scene.taken, asked]).toEqual([
+    [1, 2],
+    [1, 2],
+  ])
 })
 
 test('what waits when the connection closes is dropped', async () => {

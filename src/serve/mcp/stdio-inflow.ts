@@ -34,11 +34,11 @@ export class StdioInflow {
 
   /** Keeps the message where it has to wait, and hands it over when it need not. Says whether it waits. */
   hold(message: JSONRPCMessage, take: Take): boolean {
-    const waits = this.isHolding || this.#makingFor(message) !== undefined || !this.#hasRoomFor(message)
-    if (!waits) return false
+    const making = this.isHolding ? undefined : this.#makingFor(message)
+    if (!this.isHolding && making === undefined && this.#hasRoomFor(message)) return false
     this.#held.push(message)
     this.#input.pause()
-    this.#release(take)
+    if (making !== undefined) void this.#releaseAfter(making, message, take)
     return true
   }
 
