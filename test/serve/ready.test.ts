@@ -39,6 +39,18 @@ test.each([...ASKED.filter(({ params }) => params.name !== SKILLS_CATALOG), { me
   },
 )
 
+test('all messages of a batch share one listener on their connection', async () => {
+  const message = ASKED[0]
+  let signals = 0
+
+  await readyFor(catalog(), FORMS, [message, message, message], () => {
+    signals += 1
+    return NEVER
+  })
+
+  expect(signals).toBe(1)
+})
+
 test('a client that leaves is waited for no more, and what it asked for is made for the others', async () => {
   const [asked, leaving] = [catalog(), new AbortController()]
   const [message] = ASKED

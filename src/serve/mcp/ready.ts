@@ -19,10 +19,12 @@ export async function readyFor(
   signalOf: () => AbortSignal,
 ): Promise<void> {
   const messages: readonly unknown[] = Array.isArray(body) ? body : [body]
+  let signal: AbortSignal | undefined
   for (const message of messages) {
     const making = makingFor(catalog, forms, message)
     if (making === undefined) continue
-    const signal = signalOf()
+    // One for all messages: each listens to the connection.
+    signal ??= signalOf()
     await whileWanted(making, signal)
     signal.throwIfAborted()
   }
