@@ -40,7 +40,9 @@ export async function noticesOf(parts: NoticeParts): Promise<readonly Notice[]> 
 
 /** From now on the folder was served with all changes. One that a later version wrote stays as it is. */
 export async function remember(store: Store): Promise<void> {
-  if ((await knownIn(store)) < CHANGES.length) await writeWhole(fileOf(store), `${CHANGES.length}\n`)
+  if ((await knownIn(store)) >= CHANGES.length) return
+  await store.folder.expectRight()
+  await writeWhole(fileOf(store), `${CHANGES.length}\n`)
 }
 
 /** Whether nothing was ever served of it. */

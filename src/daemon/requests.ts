@@ -243,8 +243,9 @@ async function socketToAsk({ state, runtime }: Config): Promise<string | undefin
 const ANSWER_MS = 10_000
 
 /**
- * The mode of the daemon that runs for the state folder, undefined where none answers. Throws where a daemon runs for the state folder with another configuration: what it has is not what was asked about. One
- * that says nothing, because it is stopped or hangs, is no reason not to read what it wrote.
+ * The mode of the daemon that runs for the state folder, undefined where none answers. Throws where one runs with another
+ * configuration: what it has is not what was asked about. One that says nothing, because it is stopped or hangs, is no reason
+ * not to read what it wrote.
  */
 export async function agreeWithDaemon(config: Config, signal: AbortSignal): Promise<Mode | undefined> {
   try {

@@ -65,7 +65,7 @@ export function withoutHidden(text: string): string {
 }
 
 /**
- * Text in which each character that people do not see is written as an escape, such as `\\u{200B}`. Two paths of skills never
+ * Text in which each character that people do not see is written as an escape, such as `\u{200B}`. Two paths of skills never
  * come to the same text by it: one that holds a backslash is not served.
  */
 export function withHiddenEscaped(text: string): string {
