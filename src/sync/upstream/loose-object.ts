@@ -1,8 +1,8 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, readSync } from 'node:fs'
 import { constants, inflateSync } from 'node:zlib'
 import type { GitObject, ObjectType } from './git-object.ts'
 import { Malformed } from './malformed.ts'
-import { inflated, mostBytes } from './pack-file.ts'
+import { inflated, mostBytes, openedToRead } from './pack-file.ts'
 
 /** An object in a file of its own, of which the header alone was read. */
 export interface LooseObject extends Disposable {
@@ -26,7 +26,7 @@ export function openLoose(path: string): LooseObject | undefined {
 
 function openedIfThere(path: string): number | undefined {
   try {
-    return openSync(path, 'r')
+    return openedToRead(path)
   } catch (cause) {
     if (cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR'))
       return undefined

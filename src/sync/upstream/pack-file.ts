@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants as flags, fstatSync, openSync, readSync } from 'node:fs'
 import { constants, createInflate, inflateSync } from 'node:zlib'
 import { isObjectId, type ObjectFormat, type ObjectId } from '../model/revision.ts'
 import { ID_BYTES, type ObjectType } from './git-object.ts'
@@ -31,7 +31,7 @@ export class PackFile implements Disposable {
   #windowAt = 0
 
   constructor(path: string, format: ObjectFormat) {
-    this.#handle = openSync(path, 'r')
+    this.#handle = openedToRead(path)
     this.#idBytes = ID_BYTES[format]
     // The checksum is made like an id.
     this.#end = fstatSync(this.#handle).size - this.#idBytes
@@ -171,6 +171,11 @@ const PIECE_BYTES = 2 ** 16
 const PEEK_BYTES = 1024
 /** Deflate adds five bytes to a block that it cannot shrink; blocks with nothing in them are nobody's honest work. */
 const SLACK_BYTES = 2 ** 16
+
+/** Opens a file of objects. In a repository of another user a pipe may lie in its place, whose opening would never return. */
+export function openedToRead(path: string): number {
+  return openSync(path, flags.O_RDONLY | flags.O_NONBLOCK)
+}
 
 /** What an object of that size takes packed, at the most, where it was packed well. */
 function usualBytes(size: number): number {

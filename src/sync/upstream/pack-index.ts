@@ -1,7 +1,8 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, readSync } from 'node:fs'
 import type { ObjectId } from '../model/revision.ts'
 import { ID_BYTES } from './git-object.ts'
 import { Malformed } from './malformed.ts'
+import { openedToRead } from './pack-file.ts'
 
 /** The index (version 2) of a pack of SHA-1 ids: where each object lies. It stays on the disk, however large it is. */
 export class PackIndex implements Disposable {
@@ -10,7 +11,7 @@ export class PackIndex implements Disposable {
   readonly #upTo: readonly number[]
 
   constructor(path: string) {
-    this.#handle = openSync(path, 'r')
+    this.#handle = openedToRead(path)
     try {
       this.#upTo = this.#fanOut()
     } catch (cause) {
