@@ -23,9 +23,8 @@ beforeAll(async () => {
   const pages = await walkPages(peer, 'skills/list')
   cursors = pages.flatMap(({ nextCursor }) => nextCursor ?? [])
   // A few files of each skill are enough.
-  uris = itemsOf(pages)
-    .flatMap(({ resources }) => resources.slice(0, 3).map(({ uri }: { uri: string }) => uri))
-    .flatMap((uri: string) => [uri, uri.slice(0, uri.lastIndexOf('/'))])
+  const files = itemsOf(pages).flatMap(({ resources }) => resources.slice(0, 3).map(({ uri }: { uri: string }) => uri))
+  uris = ['skill://index.json', ...files.flatMap((uri: string) => [uri, uri.slice(0, uri.lastIndexOf('/'))])]
   const client = await legacyHttp(served.url)
   session = client.session
 })

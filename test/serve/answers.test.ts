@@ -2,12 +2,18 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { ReadFile } from '../../src/serve/content.ts'
 import { Answers } from '../../src/serve/mcp/answers.ts'
+import { readResource } from '../../src/serve/mcp/resources.ts'
 import { TextCache } from '../../src/serve/mcp/text-cache.ts'
 import { Registry } from '../../src/serve/registry.ts'
 import { catalogsOf } from '../sync/catalogs.ts'
 import { skillText } from '../support/scripted-upstream.ts'
 import { formsOf } from '../support/forms.ts'
+import { turnsDuring } from '../support/loop-turns.ts'
+import { catalogWith, saying } from '../support/searchable-skills.ts'
 
+const INDEX = 'skill://index.json'
+const PAGES = { entries: 10, bytes: 2 ** 20 }
+const CACHE = { ttlMs: 0, cacheScope: 'private' } as const
 const DOCUMENT = 'skill://team/a/SKILL.md'
 
 /** Answers from the catalog of one skill, whose files are read by this. */
@@ -18,8 +24,7 @@ async function answersFrom(read: ReadFile) {
     { 'a/SKILL.md': skillText('a'), 'b/SKILL.md': skillText('b') },
   ])
   registry.publish(catalog!)
-  const cache = { ttlMs: 0, cacheScope: 'private' } as const
-  const answers = new Answers({ registry, read, forms: formsOf(), pages: { entries: 10, bytes: 2 ** 20 }, cache })
+  const answers = new Answers({ registry, read, forms: formsOf(), pages: PAGES, cache: CACHE })
   const ask = async (method: string, params: object, era: 'legacy' | 'modern' = 'legacy'): Promise<any> => {
     const pieces = await answers.resultOf(method, { ...params }, { era })
     return pieces && JSON.parse(Buffer.concat(pieces).toString())
@@ -69,6 +74,23 @@ test('a file over 1 MiB is left to the core, unread', async () => {
   const answer = await ask('resources/read', { uri: 'skill://team/a/big.bin' })
 
   expect([answer, reads]).toEqual([undefined, 0])
+})
+
+test('the index is answered with the same text as by the core, whatever its characters, and the loop turns meanwhile', async () => {
+  // Far more than is put into JSON at one go, however fast the machine.
+  const skills = Array.from({ length: 10_000 }, (_, index) =>
+    saying(`skill-${index}`, { description: `"\\ é ${'😀'.repeat(index % 7)}${'x'.repeat(1_000)}` }),
+  )
+  const registry = new Registry()
+  registry.publish(catalogWith({ team: skills }))
+  const serving = { registry, read: async () => undefined, forms: formsOf(), pages: PAGES, cache: CACHE }
+  const { contents }: any = await readResource(registry.catalog, INDEX, { era: 'modern' }, serving)
+
+  const asked = new Answers(serving).resultOf('resources/read', { uri: INDEX }, { era: 'modern' })
+  const turns = await turnsDuring(asked)
+
+  expect(JSON.parse(Buffer.concat((await asked) ?? []).toString()).contents).toEqual(contents)
+  expect(turns).toBeGreaterThan(1)
 })
 
 test('what is said of skills is that of the catalog served now', async () => {

@@ -1,6 +1,8 @@
 import { declarationOf } from '../../sync/model/approvals.ts'
 import type { CatalogFile } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { stepByStep } from '../../sync/model/slices.ts'
+import type { Steps } from '../../sync/model/slices.ts'
 import { contentOf } from '../content.ts'
 import type { CacheHint, Caller } from './caller.ts'
 import { SERVER_META } from './listen-result.ts'
@@ -9,6 +11,7 @@ import type { Params } from './params.ts'
 import { describeFile } from './resources.ts'
 import { RpcError } from './rpc-error.ts'
 import { getSkill, listSkills } from './skills.ts'
+import { INDEX_URI } from './synthetic.ts'
 import { TextCache } from './text-cache.ts'
 import { readingFor } from './trace.ts'
 
@@ -83,6 +86,7 @@ export class Answers {
   }
 
   async #read(catalog: Catalog, uri: string, ending: Endings, caller: Caller): Promise<ResultText | undefined> {
+    if (uri === INDEX_URI) return this.#index(catalog, ending, caller)
     const listed = fileAt(catalog, uri)
     if (listed === undefined || listed.file.size > MAX_CONTENT_BYTES) return undefined
     // With the size, which the listing promises as well.
@@ -92,6 +96,16 @@ export class Answers {
     const { mimeType } = describeFile(listed)
     const head = `{"contents":[{"uri":${JSON.stringify(uri)},"mimeType":${JSON.stringify(mimeType)},`
     return [Buffer.from(head), content, ending.read]
+  }
+
+  /** To put the index of thousands of skills into JSON at one go takes longer than others should wait. */
+  async #index(catalog: Catalog, ending: Endings, caller: Caller): Promise<ResultText | undefined> {
+    const { forms, read } = this.#serving
+    // The core tells of a failure.
+    const text = await forms.index?.text(catalog, readingFor(caller, read)).catch(() => undefined)
+    if (text === undefined) return undefined
+    const head = `{"contents":[{"uri":"${INDEX_URI}","mimeType":"application/json","text":"`
+    return [Buffer.from(head), ...(await stepByStep(escaping(text))), Buffer.from('"}'), ending.read]
   }
 
   /** `"text":"…"}`: what of an answer is the same for each URI with this content. */
@@ -137,6 +151,22 @@ function withoutEnd(make: () => object): string | undefined {
     throw error
   }
 }
+
+/** A text as it stands between the quotes of JSON. */
+function* escaping(text: string): Steps<readonly Buffer[]> {
+  const pieces: Buffer[] = []
+  for (let at = 0; at < text.length;) {
+    let end = at + PIECE
+    // A character that is two units is not parted.
+    if (text.charCodeAt(end - 1) >> 10 === 0x36) end += 1
+    pieces.push(Buffer.from(JSON.stringify(text.slice(at, end)).slice(1, -1)))
+    at = end
+    yield
+  }
+  return pieces
+}
+
+const PIECE = 2 ** 16
 
 /** How a result ends. */
 interface Endings {
