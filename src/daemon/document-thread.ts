@@ -1,7 +1,7 @@
 import { SideThread } from '../serve/side-thread.ts'
 import type { ThreadLimits } from '../serve/side-thread.ts'
-import { documentReading } from '../sync/model/document-reading.ts'
-import type { DocumentReader, DocumentReading } from '../sync/model/document-reading.ts'
+import { documentReading } from '../sync/document-reading.ts'
+import type { DocumentReader, DocumentReading } from '../sync/document-reading.ts'
 import { frontmatterBlock } from '../sync/model/frontmatter.ts'
 import type { FrontmatterLimits } from '../sync/model/frontmatter.ts'
 import { whileWanted } from '../sync/model/while-wanted.ts'
@@ -49,7 +49,7 @@ const ATTEMPTS = 2
 
 /** Of what stands in a frontmatter each byte can cost a hundred times as much as one of what follows. */
 const QUICK_YAML_BYTES = 2_048
-const QUICK_BYTES = 65_536
+const QUICK_BYTES = 32_768
 
 function isQuick(bytes: Uint8Array, limits: FrontmatterLimits): boolean {
   if (bytes.length > QUICK_BYTES) return false
@@ -65,5 +65,5 @@ function byItself(bytes: Uint8Array): Uint8Array {
 function unfinished({ deadlineMs, heapMb }: ThreadLimits): DocumentReading {
   const message = `SKILL.md is not read: it takes over ${deadlineMs / 1_000} s, or over ${heapMb} MB of memory`
   const frontmatter = { ok: false, rule: 'frontmatter-too-large', message, isUnfinished: true } as const
-  return { frontmatter, unrendered: [], hidden: undefined }
+  return { frontmatter, unrendered: [], lookAlikes: undefined, unsearched: 0, hidden: undefined }
 }

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { documentReading } from '../sync/model/document-reading.ts'
+import { documentReading } from '../sync/document-reading.ts'
 import type { FrontmatterLimits } from '../sync/model/frontmatter.ts'
 
 // The thread in which documents of others are read that are long, or that say much of themselves.

@@ -1,5 +1,5 @@
-import { frontmatterBy, READ_HERE } from '../sync/model/document-reading.ts'
-import type { DocumentReader } from '../sync/model/document-reading.ts'
+import { frontmatterBy, READ_HERE } from '../sync/document-reading.ts'
+import type { DocumentReader } from '../sync/document-reading.ts'
 import type { FrontmatterReading } from '../sync/model/frontmatter.ts'
 import type { SkillFile, UpstreamSkill } from '../sync/model/skill.ts'
 import type { Store } from '../sync/store/store.ts'

@@ -71,7 +71,7 @@ export function hiddenInValues(frontmatter: JsonObject | undefined): HiddenText 
 }
 
 /** Every text in the value, keys too. */
-function textsOf(value: JsonValue | undefined): string[] {
+export function textsOf(value: JsonValue | undefined): string[] {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null) return []
   return [...Object.keys(value), ...Object.values(value).flatMap(textsOf)]

@@ -1,7 +1,12 @@
+import { firstFindings } from './first-findings.ts'
 import { shown } from './model/contract-value.ts'
 import type { Finding, FindingRule } from './model/finding.ts'
-import type { DocumentReading } from './model/document-reading.ts'
+import { SEARCHED_BYTES } from './document-reading.ts'
+import type { DocumentReading } from './document-reading.ts'
+import { textsOf } from './hidden-findings.ts'
 import type { JsonObject } from './model/frontmatter.ts'
+import { describeLookAlikes, lookAlikesIn } from './model/look-alikes.ts'
+import type { LookAlikes } from './model/look-alikes.ts'
 import { isSkillName } from './model/skill-name.ts'
 import type { Skill, Standing } from './model/skill.ts'
 import type { Unrendered } from './model/unrendered.ts'
@@ -21,14 +26,21 @@ export interface ReadDocument {
 }
 
 /** Judges a SKILL.md by itself. `path`: of the skill's folder. */
-export function readDocument(path: string, { frontmatter: read, ...body }: DocumentReading): ReadDocument {
-  const unrendered = unrenderedFindings(path, body.unrendered)
+export function readDocument(path: string, document: DocumentReading): ReadDocument {
+  const { frontmatter: read } = document
+  const ofText = textFindings(path, document)
   if (!read.ok) {
     const standing = read.rule === 'frontmatter-invalid' ? 'tools' : 'withheld'
-    return { standing, fields: UNSAID, findings: [finding(read.rule, path, read.message), ...unrendered] }
+    return { standing, fields: UNSAID, findings: [finding(read.rule, path, read.message), ...ofText] }
   }
-  const judged = judgedFields(path, read.frontmatter)
-  return { ...judged, findings: [...judged.findings, ...unrendered] }
+  const { findings, ...judged } = judgedFields(path, read.frontmatter)
+  // What stands in the values as it is was found in the text.
+  const ofValues = ofText.some(isOfLetters) ? findings.filter((one) => !isOfLetters(one)) : findings
+  return { ...judged, findings: [...ofValues, ...ofText] }
+}
+
+function isOfLetters({ rule }: Finding): boolean {
+  return rule === 'look-alike-letters'
 }
 
 /** Judges what a frontmatter says, whatever follows it. */
@@ -38,7 +50,12 @@ export function judgedFields(path: string, frontmatter: JsonObject): ReadDocumen
   return {
     standing: worstStanding([name.standing, description.standing]),
     fields: { name: name.value, description: description.value, frontmatter },
-    findings: [...name.findings, ...description.findings, ...metadataFindings(path, frontmatter)],
+    findings: [
+      ...name.findings,
+      ...description.findings,
+      ...metadataFindings(path, frontmatter),
+      ...letterFindings(path, 'The frontmatter', lookAlikesIn(textsOf(frontmatter).join('\n'))),
+    ],
   }
 }
 
@@ -92,12 +109,32 @@ function metadataFindings(path: string, frontmatter: JsonObject): Finding[] {
   ]
 }
 
-function unrenderedFindings(path: string, unrendered: readonly Unrendered[]): Finding[] {
-  return unrendered.map(({ what, line, characters }) => {
+/** What the text of a SKILL.md has that a person who reads it does not see as it is. */
+function textFindings(path: string, { unrendered, lookAlikes, unsearched }: DocumentReading): readonly Finding[] {
+  const found = [...letterFindings(path, 'SKILL.md', lookAlikes), ...unrenderedFindings(path, unrendered)]
+  if (unsearched === 0) return found
+  const message = `Text that no rendered page shows is searched for in the first ${SEARCHED_BYTES} bytes alone; ${unsearched} follow`
+  return [...found, finding('unrendered-text', path, message)]
+}
+
+function letterFindings(path: string, where: string, found: LookAlikes | undefined): Finding[] {
+  if (found === undefined) return []
+  const message = `${where} has words whose letters are not those that they look like: ${describeLookAlikes(found)}`
+  return [finding('look-alike-letters', path, message)]
+}
+
+function unrenderedFindings(path: string, unrendered: readonly Unrendered[]): readonly Finding[] {
+  const found = unrendered.map(({ what, line, characters }) => {
     const message = `The ${what} of ${characters} characters at line ${line} is shown on no rendered page, and a model reads it`
     return finding('unrendered-text', path, message)
   })
+  return firstFindings(found, MOST_UNRENDERED, (left) => {
+    return { path, message: `${left} more such texts are shown on no rendered page` }
+  })
 }
+
+/** A file may have thousands. */
+const MOST_UNRENDERED = 16
 
 function finding(rule: FindingRule, path: string, message: string): Finding {
   return { rule, path, message }

@@ -1,7 +1,7 @@
 import { declaredSkills } from './declared.ts'
 import { firstFindings } from './first-findings.ts'
 import { declarationOf } from './model/approvals.ts'
-import { frontmatterBy, READ_HERE } from './model/document-reading.ts'
+import { frontmatterBy, READ_HERE } from './document-reading.ts'
 import type { Finding } from './model/finding.ts'
 import type { Skill } from './model/skill.ts'
 import type { Snapshot } from './model/snapshot.ts'

@@ -2,12 +2,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { rendered } from '../../src/serve/page/markdown.ts'
 import { linksIn } from '../../src/sync/authoring/markdown-links.ts'
 import { oddityOf } from '../../src/sync/authoring/oddity.ts'
-import { withoutCode } from '../../src/sync/authoring/shown-code.ts'
 import { writtenOf } from '../../src/sync/authoring/written.ts'
 import { readFrontmatter } from '../../src/sync/model/frontmatter.ts'
 import type { JsonValue } from '../../src/sync/model/frontmatter.ts'
 import { frontmatterText } from '../../src/sync/model/frontmatter-text.ts'
-import { unrenderedInText } from '../../src/sync/model/unrendered.ts'
+import { documentParts, unrenderedIn } from '../../src/sync/unrendered-text.ts'
 import { expect, refuse } from './target.ts'
 import type { Target } from './target.ts'
 
@@ -32,9 +31,7 @@ export const DOCUMENTS = {
   markdown: async (bytes) => {
     const text = bytes.toString('utf8')
     for (const { offset } of linksIn(text)) expect(isWithin(offset, text), 'a link stands outside of the text')
-    const breaks = (one: string) => one.split('\n').map(({ length }) => length)
-    expect(isDeepStrictEqual(breaks(withoutCode(text, 0)), breaks(text)), 'text moves where code is taken out')
-    for (const { offset, line, characters } of unrenderedInText(text)) {
+    for (const { offset, line, characters } of unrenderedIn(documentParts(Buffer.from(text)))) {
       expect(isWithin(offset, text) && offset + characters <= text.length, 'hidden text stands outside of the text')
       expect(text.slice(0, offset).split('\n').length === line, 'hidden text stands on another line')
     }

@@ -252,7 +252,7 @@ test('S52: each way in which a SKILL.md can be wrong has one result, and its sib
   expect(hub.said).toEqual([
     'bad-body served',
     'bad-utf8 withheld encoding-invalid',
-    'body-10mb served',
+    'body-10mb served unrendered-text',
     'bom served',
     'crlf served',
     'empty withheld frontmatter-missing',

@@ -124,3 +124,33 @@ test('a long comment in SKILL.md is noted, in another file it is not', async () 
     'unrendered-text: The comment of 60 characters at line 6 is shown on no rendered page, and a model reads it',
   ])
 })
+
+test('words of letters that look like others are noted, in the text and where a value spells them by escapes', async () => {
+  const found = await surveyed(
+    {
+      'pdf/SKILL.md': skillText('pdf', '', 'Ask p\u0430ypal\n'),
+      'xls/SKILL.md': skillText('xls', 'license: "p\\u0430ypal"\n'),
+    },
+    BY_DEFAULT,
+  )
+
+  const said = found.skills.map(({ standing, findings }) =>
+    [standing, findings.map(({ rule, message }) => `${rule}: ${message}`)].flat(),
+  )
+  const words = String.raw`1 in all, "p\u{0430}ypal" is no "paypal" at line`
+  const are = 'has words whose letters are not those that they look like'
+  expect(said).toEqual([
+    ['served', `look-alike-letters: SKILL.md ${are}: ${words} 6`],
+    ['served', expect.stringContaining(`look-alike-letters: The frontmatter ${are}: ${words}`)],
+  ])
+})
+
+test('of a SKILL.md over 256 KiB the beginning is searched, and that is noted', async () => {
+  const found = await surveyed({ 'pdf/SKILL.md': skillText('pdf', '', 'a '.repeat(2 ** 17)) })
+
+  expect(skillAt(found, 'pdf').findings.map(({ message }) => message)).toEqual([
+    expect.stringMatching(
+      /^Text that no rendered page shows is searched for in the first 262144 bytes alone; \d+ follow$/,
+    ),
+  ])
+})

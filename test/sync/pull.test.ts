@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { READ_HERE } from '../../src/sync/model/document-reading.ts'
-import type { DocumentReader } from '../../src/sync/model/document-reading.ts'
+import { READ_HERE } from '../../src/sync/document-reading.ts'
+import type { DocumentReader } from '../../src/sync/document-reading.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
 import { storedSkill, type Pulling } from '../../src/sync/take.ts'
 import { RETENTION } from '../../src/sync/store/collect.ts'
@@ -505,7 +505,9 @@ describe('a SKILL.md over which its reader ends', () => {
     const ending: DocumentReader = {
       read: async (bytes, ...rest) => {
         const isHeavy = Buffer.from(bytes).includes('name: heavy')
-        return isHeavy ? { frontmatter, unrendered: [], hidden: undefined } : READ_HERE.read(bytes, ...rest)
+        return isHeavy
+          ? { frontmatter, unrendered: [], lookAlikes: undefined, unsearched: 0, hidden: undefined }
+          : READ_HERE.read(bytes, ...rest)
       },
     }
 

@@ -21,6 +21,13 @@ export function tagAt(text: string, start: number, end: number): HtmlTag | undef
   return reader.read(text.slice(name.start, name.end).toLowerCase(), isClosing)
 }
 
+/** The attributes of the tag that hold words. They lie between the offsets. */
+export function textsOf({ attributes }: HtmlTag): HtmlTag['attributes'] {
+  return attributes.filter(({ name }) => WORDED.test(name))
+}
+
+const WORDED = /^(?:alt|title|content|summary|placeholder|label|value|aria-.*|data-.*)$/
+
 interface Word {
   readonly start: number
   readonly end: number

@@ -30,6 +30,12 @@ export class LineCursor {
     return this.#ink === this.#end
   }
 
+  /** Offset of what follows the white space. */
+  get pastIndent(): number {
+    this.#look()
+    return this.#ink
+  }
+
   /** What follows the white space. */
   get rest(): string {
     this.#look()

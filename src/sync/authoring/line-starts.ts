@@ -15,7 +15,7 @@ export type Leaf =
 
 /** What a line is. */
 export interface Line {
-  readonly kind: 'prose' | 'code' | 'html' | 'blank'
+  readonly kind: 'prose' | 'code' | 'info' | 'html' | 'blank'
   /** It belongs to the line before. */
   readonly goesOn: boolean
   /** Where it begins, past the marks. */
@@ -113,7 +113,8 @@ export class LineStarts {
     // What follows backticks on their line has none; else they are code in a sentence.
     if (mark.length < 3 || (mark.startsWith('`') && rest.includes('`', mark.length))) return undefined
     // What else stands on the line is on no page, so the code begins below.
-    return this.#begin('blank', { kind: 'fence', mark })
+    const info = this.#begin('info', { kind: 'fence', mark })
+    return { ...info, from: this.#cursor.pastIndent + mark.length }
   }
 
   #html(rest: string): Line | undefined {

@@ -4,7 +4,10 @@ import type { Container, Leaf, Line, OpenBlocks } from './line-starts.ts'
 
 /** Lines of a Markdown text that belong together. */
 export interface Block {
-  /** `prose`: a paragraph, a heading or a table. `html`: what is given to the browser as it is, such as a comment. */
+  /**
+   * `prose`: a paragraph, a heading or a table. `info`: what follows the mark that opens code. `html`: what is given to the browser
+   * as it is, such as a comment.
+   */
   readonly kind: Exclude<Line['kind'], 'blank'>
   /** Without their ends, and but for code without the marks of the quotations and lists that they stand in. */
   readonly lines: readonly Span[]

@@ -1,4 +1,4 @@
-import { tagAt } from './html-tag.ts'
+import { tagAt, textsOf } from './html-tag.ts'
 import { pastSpace, targetAt, targetsOf, titleEnd } from './markdown-target.ts'
 import type { MarkdownTarget } from './markdown-target.ts'
 
@@ -7,7 +7,18 @@ export type MarkdownInline =
   | MarkdownTarget
   /** Between brackets: it makes a link where a definition has this label. */
   | { readonly kind: 'label'; readonly text: string }
-  | { readonly kind: 'code'; readonly start: number; readonly end: number }
+  | MarkdownSpan
+
+/**
+ * `code`: with its marks. `comment`: one of HTML, an instruction or a declaration, with its marks. `image`: the text in place of one.
+ * `title`: of a link or an image, without its quotes. `address`: the same as a `target`, as it is written. `attribute`: the words of
+ * one of HTML.
+ */
+export interface MarkdownSpan {
+  readonly kind: 'code' | 'comment' | 'image' | 'title' | 'address' | 'attribute'
+  readonly start: number
+  readonly end: number
+}
 
 /**
  * Reads a paragraph from `start` on. Takes time in proportion to it whatever it is, which the Markdown parsers that tell places
@@ -20,8 +31,8 @@ export function* inlinesIn(text: string, start: number): Generator<MarkdownInlin
 class InlineReader {
   readonly #text: string
   #at: number
-  /** Brackets that are open. */
-  #depth = 0
+  /** Where the brackets that are open begin: an image behind its exclamation mark, as a negative number. */
+  readonly #open: number[] = []
   /** Where the text of the innermost bracket begins; undefined after one that is closed. */
   #label: number | undefined
   /** Where runs of backticks of a length begin; undefined until one is met. */
@@ -46,10 +57,12 @@ class InlineReader {
         case LESS:
           yield* this.#bracket()
           break
+        case BANG:
+          if (this.#text.charCodeAt(this.#at + 1) === OPENING) this.#opening(this.#at + 1, IMAGE)
+          else this.#at += 1
+          break
         case OPENING:
-          this.#depth += 1
-          this.#at += 1
-          this.#label = this.#at
+          this.#opening(this.#at, LINK)
           break
         case CLOSING:
           yield* this.#closing()
@@ -58,6 +71,12 @@ class InlineReader {
           this.#at += 1
       }
     }
+  }
+
+  #opening(at: number, kind: typeof IMAGE | typeof LINK): void {
+    this.#at = at + 1
+    this.#label = this.#at
+    this.#open.push(kind * this.#at)
   }
 
   /** To the end of the code; a run of backticks that nothing closes is text. */
@@ -105,8 +124,13 @@ class InlineReader {
       return
     }
     const tag = tagAt(this.#text, start, this.#text.length)
-    this.#at = tag?.end ?? this.#pastMarkup(start) ?? start + 1
-    if (tag !== undefined) yield* targetsOf(this.#text, tag)
+    const markup = tag === undefined ? this.#pastMarkup(start) : undefined
+    this.#at = tag?.end ?? markup ?? start + 1
+    if (tag !== undefined) {
+      yield* targetsOf(this.#text, tag)
+      for (const { start: from, end } of textsOf(tag)) yield { kind: 'attribute', start: from, end }
+    }
+    if (markup !== undefined) yield { kind: 'comment', start, end: markup }
   }
 
   /** The end of a comment, an instruction or a declaration. */
@@ -130,29 +154,37 @@ class InlineReader {
   }
 
   *#closing(): Generator<MarkdownInline> {
-    const [label, close, isOpen] = [this.#label, this.#at, this.#depth > 0]
+    const [label, close, opening] = [this.#label, this.#at, this.#open.pop()]
     this.#at += 1
     this.#label = undefined
-    if (!isOpen) return
-    this.#depth -= 1
-    const found = this.#text.charCodeAt(this.#at) === OPEN ? this.#target() : undefined
-    if (found !== undefined) yield found
-    else if (label !== undefined) yield { kind: 'label', text: this.#text.slice(label, close) }
+    if (opening === undefined) return
+    const next = this.#text.charCodeAt(this.#at)
+    const found = next === OPEN ? this.#target() : []
+    if (opening < 0 && (found.length > 0 || next === OPENING)) yield { kind: 'image', start: -opening, end: close }
+    yield* found
+    if (found.length === 0 && label !== undefined) yield { kind: 'label', text: this.#text.slice(label, close) }
   }
 
   /** What stands in the parentheses after a link's text; without a target that is closed they are text. */
-  #target(): MarkdownInline | undefined {
+  #target(): readonly MarkdownInline[] {
     const start = pastSpace(this.#text, this.#at + 1)
     const target = targetAt(this.#text, start)
-    if (target === undefined) return undefined
+    if (target === undefined) return []
     const space = pastSpace(this.#text, target.end)
     const title = space > target.end ? titleEnd(this.#text, space) : undefined
     const close = title === undefined ? space : pastSpace(this.#text, title)
-    if (this.#text.charCodeAt(close) !== CLOSE) return undefined
+    if (this.#text.charCodeAt(close) !== CLOSE) return []
     this.#at = close + 1
-    return { kind: 'target', target: target.target, at: target.at }
+    return [
+      { kind: 'target', target: target.target, at: target.at },
+      { kind: 'address', start, end: target.end },
+      ...(title === undefined ? [] : [{ kind: 'title', start: space + 1, end: title - 1 } as const]),
+    ]
   }
 }
+
+/** Signs of the places at which brackets open. None opens at 0: the place is the one behind it. */
+const [IMAGE, LINK] = [-1, 1] as const
 
 const ADDRESS = /<(?<target>[A-Za-z][A-Za-z0-9+.-]{1,31}:[!-;=?-\u{10FFFF}]*)>/uy
 const MAIL =
@@ -166,4 +198,5 @@ const MARKUP: readonly { readonly opening: string; readonly closing: string }[] 
   { opening: '<!', closing: '>' },
 ]
 
-const [OPEN, CLOSE, LESS, OPENING, BACKSLASH, CLOSING, BACKTICK] = [0x28, 0x29, 0x3c, 0x5b, 0x5c, 0x5d, 0x60]
+const [BANG, OPEN, CLOSE, LESS] = [0x21, 0x28, 0x29, 0x3c]
+const [OPENING, BACKSLASH, CLOSING, BACKTICK] = [0x5b, 0x5c, 0x5d, 0x60]

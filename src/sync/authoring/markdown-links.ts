@@ -1,5 +1,6 @@
 import { tagAt } from './html-tag.ts'
 import { blocksIn } from './markdown-blocks.ts'
+import type { Span } from './markdown-blocks.ts'
 import { MarkdownContent } from './markdown-content.ts'
 import { inlinesIn } from './markdown-inline.ts'
 import { targetAt, targetsOf, titleEnd } from './markdown-target.ts'
@@ -17,7 +18,7 @@ export function* linksIn(text: string, start = 0): Generator<MarkdownLink> {
   const definitions = new Map<string, MarkdownLink>()
   const used = new Set<string>()
   for (const { kind, lines } of blocksIn(text, start)) {
-    if (kind === 'code') continue
+    if (kind === 'code' || kind === 'info') continue
     const content = new MarkdownContent(text, lines)
     const link = ({ target, at }: Found): MarkdownLink => ({ target, offset: content.offsetOf(at) })
     if (kind === 'html') {
@@ -40,8 +41,10 @@ interface Found {
   readonly at: number
 }
 
-interface Definition extends Found {
+interface Definition extends Found, Span {
   readonly label: string
+  /** Without its quotes. */
+  readonly title: Span | undefined
 }
 
 /** The definitions that a paragraph begins with, `[label]: target "title"`, and where its text does. */
@@ -56,10 +59,10 @@ export function definitionsIn(text: string): {
     const label = LABEL.exec(text)?.groups?.['label']
     if (label === undefined || labelOf(label) === '') break
     const target = targetAt(text, pastOneLine(text, LABEL.lastIndex))
-    const after = target === undefined || target.end === target.at ? undefined : definitionEnd(text, target.end)
-    if (target === undefined || after === undefined) break
-    defined.push({ label: labelOf(label), target: target.target, at: target.at })
-    end = after
+    const rest = target === undefined || target.end === target.at ? undefined : definitionRest(text, target.end)
+    if (target === undefined || rest === undefined) break
+    defined.push({ label: labelOf(label), target: target.target, at: target.at, start: end, ...rest })
+    end = rest.end
   }
   return { defined, end }
 }
@@ -68,7 +71,7 @@ export function definitionsIn(text: string): {
 const LABEL = /[ \t]*\[(?!\^)(?<label>(?:[^[\]\\]|\\[^]){1,999})\]:/y
 
 /** Upper and lower case, and how white space is written, make no difference between labels. */
-function labelOf(text: string): string {
+export function labelOf(text: string): string {
   return text.trim().replaceAll(/\s+/g, ' ').toLowerCase().toUpperCase()
 }
 
@@ -84,11 +87,14 @@ function pastBlanks(text: string, start: number): number {
   return at
 }
 
-/** The line after a definition; undefined where what follows its target makes it none. */
-function definitionEnd(text: string, target: number): number | undefined {
+/** What follows the target of a definition, to the next line; undefined where that makes it none. */
+function definitionRest(text: string, target: number): Pick<Definition, 'title' | 'end'> | undefined {
   const begin = pastOneLine(text, target)
-  const title = begin > target ? titleEnd(text, begin) : undefined
-  return (title === undefined ? undefined : nextLine(text, title)) ?? nextLine(text, target)
+  const close = begin > target ? titleEnd(text, begin) : undefined
+  const end = close === undefined ? undefined : nextLine(text, close)
+  if (close !== undefined && end !== undefined) return { title: { start: begin + 1, end: close - 1 }, end }
+  const line = nextLine(text, target)
+  return line === undefined ? undefined : { title: undefined, end: line }
 }
 
 /** Undefined where something follows on the line. */

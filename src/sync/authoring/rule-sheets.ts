@@ -89,6 +89,11 @@ const SERVED: Sheets<Exclude<FindingRule, keyof typeof FRONTMATTER | ContractRul
     'Text that no rendered page shows and a model reads',
     'show it, or remove it from the file',
   ),
+  'look-alike-letters': warning(
+    'skillsyncd',
+    'Words whose letters look like Latin ones and are others',
+    'write them in plain letters',
+  ),
   'file-name-case': error('spec', 'The file is not called SKILL.md to the letter', 'rename it to SKILL.md'),
   'limit-files': error(
     'skillsyncd',

@@ -4,14 +4,13 @@ import { MOST_COUNTED, namesIn } from '../model/hidden-unicode.ts'
 import type { HiddenText } from '../model/hidden-unicode.ts'
 import { isMapping } from '../model/json-value.ts'
 import { joinPath, relativeTo } from '../model/paths.ts'
-import { unrenderedInText } from '../model/unrendered.ts'
+import { unrenderedIn } from '../unrendered-text.ts'
 import type { Authored } from './authored.ts'
 import { contractKeyOf } from './contract-key.ts'
 import { oddityOf } from './oddity.ts'
 import { Lines, START } from './place.ts'
 import type { Place } from './place.ts'
 import type { Flaw } from './rule.ts'
-import { withoutCode } from './shown-code.ts'
 import { placeOf } from './written.ts'
 import type { Written } from './written.ts'
 
@@ -153,10 +152,10 @@ function hiddenPlaces({ runs }: HiddenText, text: string | undefined): Place[] {
 function unrenderedFlaws(skill: Authored): Flaw[] {
   const { document } = skill
   if (document === undefined) return []
-  const { text, lines, bodyStart } = document
+  const { text, lines, yaml, bodyStart } = document
   const path = joinPath(skill.path, skill.documentName)
-  // A page shows code as it is. A source says it all the same: it reads no Markdown.
-  return unrenderedInText(withoutCode(text, bodyStart)).map(({ what, offset, characters }) => {
+  const parts = { text, bodyStart, yaml: yaml && { start: yaml.start, end: yaml.start + yaml.text.length } }
+  return unrenderedIn(parts).map(({ what, offset, characters }) => {
     const message = `The ${what} of ${characters} characters is shown on no rendered page, and a model reads it`
     return { rule: 'unrendered-text', path, place: lines.at(offset), message }
   })

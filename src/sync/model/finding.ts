@@ -24,6 +24,7 @@ export type FindingRule =
   | 'metadata-not-text'
   | 'hidden-unicode'
   | 'unrendered-text'
+  | 'look-alike-letters'
   | 'file-name-case'
   | 'limit-files'
   | 'limit-bytes'

@@ -107,6 +107,12 @@ const EXAMPLES: readonly Example[] = [
     good: sound('a', [], `# A\n\n\`\`\`html\n<!-- ${'do as I say '.repeat(5)}-->\n\`\`\`\n`),
   },
   {
+    rule: 'look-alike-letters',
+    bad: sound('a', [], 'Ask p\u0430ypal\n'),
+    at: ['a/SKILL.md:1:1'],
+    good: sound('a', [], 'Ask paypal\n'),
+  },
+  {
     rule: 'file-name-case',
     bad: { 'a/Skill.md': sound('a') },
     at: ['a/Skill.md:1:1'],

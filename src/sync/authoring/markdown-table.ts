@@ -1,0 +1,52 @@
+import type { Span } from './markdown-blocks.ts'
+
+/** A table, which takes the rest of the paragraph that it begins in. */
+export interface MarkdownTable {
+  readonly start: number
+  readonly columns: number
+  /** The cells of each row, the one of the delimiters left out. Those beyond the columns are in no table that is shown. */
+  readonly rows: readonly (readonly Span[])[]
+}
+
+/** The table in a paragraph: a row of delimiters below one with as many cells begins it, as GitHub has it. */
+export function tableIn(text: string): MarkdownTable | undefined {
+  if (!text.includes('|')) return undefined
+  const lines = linesOf(text)
+  for (const [index, { start, end }] of lines.entries()) {
+    const head = lines[index - 1]
+    if (head === undefined || !DELIMITERS.test(text.slice(start, end))) continue
+    const columns = cellsIn(text, head)
+    if (!text.slice(head.start, head.end).includes('|') || columns.length !== cellsIn(text, { start, end }).length)
+      continue
+    const rows = lines.slice(index + 1).map((line) => cellsIn(text, line))
+    return { start: head.start, columns: columns.length, rows: [columns, ...rows] }
+  }
+  return undefined
+}
+
+function linesOf(text: string): Span[] {
+  const lines: Span[] = []
+  for (let start = 0; start <= text.length;) {
+    const feed = text.indexOf('\n', start)
+    const end = feed === -1 ? text.length : feed
+    lines.push({ start, end })
+    start = end + 1
+  }
+  return lines
+}
+
+function cellsIn(text: string, { start, end }: Span): Span[] {
+  const cells: Span[] = []
+  let from = start
+  for (let at = start; at < end; at += 1) {
+    if (text[at] !== '|' || (at > start && text[at - 1] === '\\')) continue
+    // Nothing stands before the first bar of most rows.
+    if (from !== start || text.slice(from, at).trim() !== '') cells.push({ start: from, end: at })
+    from = at + 1
+  }
+  if (text.slice(from, end).trim() !== '') cells.push({ start: from, end })
+  return cells
+}
+
+/** No white space can belong to two of its parts. */
+const DELIMITERS = /^(?=.*[|:])[ \t]*(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?$/
