@@ -117,7 +117,8 @@ test('whatever the bytes are, the thread says of them what this one would, to th
       const [reading, expected] = [await reader.read(bytes, most, never()), await READ_HERE.read(bytes, most, never())]
 
       seen[expected.frontmatter.ok ? 'read' : 'refused'] += 1
-      expect(reading).toStrictEqual(expected)
+      // By strict equality a key that is called "constructor" would be taken for the class.
+      expect(reading).toEqual(expected)
       expect(JSON.stringify(reading)).toBe(JSON.stringify(expected))
     }),
     { numRuns: 1000 },
