@@ -1,7 +1,7 @@
 import { SideThread } from '../serve/side-thread.ts'
 import type { ThreadLimits } from '../serve/side-thread.ts'
 import { documentReading } from '../sync/document-reading.ts'
-import type { DocumentReader, DocumentReading } from '../sync/document-reading.ts'
+import type { DocumentReader, DocumentReading } from '../sync/model/document-reader.ts'
 import { frontmatterBlock } from '../sync/model/frontmatter.ts'
 import type { FrontmatterLimits } from '../sync/model/frontmatter.ts'
 import { whileWanted } from '../sync/model/while-wanted.ts'

@@ -1,5 +1,6 @@
-import { frontmatterBy, READ_HERE } from '../sync/document-reading.ts'
-import type { DocumentReader } from '../sync/document-reading.ts'
+import { READ_HERE } from '../sync/document-reading.ts'
+import { frontmatterBy } from '../sync/model/document-reader.ts'
+import type { DocumentReader } from '../sync/model/document-reader.ts'
 import type { FrontmatterReading } from '../sync/model/frontmatter.ts'
 import type { SkillFile, UpstreamSkill } from '../sync/model/skill.ts'
 import type { Store } from '../sync/store/store.ts'

@@ -1,4 +1,4 @@
-import type { DocumentReader } from '../sync/document-reading.ts'
+import type { DocumentReader } from '../sync/model/document-reader.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import type { Pulling } from '../sync/take.ts'

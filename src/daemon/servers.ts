@@ -1,4 +1,4 @@
-import type { DocumentReader } from '../sync/document-reading.ts'
+import type { DocumentReader } from '../sync/model/document-reader.ts'
 import type { Naming } from '../sync/model/namings.ts'
 import type { McpSource } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'

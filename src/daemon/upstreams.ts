@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import { declarationOf, pendingIn } from '../sync/model/approvals.ts'
-import type { DocumentReader } from '../sync/document-reading.ts'
+import type { DocumentReader } from '../sync/model/document-reader.ts'
 import { disabledIn, type DisabledMatches } from '../sync/model/disabled-matches.ts'
 import { isOfUpstream } from '../sync/model/skill.ts'
 import type { Skill, SkillFile, UpstreamSkill } from '../sync/model/skill.ts'

@@ -1,5 +1,5 @@
 import type { DocFile, Docs } from './model/docs.ts'
-import type { DocumentReading } from './document-reading.ts'
+import type { DocumentReading } from './model/document-reader.ts'
 import { hiddenInFile } from './model/hidden-unicode.ts'
 import { isLfsPointer } from './model/lfs.ts'
 import type { ObjectId } from './model/revision.ts'

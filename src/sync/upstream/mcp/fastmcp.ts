@@ -1,5 +1,5 @@
 import { isSize, sha256In } from '../../model/declared-file.ts'
-import { frontmatterBy } from '../../document-reading.ts'
+import { frontmatterBy } from '../../model/document-reader.ts'
 import { isMapping } from '../../model/json-value.ts'
 import type { SyncError } from '../../model/sync-error.ts'
 import { contentsOf, jsonIn } from './contents.ts'

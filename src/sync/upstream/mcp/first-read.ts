@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { sha256In } from '../../model/declared-file.ts'
-import { frontmatterBy } from '../../document-reading.ts'
+import { frontmatterBy } from '../../model/document-reader.ts'
 import { frontmatterOf } from '../../model/frontmatter.ts'
 import type { JsonObject } from '../../model/frontmatter.ts'
 import { SyncError } from '../../model/sync-error.ts'

@@ -1,4 +1,4 @@
-import type { DocumentReader } from '../../document-reading.ts'
+import type { DocumentReader } from '../../model/document-reader.ts'
 import type { Finding, FindingRule } from '../../model/finding.ts'
 import type { FrontmatterLimits } from '../../model/frontmatter.ts'
 import { folderOf } from '../../model/paths.ts'
