@@ -48,7 +48,7 @@ export async function followDisabled(
 
 /**
  * At a start: what an older version of this program disabled by its path alone is looked up in what is stored, and known by all that
- * it is from now on. A disk that says no says so again at the next look.
+ * it is from now on. Where the disk refuses, they are known by their paths until the next start.
  */
 export async function recogniseDisabled(
   snapshots: readonly Snapshot[],
@@ -60,5 +60,6 @@ export async function recogniseDisabled(
     await followDisabled(snapshots, { store, log })
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
+    log.warn('disabled-by-path', { message: error.message })
   }
 }
