@@ -11,6 +11,7 @@ import { atOnce, stepByStep, type Steps } from './model/slices.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { SourceId } from './model/source-id.ts'
 import type { DecisionStore } from './store/decisions.ts'
+import type { SourceRecord } from './store/source-records.ts'
 import type { Store } from './store/store.ts'
 import type { Current } from './take.ts'
 
@@ -306,9 +307,13 @@ interface Loaded {
 /** The sources of a store without any generation that can be read, of which something was served as far as their records say. */
 async function everServed(store: Store, order: readonly SourceId[]): Promise<readonly Loss[]> {
   const records = await Promise.all(order.map(async (source) => ({ source, record: await store.records.read(source) })))
-  return records.flatMap(({ source, record }) =>
-    record?.lastSuccess === undefined ? [] : [{ source, instead: undefined }],
-  )
+  return records.flatMap(({ source, record }) => (wasServed(record) ? [{ source, instead: undefined }] : []))
+}
+
+/** A look that ended well may have found what waits for its first approval. */
+function wasServed(record: SourceRecord | undefined): boolean {
+  if (record?.followed !== undefined) return true
+  return record?.lastSuccess !== undefined && record.condition === undefined
 }
 
 /** What the store has of the sources, in their order: what it holds of others is left out. */
