@@ -52,20 +52,19 @@ export class Witness implements AsyncDisposable {
     for (let ends = 0; ends < 2; ends += 1) await Promise.race([this.#watching, this.#round.promise])
   }
 
-  /** Resolves once all has been told of that is listed now: before that, two changes would be heard as one. */
+  /** Resolves once all has been told of that is listed: before that, two changes would be heard as one. Sources may move meanwhile. */
   async heardAll(): Promise<void> {
-    const last = await listingOf(this.#reader)
-    for (const hearing of this.#hearing) await hearing.testify(this.#first, last)
+    for (const hearing of this.#hearing) await hearing.testify(this.#first, async () => listingOf(this.#reader))
   }
 
   /** Ends it. Rejects with the first thing that it should not have seen. */
   async testify(): Promise<void> {
     await this.looksAgain()
     const last = await listingOf(this.#reader)
-    for (const hearing of this.#hearing) await hearing.testify(this.#first, last)
+    for (const hearing of this.#hearing) await hearing.testify(this.#first, async () => last)
     // What is told twice may come a little later.
     await this.looksAgain()
-    for (const hearing of this.#hearing) await hearing.testify(this.#first, last)
+    for (const hearing of this.#hearing) await hearing.testify(this.#first, async () => last)
     this.#isOver = true
     await this.#watching
   }
@@ -119,9 +118,12 @@ class Hearing implements AsyncDisposable {
     return new Hearing(peer, await peer.subscribe([...first.keys()]), first)
   }
 
-  /** Whether it was told of all that became of what there was first, and each time of something. */
-  async testify(first: Listing, last: Listing): Promise<void> {
-    const untold = () => [...first.keys()].filter((uri) => this.#told.get(uri) !== last.get(uri))
+  /** Whether it was told of all that became of what there was first, and each time of something. `listed`: as it is by now. */
+  async testify(first: Listing, listed: () => Promise<Listing>): Promise<void> {
+    const untold = async () => {
+      const last = await listed()
+      return [...first.keys()].filter((uri) => this.#told.get(uri) !== last.get(uri))
+    }
     await expect.poll(untold, { message: 'each change is told' }).toEqual([])
     expect(this.#failures).toEqual([])
   }
