@@ -82,15 +82,15 @@ class Scene implements AsyncDisposable {
     this.#repositories = repositories
   }
 
-  /** Two sources of one skill each, that were pulled once. */
+  /** Two sources of one skill each, one that follows a branch and one that names its commit, which were pulled once. */
   static async set(): Promise<Scene> {
     const [home, git] = [await Home.create(), await GitServer.start()]
     const [team, other] = [await Repository.create(), await Repository.create()]
     const commit = await team.commit({ 'alpha/SKILL.md': skill('alpha', 'a') })
-    await other.commit({ 'beta/SKILL.md': skill('beta', 'b') })
+    const pinned = await other.commit({ 'beta/SKILL.md': skill('beta', 'b') })
     await home.configure({
       team: [`url: ${git.serve('team', team)}`, 'every: 1s'],
-      other: [`url: ${git.serve('other', other)}`, 'every: 1s'],
+      other: [`url: ${git.serve('other', other)}`, `ref: ${pinned}`, 'every: 1s'],
     })
     expect(await home.command('sync')).toMatchObject({ status: 0 })
     return new Scene(home, git, commit, [team, other])

@@ -32,6 +32,17 @@ async function pulled(store: Store, source: string, ...samples: Sample[]): Promi
   return [new Map([[id, { held, snapshot }]]), causeOf(id)]
 }
 
+/** The same of the source `team`, where each skill takes a slice of the thread to be built. */
+async function slowlyBuilt(store: Store, slow: SlowValues, skills: number): Promise<[Changed, Cause]> {
+  const samples = Array.from({ length: skills }, (_, index) => numbered(index + 1))
+  const [changed, cause] = await pulled(store, 'team', ...samples)
+  const { held, snapshot } = changed.get(TEAM)!
+  return [
+    new Map([[TEAM, { held, snapshot: { ...snapshot, skills: snapshot.skills.map((one) => slow.of(one)) } }]]),
+    cause,
+  ]
+}
+
 function causeOf(source: SourceId): Cause {
   return { action: 'update', trigger: 'schedule', source }
 }
@@ -75,17 +86,10 @@ test('a skill that is disabled while something is being published is not in what
 test('others have the thread between the skills of a catalog, and what is decided later holds for it', async () => {
   await using opened = await openStore()
   const { publisher } = await Publisher.open(opened.store, BOTH, all)
-  const [changed, cause] = await pulled(opened.store, 'team', ...[1, 2, 3].map(numbered))
-  const { held, snapshot } = changed.get(TEAM)!
   const slow = new SlowValues()
-  const skills = snapshot.skills.map((skill) => slow.of(skill))
+  const three = await slowlyBuilt(opened.store, slow, 3)
 
-  const publishing = publisher.publish(
-    new Map([[TEAM, { held, snapshot: { ...snapshot, skills } }]]),
-    cause,
-    NOW,
-    STEADY,
-  )
+  const publishing = publisher.publish(...three, NOW, STEADY)
   const turns = await slow.turnsUntil(publishing)
   await opened.store.decisions.disable(TEAM, numbered(3).skill.path, true)
 
@@ -97,16 +101,23 @@ test('others have the thread between the skills of a catalog, and what is decide
 test('a catalog that is still being built when another generation is published does not take its place', async () => {
   await using opened = await openStore()
   const { publisher } = await Publisher.open(opened.store, BOTH, all)
-  const [changed, cause] = await pulled(opened.store, 'team', ...[1, 2, 3].map(numbered))
-  const { held, snapshot } = changed.get(TEAM)!
-  const slow = new SlowValues()
-  const skills = snapshot.skills.map((skill) => slow.of(skill))
-  await publisher.publish(new Map([[TEAM, { held, snapshot: { ...snapshot, skills } }]]), cause, NOW, STEADY)
-  await opened.store.decisions.disable(TEAM, numbered(3).skill.path, true)
+  const paths = [1, 2, 3].map((number) => numbered(number).skill.path)
+  await publisher.publish(...(await slowlyBuilt(opened.store, new SlowValues(), paths.length)), NOW, STEADY)
+  for (const path of paths) await opened.store.decisions.disable(TEAM, path, true)
+  expect(urisOf(publisher.catalog)).toEqual([])
+  for (const path of paths) await opened.store.decisions.disable(TEAM, path, false)
+  const { generations } = opened.store
+  const written = generations.publish.bind(generations)
+  let building: Promise<Catalog> | undefined
+  // Begins the build once the next generation is on the disk, before the publisher goes by it.
+  generations.publish = async (...args) => {
+    const generation = await written(...args)
+    building = publisher.readied()
+    return generation
+  }
 
-  const building = publisher.readied()
-  const later = await pulled(opened.store, 'team', numbered(1))
-  await Promise.all([building, publisher.publish(...later, NOW, STEADY)])
+  await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
+  await building
 
   expect(urisOf(publisher.catalog)).toEqual(['skill://team/skill-1/SKILL.md'])
 })
