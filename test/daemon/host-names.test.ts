@@ -7,9 +7,7 @@ const STEADY = new AbortController().signal
 const HERE: readonly Address[] = [{ address: '127.0.0.1', family: 4 }]
 
 test('a name that is answered waits behind none of 40 names that are not', async () => {
-  const clock = new FakeClock()
-  const resolver = new Resolver()
-  const names = new HostNames(clock, 10_000, resolver.lookUp)
+  const { clock, names } = resolving()
   const silent = Array.from({ length: 40 }, (_, index) => names.addressesOf(`silent-${index}`, STEADY))
   const outcomes = silent.map((one) => one.catch((error: unknown) => error))
   const good = names.addressesOf('good', STEADY)
@@ -23,9 +21,7 @@ test('a name that is answered waits behind none of 40 names that are not', async
 })
 
 test('a resolver that gives no answer is asked for a name once at a time, and its last answer holds', async () => {
-  const clock = new FakeClock()
-  const resolver = new Resolver()
-  const names = new HostNames(clock, 10_000, resolver.lookUp)
+  const { clock, resolver, names } = resolving()
   expect(await names.addressesOf('good', STEADY)).toEqual(HERE)
   await clock.advance(5_000)
   resolver.isSilent = true
@@ -40,9 +36,7 @@ test('a resolver that gives no answer is asked for a name once at a time, and it
 })
 
 test('an answer of the last five seconds is not asked for again', async () => {
-  const clock = new FakeClock()
-  const resolver = new Resolver()
-  const names = new HostNames(clock, 10_000, resolver.lookUp)
+  const { clock, resolver, names } = resolving()
   await names.addressesOf('good', STEADY)
 
   await clock.advance(4_999)
@@ -54,9 +48,7 @@ test('an answer of the last five seconds is not asked for again', async () => {
 })
 
 test('a name that the resolver does not know any more fails at once, and its last answer does not hold', async () => {
-  const clock = new FakeClock()
-  const resolver = new Resolver()
-  const names = new HostNames(clock, 10_000, resolver.lookUp)
+  const { clock, resolver, names } = resolving()
   await names.addressesOf('good', STEADY)
   await clock.advance(5_000)
   resolver.isLost = true
@@ -67,12 +59,16 @@ test('a name that the resolver does not know any more fails at once, and its las
 })
 
 test('an address is not looked up', async () => {
-  const resolver = new Resolver()
-  const names = new HostNames(new FakeClock(), 10_000, resolver.lookUp)
+  const { resolver, names } = resolving()
 
   expect(await names.addressesOf('::1', STEADY)).toEqual([{ address: '::1', family: 6 }])
   expect(resolver.asked).toEqual([])
 })
+
+function resolving() {
+  const [clock, resolver] = [new FakeClock(), new Resolver()]
+  return { clock, resolver, names: new HostNames(clock, 10_000, resolver.lookUp) }
+}
 
 /** Answers for each name, unless it begins with `silent`. */
 class Resolver {

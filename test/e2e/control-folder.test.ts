@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { holderOf } from '../../src/daemon/daemon-lock.ts'
+import type { Home } from '../support/program.ts'
 import { World } from './world.ts'
 
 const IS_ROOT = process.getuid?.() === 0
@@ -37,9 +38,7 @@ test('a folder that another user made first stops neither the daemon nor what is
 test('the folder of a daemon that was killed is removed by the one that follows it', async () => {
   await using world = await withoutRuntime()
   const { home } = world
-  const killed = home.start('start')
-  await killed.line()
-  const left = (await holderOf(home.state))!.socket
+  const { daemon: killed, socket: left } = await started(home)
   await killed.kill()
 
   const next = home.start('start')
@@ -54,9 +53,7 @@ test('a swept folder is not made again by its name, which others have read: the 
   await using world = await withoutRuntime()
   const { home } = world
   await world.synced()
-  const daemon = home.start('start')
-  await daemon.line()
-  const { socket: before } = (await holderOf(home.state))!
+  const { daemon, socket: before } = await started(home)
   await rm(dirname(before), { recursive: true })
 
   await daemon.said((line) => line.includes('"control-socket-made-again"'))
@@ -74,9 +71,7 @@ test.skipIf(!IS_ROOT)(
     await using world = await withoutRuntime()
     const { home } = world
     await world.synced()
-    const daemon = home.start('start')
-    await daemon.line()
-    const { socket: before } = (await holderOf(home.state))!
+    const { daemon, socket: before } = await started(home)
     daemon.process.kill('SIGSTOP')
     await using impostor = await Impostor.at(before)
 
@@ -168,6 +163,13 @@ class Impostor implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await new Promise((resolve) => this.#server.close(resolve))
   }
+}
+
+/** A daemon that listens, and its socket as its lock names it. */
+async function started(home: Home) {
+  const daemon = home.start('start')
+  await daemon.line()
+  return { daemon, socket: (await holderOf(home.state))!.socket }
 }
 
 /** A world whose home has no runtime folder. */
