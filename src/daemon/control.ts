@@ -174,7 +174,8 @@ async function listen(server: Server, path: string): Promise<void> {
     await bind(server, path)
   } catch (error) {
     if (codeOf(error) !== 'EADDRINUSE') throw error
-    if (await answers(path)) throw new SyncError('socket-failed', `Cannot listen on "${path}": somebody answers there`)
+    if (await answers(path))
+      throw new SyncError('socket-failed', `Cannot listen on "${path}": another process answers there`)
     if (!(await lstat(path)).isSocket()) throw error
     await rm(path)
     await bind(server, path)

@@ -133,7 +133,7 @@ export async function isListening(holder: FoundHolder): Promise<boolean> {
   return socket !== undefined && (await answers(socket))
 }
 
-/** What takes the lock. `listens`: on its socket already, so that what answers there says nothing of another holder. */
+/** A process that takes the lock. `listens`: on its socket already, so that an answer there says nothing of another holder. */
 interface Contender extends Pick<Holder, 'pid' | 'socket' | 'command'> {
   readonly listens?: boolean
 }

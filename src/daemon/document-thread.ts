@@ -47,7 +47,7 @@ const THREAD_LIMITS: ThreadLimits = { deadlineMs: 10_000, heapMb: 256, waiting: 
 /** A process that was stopped for a while finds the deadline over when it goes on. */
 const ATTEMPTS = 2
 
-/** Of what stands in a frontmatter each byte can cost a hundred times as much as one of what follows. */
+/** A byte of a frontmatter can cost a hundred times as much as one that follows it. */
 const QUICK_YAML_BYTES = 2_048
 const QUICK_BYTES = 32_768
 

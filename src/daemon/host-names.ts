@@ -31,7 +31,7 @@ export class HostNames {
     this.#places = new Places(LOOKUP_PLACES, clock)
   }
 
-  /** Where the resolver gives no answer for a name that it knew, its last answer holds. */
+  /** Gives the last answer for a name where the resolver gives none now. */
   async addressesOf(host: string, signal: AbortSignal): Promise<readonly Address[]> {
     const family = isIP(host)
     if (family !== 0) return [{ address: host, family }]

@@ -112,7 +112,7 @@ export class Puller implements AsyncDisposable {
     return this.#publisher.currentOf(source)
   }
 
-  /** What the disk lost of what was served, until it is brought back. */
+  /** The sources of which the disk lost what was served, until that is brought back. */
   get lost(): readonly Loss[] {
     return this.#publisher.lost
   }

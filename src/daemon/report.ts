@@ -20,7 +20,7 @@ export class Report {
   readonly #log: Log
   readonly #counts: PullCounts
   readonly #last = new Map<SourceId, SourceRecord>()
-  /** Of the addresses of sources, where each redirects to, as far as this process knows. */
+  /** The address to which each address of a source redirects, as far as this process knows. */
   readonly #moved = new Map<string, string | undefined>()
   /** When each record was written last by this process, on the monotonic clock. */
   readonly #writtenMs = new Map<SourceId, number>()

@@ -11,7 +11,7 @@ export interface SignedBy {
   /** Absolute paths. */
   readonly allowedSigners: string | undefined
   readonly keyring: string | undefined
-  /** How long after the end of a key's validity something signed by it may come for the first time; undefined: for ever. */
+  /** The time after the end of a key's validity in which something signed by it may come for the first time; undefined: for ever. */
   readonly graceMs: number | undefined
 }
 

@@ -27,7 +27,7 @@ export function* installNames(skills: readonly CatalogSkill[]): Steps<ReadonlyMa
   return named
 }
 
-/** What a skill can be called, the shortest first. */
+/** The names that a skill can have, the shortest first. */
 interface Names {
   readonly plain: string
   readonly qualified: string

@@ -29,7 +29,7 @@ export type Changed = ReadonlyMap<SourceId, Current | undefined>
 /** A source of which the disk lost what was served last. */
 export interface Loss {
   readonly source: SourceId
-  /** What of an older generation is served in its place; undefined where nothing is. */
+  /** The snapshot of an older generation that is served in its place; undefined where none is. */
   readonly instead: Snapshot | undefined
 }
 
@@ -125,7 +125,7 @@ export class Publisher {
     return catalog
   }
 
-  /** What the disk lost and nobody brought back since. */
+  /** The sources of which the disk lost what was served, and which were not published since. */
   get lost(): readonly Loss[] {
     return this.#lost
   }

@@ -109,7 +109,7 @@ function metadataFindings(path: string, frontmatter: JsonObject): Finding[] {
   ]
 }
 
-/** What the text of a SKILL.md has that a person who reads it does not see as it is. */
+/** Findings of text in a SKILL.md that a person does not see as it is. */
 function textFindings(path: string, { unrendered, lookAlikes, unsearched }: DocumentReading): readonly Finding[] {
   const found = [...letterFindings(path, 'SKILL.md', lookAlikes), ...unrenderedFindings(path, unrendered)]
   if (unsearched === 0) return found

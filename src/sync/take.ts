@@ -58,7 +58,7 @@ export interface Orders {
   readonly decision: Decision
   /** The only thing that may be taken. */
   readonly locked?: LockEntry
-  /** What is served and is not locked is taken back, though the locked commit cannot be had. */
+  /** True where the daemon withdraws what is served and not locked, though the locked commit cannot be had. */
   readonly isLockDemanded?: boolean
   /** No host is asked anything. */
   readonly offline: boolean

@@ -41,7 +41,7 @@ export function hasRoomForThreads(read: (file: string) => string): boolean {
   return !limits.some((limit) => Number.parseInt(limit ?? '', 10) < ROOM)
 }
 
-/** What else runs, a git for each fetch among it, is to stay far below the limit. */
+/** Leaves the limit far away for all else that runs, a git for each fetch among it. */
 const ROOM = 4 * THREADS
 
 /** The text of a file of the kernel; nothing where there is none, as on other systems than Linux. */

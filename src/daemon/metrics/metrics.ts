@@ -21,7 +21,7 @@ export interface DaemonFigures extends CatalogInput {
   readonly storedBytes: number
   /** `decisions.json` and its copy are gone. */
   readonly areDecisionsLost: boolean
-  /** How many sources there are of which the disk lost what was served. */
+  /** The number of sources of which the disk lost what was served. */
   readonly sourcesLost: number
 }
 

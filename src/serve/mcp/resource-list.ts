@@ -52,7 +52,7 @@ function* listingOfSkills(catalog: Catalog, { resources, ...forms }: Forms): Ste
   return all
 }
 
-/** Whether the lists of two catalogs say the same of skills. Of what is made by us they say nothing that can change. */
+/** True where the lists of two catalogs say the same of skills. They say nothing of synthetic documents that can change. */
 export function* areSameLists(before: Catalog, after: Catalog, forms: Forms): Steps<boolean> {
   const [was, is] = [yield* listingOfSkills(before, forms), yield* listingOfSkills(after, forms)]
   if (was.length !== is.length) return false

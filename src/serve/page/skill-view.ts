@@ -86,7 +86,7 @@ function shown(readable: Readable, file: CatalogFile | undefined): Html {
       </p>`
     case 'damaged':
       return html`<p class="note bad">
-        What is stored is gone, or is not what was listed, so nobody is given it. It is fetched again.
+        What is stored is gone, or is not what was listed, so no client is given it. It is fetched again.
       </p>`
     case 'not-now':
       return html`<p class="note bad">It cannot be read at this moment. Load the page again.</p>`

@@ -31,7 +31,7 @@ export function* inlinesIn(text: string, start: number): Generator<MarkdownInlin
 class InlineReader {
   readonly #text: string
   #at: number
-  /** Where the brackets that are open begin: an image behind its exclamation mark, as a negative number. */
+  /** The places where open brackets begin: an image behind its exclamation mark, as a negative number. */
   readonly #open: number[] = []
   /** Where the text of the innermost bracket begins; undefined after one that is closed. */
   #label: number | undefined

@@ -87,7 +87,7 @@ function pastBlanks(text: string, start: number): number {
   return at
 }
 
-/** What follows the target of a definition, to the next line; undefined where that makes it none. */
+/** The rest of the line behind the target of a definition; undefined where that makes it none. */
 function definitionRest(text: string, target: number): Pick<Definition, 'title' | 'end'> | undefined {
   const begin = pastOneLine(text, target)
   const close = begin > target ? titleEnd(text, begin) : undefined

@@ -11,7 +11,7 @@ export interface DocumentReading {
   readonly unrendered: readonly Unrendered[]
   /** Words that are not what they look like, of the same bytes. */
   readonly lookAlikes: LookAlikes | undefined
-  /** How many bytes follow those. */
+  /** The number of bytes that follow those. */
   readonly unsearched: number
   /** Hidden characters of a document with a NUL, which is looked for nowhere else. */
   readonly hidden: HiddenText | undefined

@@ -1,6 +1,6 @@
 /** Words of a text whose letters look like Latin ones and are others: what a person reads and what a program compares differ. */
 export interface LookAlikes {
-  /** How many there are. */
+  /** The number of such words. */
   readonly count: number
   /** The first few. */
   readonly words: readonly LookAlike[]
@@ -61,7 +61,7 @@ function isMixed(word: string, isForeign: boolean): boolean {
   return latin > 0 || !isForeign
 }
 
-/** What is shorter is a unit, a variable or a sign. */
+/** Shorter ones are units, variables or signs. */
 const FEWEST_LETTERS = 3
 
 function isAlike(letters: readonly string[], at: number): boolean {

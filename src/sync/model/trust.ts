@@ -39,7 +39,7 @@ export interface Trust {
   readonly allowedSigners: string | undefined
   /** Armored OpenPGP public keys. Undefined: no OpenPGP signature is good. */
   readonly keyring: string | undefined
-  /** How long after the end of its validity a key is still taken, whatever date its signature bears. Undefined: for ever. */
+  /** The time after the end of its validity in which a key is still taken, whatever date its signature bears. Undefined: for ever. */
   readonly graceMs?: number | undefined
 }
 

@@ -11,12 +11,12 @@ export interface Unrendered {
   readonly characters: number
 }
 
-/** Whether the text is long enough to tell a model what to do. */
+/** True where the text is long enough to hold an instruction for a model. */
 export function isTelling(what: UnrenderedKind, characters: number): boolean {
   return characters >= LEAST_CHARACTERS[what]
 }
 
-/** What is shorter serves tools and readers: a marker such as `prettier-ignore`, an address, a good text in place of an image. */
+/** Shorter texts serve tools and readers: a marker such as `prettier-ignore`, an address, a good text in place of an image. */
 const LEAST_CHARACTERS = {
   comment: 40,
   'comment in the frontmatter': 40,

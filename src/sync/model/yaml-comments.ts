@@ -2,7 +2,7 @@ import { Lexer } from 'yaml'
 
 /** A comment of YAML. Lines of comments that follow each other are one. */
 export interface YamlComment {
-  /** Where it begins in the text. */
+  /** The offset at which it begins in the text. */
   readonly start: number
   /** Without the marks of its lines. */
   readonly text: string
@@ -33,8 +33,8 @@ function* commentMarks(yaml: string): Generator<{ readonly start: number; readon
   }
 }
 
-/** What the lexer puts before the text of a scalar, which may begin with any character. */
+/** The mark that the lexer puts before the text of a scalar, which may begin with any character. */
 const SCALAR = '\u001F'
 
-/** What the lexer says besides the text: a document begins, a collection is not closed. */
+/** The marks of the lexer besides the text: a document begins, a collection is not closed. */
 const CONTROLS: ReadonlySet<string> = new Set([SCALAR, '\u0002', '\u0018'])

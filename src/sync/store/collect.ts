@@ -176,7 +176,7 @@ async function unusedIn(
   const used = new Set<string>()
   const wanted = new Map<SourceId, Set<string>>()
   const seen = new Set<Piece>()
-  // A folder that somebody removes meanwhile lists none, or a part of them.
+  // A folder that is removed meanwhile lists none, or a part of them.
   for (const digest of new Set([...needed, ...(await snapshots.digests())])) {
     signal.throwIfAborted()
     const content = await contents.of(digest)

@@ -26,7 +26,7 @@ export async function cut(skills: readonly Skill[], signal: AbortSignal): Promis
   return part.length === 0 && parts.length > 0 ? parts : [...parts, part]
 }
 
-/** Of its JSON. Most skills are in many snapshots. */
+/** The length of its JSON. Most skills are in many snapshots. */
 function charactersOf(skill: Skill): number {
   const known = CHARACTERS.get(skill)
   if (known !== undefined) return known

@@ -10,11 +10,11 @@ export interface Route {
   /** Certificates (PEM) that are trusted besides those of the system. */
   readonly ca: string | undefined
   readonly proxy: Proxy | undefined
-  /** What is known of the host that is connected to, the proxy or the one behind it; undefined to look its name up. */
+  /** The addresses of the host that is connected to, a proxy or the one behind it; undefined to look its name up. */
   readonly known?: KnownHost
 }
 
-/** Where a host is. It holds for no other name. */
+/** The addresses of one host. They hold for no other name. */
 interface KnownHost {
   readonly host: string
   readonly addresses: readonly Address[]

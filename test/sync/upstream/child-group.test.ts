@@ -29,7 +29,7 @@ describe.skipIf(process.platform !== 'linux')('a process that leaves the group o
   test('is killed when the program ends, and holds up no answer', async () => {
     await using folder = await temporaryFolder()
     const pid = join(folder.path, 'pid')
-    // It keeps the pipe of the answer open, as a process that nobody meant to leave does.
+    // It keeps the pipe of the answer open, as a process that was left by mistake does.
     const leaves = `setsid sh -c 'echo $$ > ${pid}.new; mv ${pid}.new ${pid}; exec sleep 1000' & `
     const waits = `while ! test -e ${pid}; do sleep 0.01; done; echo answer`
 
