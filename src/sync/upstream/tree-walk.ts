@@ -41,6 +41,8 @@ class Walk {
   #held = 0
   /** Undefined for everything. */
   #within: readonly string[] | undefined
+  /** True once the walk is among what the caller did not ask for. */
+  #isRest = false
 
   constructor(known: KnownTrees, limits: TreeLimits, read: ReadTree) {
     this.#known = known
@@ -50,10 +52,11 @@ class Walk {
     this.#within = known.within?.includes('') === true ? undefined : known.within
   }
 
-  /** Takes what lies beside, until a limit is reached. */
+  /** Takes what lies beside, until a limit is reached; a tree there that is damaged or refused costs itself alone. */
   async visitRest(root: ObjectId): Promise<void> {
     if (this.#within === undefined) return
     this.#within = undefined
+    this.#isRest = true
     await this.visit(root, '', 0).catch((error: unknown) => {
       if (!(error instanceof SyncError) || error.code !== 'limit-exceeded') throw error
     })
@@ -75,7 +78,7 @@ class Walk {
   async #measure(id: ObjectId, path: string, depth: number): Promise<Extent> {
     this.#check('depth', depth, path)
     let [entries, deepest, pathBytes] = [0, 0, 0]
-    for (const entry of await this.#take(id, path)) {
+    for (const entry of await this.#takeOrPass(id, path)) {
       const place = pathTo(path, entry.name)
       if (!this.#isWanted(place) && !this.#leadsToWanted(place)) continue
       // Most are known in an update of many, and nothing is waited for then.
@@ -98,6 +101,15 @@ class Walk {
 
   #isKnown(id: ObjectId, path: string): boolean {
     return this.#known.byPath.get(path) === id
+  }
+
+  async #takeOrPass(id: ObjectId, path: string): Promise<readonly TreeEntry[]> {
+    try {
+      return await this.#take(id, path)
+    } catch (error) {
+      if (this.#isRest && error instanceof SyncError && error.code === 'content-refused') return []
+      throw error
+    }
   }
 
   async #take(id: ObjectId, path: string): Promise<readonly TreeEntry[]> {

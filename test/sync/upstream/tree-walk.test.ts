@@ -68,6 +68,25 @@ test('what lies beside the folders that are asked for counts against no limit, a
   await expect(taken(undefined, { files: 10 })).rejects.toMatchObject({ code: 'limit-exceeded' })
 })
 
+test('a tree that is damaged beside the folders that are asked for costs itself alone', async () => {
+  const store = new Map<ObjectId, Buffer>()
+  const root = storeFolder({ beside: { a: {}, hurt: { b: {} } }, skills: { one: {} }, y: { x: {} } }, store)
+  const [[path, hurt] = ['', root]] = idAt(root, ['beside', 'hurt'], store)
+  const taken = async (within: readonly string[] | undefined) => {
+    const known = { byPath: new Map(), ...(within && { within }) }
+    return walkTrees(root, known, FETCH_LIMITS, async (id) => {
+      if (id === hurt) throw new SyncError('content-refused', 'the object is damaged')
+      return store.get(id)!
+    })
+  }
+
+  const trees = await taken(['skills'])
+
+  expect(new Set(trees.keys())).toEqual(needed(root, '', new Map([[path, hurt]]), store))
+  await expect(taken(['beside'])).rejects.toMatchObject({ code: 'content-refused' })
+  await expect(taken(undefined)).rejects.toMatchObject({ code: 'content-refused' })
+})
+
 test('bytes that are no tree are refused or parsed, never anything else', () => {
   const start = fc.constantFrom('100644 a\0', '40000 b\0', '100644 ', '', '7 x\0', '100644 a\0aaaaaaaaaaaaaaaaaaaa')
   const format = fc.constantFrom('sha1' as const, 'sha256' as const)
