@@ -24,7 +24,7 @@ export class AuditRate {
   /** Takes the counted events that are due. */
   takeDue(nowMs: number): readonly CountedEvent[] {
     const due = [...this.#clients.values()].flatMap((client) => client.takeDue(nowMs))
-    for (const [name, client] of this.#clients) if (client.isIdle) this.#clients.delete(name)
+    this.#forgetIdle(nowMs)
     return due
   }
 
@@ -42,11 +42,16 @@ export class AuditRate {
 
   #clientOf({ principal, address = '' }: AuditEvent, nowMs: number): Client {
     const named = principal === undefined ? `at ${networkOf(address)}` : `by ${principal}`
+    if (!this.#clients.has(named) && this.#clients.size >= MOST_CLIENTS) this.#forgetIdle(nowMs)
     // Beyond so many at once, all further clients have the share of one.
     const name = this.#clients.has(named) || this.#clients.size < MOST_CLIENTS ? named : ''
     const client = this.#clients.get(name) ?? new Client(nowMs)
     this.#clients.set(name, client)
     return client
+  }
+
+  #forgetIdle(nowMs: number): void {
+    for (const [name, client] of this.#clients) if (client.isIdleAt(nowMs)) this.#clients.delete(name)
   }
 }
 
@@ -99,7 +104,9 @@ class Client {
     return this.#seen.size > 0 || this.#beyond !== undefined
   }
 
-  get isIdle(): boolean {
+  /** True where a client that is new at this moment may write as much. */
+  isIdleAt(nowMs: number): boolean {
+    this.#refill(nowMs)
     return !this.isCounting && this.#lines >= LINES_AT_ONCE
   }
 
