@@ -192,9 +192,11 @@ export class Publisher {
       else next.set(source, current)
     }
     const held = this.#inOrder(next).map((entry) => entry.held)
-    this.#generation = await this.#store.generations.publish(held, now, cause)
+    const lost = this.#lost.filter(({ source }) => !changed.has(source))
+    const missing = lost.map(({ source }) => source).filter((source) => !next.has(source))
+    this.#generation = await this.#store.generations.publish(held, now, { cause, lost: missing })
     this.#current = next
-    this.#lost = this.#lost.filter(({ source }) => !changed.has(source))
+    this.#lost = lost
     this.#built = undefined
     await this.#build()
     return this.catalog
@@ -307,7 +309,11 @@ interface Loaded {
 /** The sources of a store without any generation that can be read, of which something was served as far as their records say. */
 async function everServed(store: Store, order: readonly SourceId[]): Promise<readonly Loss[]> {
   const records = await Promise.all(order.map(async (source) => ({ source, record: await store.records.read(source) })))
-  return records.flatMap(({ source, record }) => (wasServed(record) ? [{ source, instead: undefined }] : []))
+  return records.flatMap(({ source, record }) => (wasServed(record) ? [withNothing(source)] : []))
+}
+
+function withNothing(source: SourceId): Loss {
+  return { source, instead: undefined }
 }
 
 /** A look that ended well may have found what waits for its first approval. */
@@ -351,7 +357,9 @@ async function loadOf(
     else refused.push(found.held.source)
   }
   const served = { ...generation, sources: held.map((entry) => entry.held) }
-  return { generation: served, held, refused, lost, isWhole: lost.length === 0 }
+  const isWhole = lost.length === 0
+  const before = order.filter((id) => generation.lost?.includes(id) && !sources.includes(id))
+  return { generation: served, held, refused, lost: [...lost, ...before.map(withNothing)], isWhole }
 }
 
 /** What the generation has of a source. Where that is damaged, what the newest one before it has: old, and told by its age. */

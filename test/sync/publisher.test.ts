@@ -5,7 +5,7 @@ import { Registry } from '../../src/serve/registry.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
 import type { Cause, Held } from '../../src/sync/model/generation.ts'
 import type { SourceId } from '../../src/sync/model/source-id.ts'
-import { Publisher, type Admission, currentCatalog, type Changed } from '../../src/sync/publisher.ts'
+import { Publisher, type Admission, currentCatalog, currentState, type Changed } from '../../src/sync/publisher.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { SlowValues } from '../support/slow-values.ts'
 import { temporaryFolder } from '../support/temporary.ts'
@@ -276,6 +276,26 @@ test('a source whose snapshot was damaged takes no other source along', async ()
 
   expect(urisOf(catalog)).toEqual(['skill://house/skill-2/SKILL.md'])
   expect(publisher.currentOf(TEAM)).toBeUndefined()
+})
+
+test('that a source was lost is known after a restart, whatever other sources published since, until it is here again', async () => {
+  await using opened = await openStore()
+  const { store } = opened
+  const before = await Publisher.open(store, BOTH, all)
+  const team = await pulled(store, 'team', numbered(1))
+  await before.publisher.publish(...team, NOW, STEADY)
+  await before.publisher.publish(...(await pulled(store, 'house', numbered(2))), NOW, STEADY)
+  await rm(store.folder.at('snapshots', `${heldIn(team)?.snapshot}.json`))
+  const finding = await Publisher.open(store, BOTH, all)
+  await finding.publisher.publish(...(await pulled(store, 'house', numbered(3))), NOW, STEADY)
+
+  const restarted = await Publisher.open(await Store.open(store.folder.path), BOTH, all)
+
+  const loss = [{ source: TEAM, instead: undefined }]
+  expect([restarted.publisher.lost, (await currentState(store, BOTH, all)).lost]).toEqual([loss, loss])
+  expect((await currentState(store, [HOUSE], all)).lost).toEqual([])
+  await restarted.publisher.publish(...(await pulled(store, 'team', numbered(4))), NOW, STEADY)
+  expect((await Publisher.open(store, BOTH, all)).publisher.lost).toEqual([])
 })
 
 test('a source whose newest snapshot was damaged is served from the one before', async () => {

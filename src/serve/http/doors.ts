@@ -71,13 +71,13 @@ function seesPack({ packs }: Serving, id: string, principal: Principal | undefin
 }
 
 function endpointOf(parts: DoorParts, view: ViewName, contents: TextCache): McpEndpoint {
-  const { serving: whole, rooms, sessions, streams, audit, bodyBytes, batches } = parts
+  const { serving: whole, rooms, sessions, streams, audit, holderOf, bodyBytes, batches } = parts
   const serving = servingFor(whole, view)
   const ofView = sessions.in(view)
   return new McpEndpoint(
-    new ModernEdge(new ScopedCore(serving, 'modern'), serving, rooms.of(view).hub, streams, audit, batches, view),
+    new ModernEdge(new ScopedCore(serving, 'modern'), serving, rooms.of(view).hub, streams, audit, holderOf, view),
     new LegacyEdge(new ScopedCore(serving, 'legacy'), ofView, streams, audit, batches),
-    new Shortcut(new Answers(serving, contents), ofView, audit, batches),
+    new Shortcut(new Answers(serving, contents), ofView, audit),
     audit,
     {
       bodyBytes,

@@ -61,7 +61,7 @@ export class LegacyEdge {
     const serve: BatchServer['serve'] = async (message, goesOut) =>
       servedTo(tellOf(message), signal, async () => goesOut(await this.#serve(message, request, asking)))
     const { turns, holderOf } = this.#batches
-    const turn: BatchServer['turn'] = () => turns.begin(holderOf(request, principal), () => signal)
+    const turn: BatchServer['turn'] = () => turns.begin(holderOf(request, principal))
     const unserved = (message: JSONRPCRequest, why: string): void => tellOf(message)({ refused: why })
     const answer = Array.isArray(body)
       ? await answerBatch(requests, { serve, turn, unserved }, this.#batches, signal)
@@ -142,13 +142,10 @@ export class LegacyEdge {
       return { jsonrpc: '2.0', id: message.id, error: { code: -32000, message: 'The token is not valid' } }
     }
     const trace = traceIn(message.params, request.headers)
-    const { turns } = this.#batches
-    const holder = this.#batches.holderOf(request, principal)
     const caller = {
       era: 'legacy',
       subscriptions: session,
-      holder,
-      turn: () => turns.goOn(holder, () => signal),
+      holder: this.#batches.holderOf(request, principal),
       ...(principal && { principal }),
       ...(trace && { trace }),
     } as const

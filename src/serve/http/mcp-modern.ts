@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { InboundModernRoute, JSONRPCRequest } from '@modelcontextprotocol/server'
 import type { Response } from '../mcp/multiplexer.ts'
 import type { Core } from '../mcp/scoped-core.ts'
-import type { Caller } from '../mcp/caller.ts'
 import { ANSWERED, servedTo } from '../mcp/audited.ts'
 import type { Tell } from '../mcp/audited.ts'
 import { MODERN_REVISION } from '../mcp/core.ts'
@@ -13,9 +12,9 @@ import { traceIn } from '../mcp/trace.ts'
 import type { Principal } from '../principal.ts'
 import type { ViewName } from '../views.ts'
 import { refusalOfStream } from './event-stream.ts'
-import type { BatchBounds } from './batch.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { HttpAudit } from './http-audit.ts'
+import type { HolderOf } from './holder.ts'
 import { listen } from './listen.ts'
 import type { Listening } from './listen.ts'
 import { NO_STREAM, sendBusy, sendError, sendJson, sendNoStream, sendStatus } from './send.ts'
@@ -31,7 +30,7 @@ export class ModernEdge {
   readonly #hub: Hub
   readonly #streams: EventStreams
   readonly #audit: HttpAudit
-  readonly #turns: Pick<BatchBounds, 'turns' | 'holderOf'>
+  readonly #holderOf: HolderOf
   readonly #view: ViewName
 
   constructor(
@@ -40,7 +39,7 @@ export class ModernEdge {
     hub: Hub,
     streams: EventStreams,
     audit: HttpAudit,
-    turns: Pick<BatchBounds, 'turns' | 'holderOf'>,
+    holderOf: HolderOf,
     view: ViewName,
   ) {
     this.#core = core
@@ -48,7 +47,7 @@ export class ModernEdge {
     this.#hub = hub
     this.#streams = streams
     this.#audit = audit
-    this.#turns = turns
+    this.#holderOf = holderOf
     this.#view = view
   }
 
@@ -79,18 +78,16 @@ export class ModernEdge {
       return this.#listen(
         route.message,
         response,
-        { holder: this.#turns.holderOf(request, principal), principal, view: this.#view },
+        { holder: this.#holderOf(request, principal), principal, view: this.#view },
         tell,
       )
     }
     const trace = traceIn(route.message.params, request.headers)
-    const { turns, holderOf } = this.#turns
-    const holder = holderOf(request, principal)
-    const answer = await servedTo(tell, disconnected(response), async (signal) => {
-      const turn: Caller['turn'] = () => turns.goOn(holder, () => signal)
-      const caller = { era: 'modern', holder, turn, ...(principal && { principal }), ...(trace && { trace }) } as const
-      return this.#core.serve(route.message, caller, signal)
-    })
+    const holder = this.#holderOf(request, principal)
+    const caller = { era: 'modern', holder, ...(principal && { principal }), ...(trace && { trace }) } as const
+    const answer = await servedTo(tell, disconnected(response), async (signal) =>
+      this.#core.serve(route.message, caller, signal),
+    )
     sendJson(response, statusOf(answer), answer)
   }
 

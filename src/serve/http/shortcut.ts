@@ -1,11 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Answers } from '../mcp/answers.ts'
 import { ANSWERED } from '../mcp/audited.ts'
-import type { Caller } from '../mcp/caller.ts'
 import { traceIn } from '../mcp/trace.ts'
 import type { Principal } from '../principal.ts'
-import type { BatchBounds } from './batch.ts'
-import { disconnected } from './disconnected.ts'
 import type { HttpAudit } from './http-audit.ts'
 import { SESSION_HEADER } from './mcp-legacy.ts'
 import type { PlainRequest } from './plain-request.ts'
@@ -20,18 +17,11 @@ export class Shortcut {
   readonly #answers: Answers
   readonly #sessions: SessionsOfView
   readonly #audit: HttpAudit
-  readonly #turns: Pick<BatchBounds, 'turns' | 'holderOf'>
 
-  constructor(
-    answers: Answers,
-    sessions: SessionsOfView,
-    audit: HttpAudit,
-    turns: Pick<BatchBounds, 'turns' | 'holderOf'>,
-  ) {
+  constructor(answers: Answers, sessions: SessionsOfView, audit: HttpAudit) {
     this.#answers = answers
     this.#sessions = sessions
     this.#audit = audit
-    this.#turns = turns
   }
 
   /** Whether the request was answered; nothing was done if not. */
@@ -45,9 +35,7 @@ export class Shortcut {
     if (!Object.hasOwn(PARAMS, method) || !this.#isAdmitted(plain, principal, request.headers)) return false
     const tell = this.#audit.message(plain.message, request, response, principal)
     const trace = traceIn(plain.message.params, request.headers)
-    const { turns, holderOf } = this.#turns
-    const turn: Caller['turn'] = () => turns.goOn(holderOf(request, principal), () => disconnected(response))
-    const caller = { era, turn, ...(principal && { principal }), ...(trace && { trace }) }
+    const caller = { era, ...(principal && { principal }), ...(trace && { trace }) }
     const result = await this.#answers.resultOf(method, params, caller)
     // The core tells of what is left to it.
     if (result === undefined) return false

@@ -3,7 +3,7 @@ import type { CatalogFile } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { stepByStep } from '../../sync/model/slices.ts'
 import type { Steps } from '../../sync/model/slices.ts'
-import { contentOf, inTurn } from '../content.ts'
+import { contentOf } from '../content.ts'
 import type { CacheHint, Caller } from './caller.ts'
 import { SERVER_META } from './listen-result.ts'
 import type { Serving } from './methods.ts'
@@ -105,12 +105,12 @@ export class Answers {
     const text = await forms.index?.text(catalog, readingFor(caller, read)).catch(() => undefined)
     if (text === undefined) return undefined
     const head = `{"contents":[{"uri":"${INDEX_URI}","mimeType":"application/json","text":"`
-    return [Buffer.from(head), ...(await stepByStep(escaping(text), caller.turn)), Buffer.from('"}'), ending.read]
+    return [Buffer.from(head), ...(await stepByStep(escaping(text))), Buffer.from('"}'), ending.read]
   }
 
   /** `"text":"…"}`: what of an answer is the same for each URI with this content. */
   async #verified(listed: CatalogFile, caller: Caller): Promise<string | undefined> {
-    const content = await contentOf(listed, inTurn(readingFor(caller, this.#serving.read), caller.turn))
+    const content = await contentOf(listed, readingFor(caller, this.#serving.read))
     return content === undefined || content === 'not-now' ? undefined : JSON.stringify(content).slice(1)
   }
 

@@ -2,7 +2,7 @@ import type { CatalogFile, CatalogFolder } from '../../sync/model/catalog-entry.
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { withHiddenEscaped, withoutHidden } from '../../sync/model/hidden-unicode.ts'
 import { uriOf } from '../../sync/model/skill-uri.ts'
-import { contentOf, inTurn } from '../content.ts'
+import { contentOf } from '../content.ts'
 import { DAMAGED, NOT_READ_NOW } from '../content.ts'
 import type { Content, NotNow, ReadFile } from '../content.ts'
 import { mimeTypeOf } from '../mime.ts'
@@ -114,7 +114,7 @@ export async function readResource(
   const found = served(lookupResource(catalog, making.forms, uri), uri, caller)
   if (found.kind === 'folder')
     throw resourceNotFound(caller.era, uri, 'it names a folder; read it with resources/directory/read')
-  const { mimeType, content } = await contentFound(found, uri, catalog, { ...making, turn: caller.turn })
+  const { mimeType, content } = await contentFound(found, uri, catalog, making)
   if (content === undefined) throw new RpcError(INTERNAL_ERROR, DAMAGED, { uri })
   if (content === 'not-now') throw new RpcError(INTERNAL_ERROR, NOT_READ_NOW, { uri })
   return { contents: [{ uri, mimeType, ...content }] }
@@ -138,14 +138,11 @@ async function contentFound(
   found: Exclude<Served, { readonly kind: 'folder' }>,
   asked: string,
   catalog: Catalog,
-  { turn, ...making }: { readonly forms: Forms; readonly read: ReadFile; readonly turn: Caller['turn'] },
+  making: { readonly forms: Forms; readonly read: ReadFile },
 ): Promise<{ readonly mimeType: string; readonly content: Content | NotNow | undefined }> {
   switch (found.kind) {
     case 'file':
-      return {
-        mimeType: describeFile(found.file).mimeType,
-        content: await contentOf(found.file, inTurn(making.read, turn)),
-      }
+      return { mimeType: describeFile(found.file).mimeType, content: await contentOf(found.file, making.read) }
     case 'synthetic':
       return {
         mimeType: mimeTypeOfSynthetic(found.synthetic),
@@ -154,7 +151,7 @@ async function contentFound(
     case 'contract':
       return {
         mimeType: mimeTypeOfContract(found.resource),
-        content: await contentOfContract(found.resource, found.family, inTurn(making.read, turn)),
+        content: await contentOfContract(found.resource, found.family, making.read),
       }
     default:
       return found satisfies never

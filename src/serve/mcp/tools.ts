@@ -2,14 +2,13 @@ import type { Catalog } from '../../sync/model/catalog.ts'
 import { offeredIn, offeringIn } from '../../sync/model/offered.ts'
 import type { Offered, OfferedSkills } from '../../sync/model/offered.ts'
 import { isObject } from '../json-object.ts'
-import { inTurn } from '../content.ts'
 import type { NotNow } from '../content.ts'
 import type { Finder } from '../search/finder.ts'
+import type { Holder } from '../shares.ts'
 import type { Serving, Surface } from './methods.ts'
 import type { Params } from './params.ts'
 import { invalidParams } from './rpc-error.ts'
 import { bytesOfSearch, searchAsked, searchSkills } from './search-tool.ts'
-import type { Asking } from './search-tool.ts'
 import { bytesOfList, listingForModels, skillList } from './skill-list.ts'
 import { MOST_DOCUMENT_BYTES, answerOf, refusal } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
@@ -37,10 +36,10 @@ export function skillTools(serving: Served, host: ToolHost, finder?: Finder): Su
       },
       'tools/call': (params, caller, signal) =>
         new SkillTools(
-          { ...serving, read: inTurn(readingFor(caller, serving.read), caller.turn) },
+          { ...serving, read: readingFor(caller, serving.read) },
           waitingFor(signal, host),
           finder && findingFor(signal, finder),
-        ).call(params, caller),
+        ).call(params, caller.holder),
     }),
   }
 }
@@ -88,7 +87,7 @@ class SkillTools {
     this.#finder = finder
   }
 
-  async call({ name, arguments: given = {} }: Params, caller: Asking): Promise<ToolAnswer> {
+  async call({ name, arguments: given = {} }: Params, holder: Holder | undefined): Promise<ToolAnswer> {
     if (!isObject(given)) throw invalidParams('`arguments` is an object')
     switch (name) {
       case 'list_skills':
@@ -96,7 +95,7 @@ class SkillTools {
         return this.#listSkills(this.#serving.registry.catalog, given)
       case 'search_skills':
         if (this.#finder === undefined) throw unknownTool(name, THERE_ARE)
-        return this.#searchSkills(this.#finder, given, caller)
+        return this.#searchSkills(this.#finder, given, holder)
       case 'get_skill':
         if (typeof given['id'] !== 'string') throw invalidParams('`id` is required, and is a string')
         return this.#getSkill(given['id'])
@@ -110,11 +109,11 @@ class SkillTools {
     return skillList(catalog, given, this.#serving.pages, this.#finder !== undefined)
   }
 
-  async #searchSkills(finder: Finder, given: Params, caller: Asking): Promise<ToolAnswer> {
+  async #searchSkills(finder: Finder, given: Params, holder?: Holder): Promise<ToolAnswer> {
     const asked = searchAsked(given)
     if ('content' in asked) return asked
     await this.#host.look()
-    return searchSkills(finder, this.#serving.registry, asked, caller)
+    return searchSkills(finder, this.#serving.registry, asked, holder)
   }
 
   async #getSkill(id: string): Promise<ToolAnswer> {

@@ -8,6 +8,8 @@ export interface Generation {
   readonly createdAt: string
   /** In the order of the configuration. */
   readonly sources: readonly Held[]
+  /** The sources of which the disk had lost what was served when this was published, so that it holds nothing of them. */
+  readonly lost?: readonly SourceId[]
   /** What made it. Absent in generations of older versions. */
   readonly cause?: Cause
 }

@@ -2,6 +2,7 @@ import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Cause, Trigger, Generation, Held } from '../model/generation.ts'
 import { isSourceId } from '../model/source-id.ts'
+import type { SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { writeWhole } from './atomic.ts'
 import { cannot, unlessAbsent } from './disk-error.ts'
@@ -72,8 +73,12 @@ export class GenerationStore {
   }
 
   /** Writes the next generation and makes it the one that is served. Its snapshots are in the store already. */
-  async publish(sources: readonly Held[], now: Date, cause?: Cause): Promise<Generation> {
-    return this.exclusively(() => this.#publish(sources, now, cause))
+  async publish(
+    sources: readonly Held[],
+    now: Date,
+    more: Pick<Generation, 'cause' | 'lost'> = {},
+  ): Promise<Generation> {
+    return this.exclusively(() => this.#publish(sources, now, more))
   }
 
   /** Runs while nobody publishes, each in turn. */
@@ -88,14 +93,24 @@ export class GenerationStore {
     return this.#state.setAside(this.#fileOf(number))
   }
 
-  async #publish(sources: readonly Held[], now: Date, cause: Cause | undefined): Promise<Generation> {
+  async #publish(
+    sources: readonly Held[],
+    now: Date,
+    { cause, lost = [] }: Pick<Generation, 'cause' | 'lost'>,
+  ): Promise<Generation> {
     for (const { source, snapshot } of sources) {
       if (await this.#snapshots.has(snapshot)) continue
       throw new SyncError('store-failed', `Cannot publish "${source}": its snapshot "${snapshot}" is not in the store`)
     }
     await this.#state.expectRight()
     const number = Math.max(0, (await this.#pointed()) ?? 0, ...(await this.numbers())) + 1
-    const generation = { number, createdAt: now.toISOString(), sources: [...sources], ...(cause && { cause }) }
+    const generation = {
+      number,
+      createdAt: now.toISOString(),
+      sources: [...sources],
+      ...(lost.length > 0 && { lost: [...lost] }),
+      ...(cause && { cause }),
+    }
     await writeWhole(this.#fileOf(number), canonicalJson(generation))
     await this.#point(number).catch(async (error: unknown) => {
       // On a full disk each try would leave one more. Why the write failed outranks why this did.
@@ -143,10 +158,14 @@ function numberIn(text: string): number | undefined {
 function parseGeneration(text: string, number: number): Generation | undefined {
   const value = parseJson(text)
   if (!isObject(value) || value['number'] !== number) return undefined
-  const { createdAt, sources, cause } = value
+  const { createdAt, sources, lost, cause } = value
   if (!isTime(createdAt) || !Array.isArray(sources) || !sources.every(isHeld)) return undefined
-  // Only history: one that cannot be read costs no generation.
-  return { number, createdAt, sources, ...(isCause(cause) && { cause }) }
+  // Neither is served: one that cannot be read costs no generation.
+  return { number, createdAt, sources, ...(isLost(lost) && { lost }), ...(isCause(cause) && { cause }) }
+}
+
+function isLost(value: unknown): value is readonly SourceId[] {
+  return Array.isArray(value) && value.every((source) => typeof source === 'string' && isSourceId(source))
 }
 
 function isCause(value: unknown): value is Cause {
