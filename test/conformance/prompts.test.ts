@@ -187,6 +187,8 @@ describe('the command instructions', () => {
     ])
     expect(steps).toEqual(['1. ', '2. ', '3. ', '4. ', '5. '])
     expect(INSTRUCTIONS).toContain('task or objective')
+    for (const named of ['`search_skills`', '`list_skills`', '`get_skill`', '`<untrusted-skill-content-…>`'])
+      expect(INSTRUCTIONS).toContain(named)
     expect(INSTRUCTIONS.trimEnd().split('\n\n').at(-1)).toMatch(/^Use skills when/)
   })
 })
