@@ -38,7 +38,11 @@ export async function namedSkill(named: NamedSkill, form: ListingForm, looking: 
   if (asked !== undefined) return asked
   // Its URI proves nothing: what an old server has there is read when the operator says so, and not before.
   if (isUnverified) return firstRead({ uri, frontmatter: undefined, digest: undefined, said: '' }, looking)
-  return absent(uri, 'the server has no skills/get, which alone tells what lies there')
+  return unmade(
+    'entry-refused',
+    '',
+    `"${uri}" cannot be verified: the server has no skills/get, which alone says what lies there; --unverified takes what it gives`,
+  )
 }
 
 /** Undefined where the server has no such method. */
