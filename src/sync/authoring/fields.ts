@@ -5,21 +5,22 @@ import type { Authored } from './authored.ts'
 import type { Flaw, Rule } from './rule.ts'
 import { placeOf } from './written.ts'
 
-/** The optional fields of the specification, which a survey leaves to whoever reads them. */
-export function fieldFlaws(skill: Authored): Flaw[] {
+/** The optional fields of the specification, which a survey leaves to its readers. `contract`: the skill keeps the frontmatter contract. */
+export function fieldFlaws(skill: Authored, contract: boolean): Flaw[] {
   const { document, frontmatter } = skill
   if (document === undefined || frontmatter === undefined) return []
   const path = joinPath(skill.path, skill.documentName)
-  const flaw = (rule: Rule, field: string, message: string): Flaw => {
+  const flaw: FlawOf = (rule, field, message) => {
     return { rule, path, place: placeOf(document, [field], 'value'), message }
   }
   const field = (name: string): JsonValue | undefined => frontmatter[name]
   const compatibility = compatibilityFault(field('compatibility'))
   return [
     ...(compatibility === undefined ? [] : [flaw('compatibility-invalid', 'compatibility', compatibility)]),
-    ...NOT_TEXT.flatMap(({ name, rule }) =>
-      isTextOrNothing(field(name)) ? [] : [flaw(rule, name, `${name} is ${kindOf(field(name))}, not text`)],
-    ),
+    ...(isTextOrNothing(field('license'))
+      ? []
+      : [flaw('license-not-text', 'license', notText('license', field('license')))]),
+    ...toolsFlaws(field('allowed-tools'), contract, flaw),
     ...['license', 'allowed-tools', 'metadata'].flatMap((name) =>
       isEmpty(field(name)) ? [flaw('field-empty', name, `${name} is empty; give it a value, or leave it out`)] : [],
     ),
@@ -30,10 +31,20 @@ export function fieldFlaws(skill: Authored): Flaw[] {
   ]
 }
 
-const NOT_TEXT: readonly { readonly name: string; readonly rule: Rule }[] = [
-  { name: 'license', rule: 'license-not-text' },
-  { name: 'allowed-tools', rule: 'allowed-tools-not-text' },
-]
+/** The specification has a text; the frontmatter contract allows a list of texts too, and most clients read one. */
+function toolsFlaws(tools: JsonValue | undefined, contract: boolean, flaw: FlawOf): Flaw[] {
+  const name = 'allowed-tools'
+  if (isTextOrNothing(tools)) return []
+  if (!Array.isArray(tools) || !tools.every((tool) => typeof tool === 'string'))
+    return [flaw('allowed-tools-not-text', name, notText(name, tools))]
+  return contract ? [] : [flaw('allowed-tools-list', name, notText(name, tools))]
+}
+
+type FlawOf = (rule: Rule, field: string, message: string) => Flaw
+
+function notText(name: string, value: JsonValue | undefined): string {
+  return `${name} is ${kindOf(value)}, not text`
+}
 
 /** The specification: 1 to 500 characters. */
 const COMPATIBILITY_CHARACTERS = 500

@@ -30,7 +30,7 @@ export function judge(skill: Authored, findings: readonly Finding[], { level, co
     ...encodingFlaws(skill),
     ...contractFlaws(skill, contract),
     ...topFolderFlaws(skill),
-    ...fieldFlaws(skill),
+    ...fieldFlaws(skill, contract || hasBlock(skill)),
     ...yamlValueFlaws(skill),
     ...descriptionFlaws(skill),
     ...bodyFlaws(skill),

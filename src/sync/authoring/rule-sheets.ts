@@ -184,7 +184,10 @@ const CONTRACT: Sheets<ContractRule> = {
 }
 
 const FIELDS: Sheets<
-  Extract<AuthorRule, `${string}-not-text` | 'compatibility-invalid' | `${string}-in-text` | 'field-empty'>
+  Extract<
+    AuthorRule,
+    `${string}-not-text` | 'allowed-tools-list' | 'compatibility-invalid' | `${string}-in-text` | 'field-empty'
+  >
 > = {
   'compatibility-invalid': error(
     'spec',
@@ -194,8 +197,13 @@ const FIELDS: Sheets<
   'license-not-text': error('spec', 'license is no text', 'write the name of the licence, or of its file, as text'),
   'allowed-tools-not-text': error(
     'spec',
-    'allowed-tools is no text: some clients read a list, others refuse it',
+    'allowed-tools is neither text nor a list of texts',
     'write the tools as one text with spaces between them',
+  ),
+  'allowed-tools-list': warning(
+    'spec',
+    'allowed-tools is a list: most clients read it, some take text alone',
+    'write the tools as one text with spaces between them; a skill that keeps the frontmatter contract may leave the list',
   ),
   'field-empty': warning(
     'skillsyncd',

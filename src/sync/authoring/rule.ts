@@ -18,6 +18,7 @@ export type AuthorRule =
   | 'compatibility-invalid'
   | 'license-not-text'
   | 'allowed-tools-not-text'
+  | 'allowed-tools-list'
   | 'tags-in-text'
   | 'field-empty'
   | 'yaml-ambiguous'

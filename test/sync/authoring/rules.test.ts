@@ -208,6 +208,12 @@ const EXAMPLES: readonly Example[] = [
   },
   {
     rule: 'allowed-tools-not-text',
+    bad: sound('a', ['allowed-tools:', '  - Read', '  - 7']),
+    at: ['a/SKILL.md:5:3'],
+    good: sound('a', ['allowed-tools:', '  - Read']),
+  },
+  {
+    rule: 'allowed-tools-list',
     bad: sound('a', ['allowed-tools:', '  - Read']),
     at: ['a/SKILL.md:5:3'],
     good: sound('a', ['allowed-tools: Read Grep']),
