@@ -92,6 +92,26 @@ test('the loop turns while paths are made ready for the first that asks, and all
   expect(turns).toBeGreaterThan(1)
 })
 
+test('a failure to make values ready is of those that waited for it, and the next that asks has them', async () => {
+  const { listed, ...catalog } = catalogOf([sample('a/xb/é', { 'SKILL.md': '' }).skill])
+  let fails = true
+  const failing = Object.defineProperty(catalog, 'listed', {
+    get: () => {
+      if (fails) throw new Error('it fails')
+      return listed
+    },
+  }) as Catalog
+  const ask = completing(failing)
+  const asked = [ask(PATHS, 'path', ''), ask(PATHS, 'path', ''), ask(SPACE, 'first', ''), ask(SPACE, 'first', '')]
+
+  const failed = await Promise.allSettled(asked)
+  fails = false
+  const answers = [await ask(PATHS, 'path', ''), await ask(SPACE, 'first', '')]
+
+  expect(failed.map(({ status }) => status)).toEqual(asked.map(() => 'rejected'))
+  expect(answers).toEqual([expected(['a/xb/%C3%A9/SKILL.md'], ''), expected(['a'], '')])
+})
+
 const names = fc.constantFrom('a', 'b', 'a-b', 'B', 'é', 'x y')
 const skillAnywhere = fc
   .record({

@@ -1,24 +1,34 @@
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { firstFrom } from '../../sync/model/digest.ts'
+import { MadeInSteps } from '../../sync/model/made-in-steps.ts'
 import { filesOf, isInUriOrder } from '../../sync/model/skill-files.ts'
-import { stepByStep } from '../../sync/model/slices.ts'
 import type { Steps } from '../../sync/model/slices.ts'
 import { MadeOnce } from './made-once.ts'
 import { sortingTexts } from './sorted.ts'
 import type { Sorted } from './sorted.ts'
 
-/** The paths of the files of listed skills, by source: made ready in slices for the first that asks, and once for each catalog. */
+/**
+ * The paths of the files of listed skills, by source: made ready in slices for the first that asks, and once for each catalog. A
+ * failure is of those that wait for it alone.
+ */
 export class SourcePaths {
-  readonly #known = new MadeOnce<Catalog, Map<string, Promise<readonly Sorted[]>>>()
+  readonly #asked = new MadeOnce<Catalog, Map<string, Asked>>()
+  readonly #paths = new MadeInSteps(({ root, catalog }: Asked) => pathsBelow(root, catalog))
 
   /** Those below the URI of a source, as they stand in URIs, in parts that share none. */
   async below(root: string, catalog: Catalog): Promise<readonly Sorted[]> {
-    const ofCatalog = this.#known.of(catalog, () => new Map())
-    const paths = ofCatalog.get(root) ?? stepByStep(pathsBelow(root, catalog))
-    ofCatalog.set(root, paths)
-    return paths
+    const ofCatalog = this.#asked.of(catalog, () => new Map())
+    const asked = ofCatalog.get(root) ?? { root, catalog }
+    ofCatalog.set(root, asked)
+    return this.#paths.ready(asked)
   }
+}
+
+/** A source of a catalog, by its URI. */
+interface Asked {
+  readonly root: string
+  readonly catalog: Catalog
 }
 
 /**

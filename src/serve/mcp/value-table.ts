@@ -1,4 +1,4 @@
-import { stepByStep } from '../../sync/model/slices.ts'
+import { MadeInSteps } from '../../sync/model/made-in-steps.ts'
 import type { Steps } from '../../sync/model/slices.ts'
 import { sortingTexts } from './sorted.ts'
 import type { Sorted } from './sorted.ts'
@@ -8,38 +8,52 @@ export type ValueRow = readonly string[]
 
 /**
  * The values of the variables of one template. They are put in order for the first that asks, in slices, once for each variable
- * and each choice of others that are given; from then on they are looked up.
+ * and each choice of others that are given; from then on they are looked up. A failure is of those that wait for it alone.
  */
 export class ValueTable {
   readonly names: readonly string[]
-  readonly #rowing: () => Steps<readonly ValueRow[]>
-  #rows: Promise<readonly ValueRow[]> | undefined
+  readonly #rows: MadeInSteps<ValueTable, readonly ValueRow[]>
+  readonly #indexes: MadeInSteps<Choice, ReadonlyMap<string, Sorted>>
   /** The one used longest ago first. */
-  readonly #indexes = new Map<string, Promise<ReadonlyMap<string, Sorted>>>()
+  readonly #choices = new Map<string, Choice>()
 
   constructor(names: readonly string[], rowing: () => Steps<readonly ValueRow[]>) {
     this.names = names
-    this.#rowing = rowing
+    this.#rows = new MadeInSteps(rowing)
+    this.#indexes = new MadeInSteps((choice) => this.#indexing(choice))
   }
 
   /** The values of one variable, given what is said of the others. */
   async of(name: string, given: ReadonlyMap<string, string>): Promise<Sorted> {
-    const others = this.names.filter((other) => other !== name && given.has(other))
-    const key = JSON.stringify([name, ...others])
-    const index = this.#indexes.get(key) ?? this.#making(name, others)
-    this.#indexes.delete(key)
-    this.#indexes.set(key, index)
-    const [oldest] = this.#indexes.keys()
-    if (this.#indexes.size > MOST_INDEXES && oldest !== undefined) this.#indexes.delete(oldest)
-    return (await index).get(keyOf(others.map((other) => given.get(other)))) ?? []
+    const choice = this.#choiceOf(name, given)
+    // Once for all choices.
+    await this.#rows.ready(this)
+    const index = await this.#indexes.ready(choice)
+    return index.get(keyOf(choice.others.map((other) => given.get(other)))) ?? []
   }
 
-  async #making(name: string, others: readonly string[]): Promise<ReadonlyMap<string, Sorted>> {
-    this.#rows ??= stepByStep(this.#rowing())
-    const rows = await this.#rows
-    const column = (of: string): number => this.names.indexOf(of)
-    return stepByStep(indexing(rows, column(name), others.map(column)))
+  #choiceOf(name: string, given: ReadonlyMap<string, string>): Choice {
+    const others = this.names.filter((other) => other !== name && given.has(other))
+    const key = JSON.stringify([name, ...others])
+    const choice = this.#choices.get(key) ?? { name, others }
+    this.#choices.delete(key)
+    this.#choices.set(key, choice)
+    const [oldest] = this.#choices.keys()
+    if (this.#choices.size > MOST_INDEXES && oldest !== undefined) this.#choices.delete(oldest)
+    return choice
   }
+
+  *#indexing({ name, others }: Choice): Steps<ReadonlyMap<string, Sorted>> {
+    const rows = yield* this.#rows.steps(this)
+    const column = (of: string): number => this.names.indexOf(of)
+    return yield* indexing(rows, column(name), others.map(column))
+  }
+}
+
+/** A variable that is asked for, and those that are given. */
+interface Choice {
+  readonly name: string
+  readonly others: readonly string[]
 }
 
 /** All that a template of three variables can be asked; each is as large as what it leads to. */

@@ -31,7 +31,8 @@ export class MadeInSteps<Of extends object, Made extends object | string> {
 
   async #make(from: Of): Promise<Made> {
     try {
-      return this.#keep(from, await stepByStep(this.#making(from)))
+      // Not begun before the promise is known: one that fails at once would stay.
+      return await stepByStep(this.steps(from))
     } finally {
       this.#coming.delete(from)
     }

@@ -27,6 +27,21 @@ test('a failure is told to those that waited, and the thing is made for the next
   expect(making.begun).toBe(2)
 })
 
+test('a failure before the first step is no other', async () => {
+  let fails = true
+  const made = new MadeInSteps((from: object): Steps<object> => {
+    if (fails) throw new Error('it fails')
+    return new Making().of(from)
+  })
+  const from = {}
+
+  const failed = await Promise.allSettled([made.ready(from)])
+  fails = false
+
+  expect(failed.map(({ status }) => status)).toEqual(['rejected'])
+  expect(await made.ready(from)).toEqual({ from })
+})
+
 class Making {
   begun = 0
   fails = false;
