@@ -22,18 +22,23 @@ export async function measureTurns(ground: Ground): Promise<Figure[]> {
   const hub = new Hub(daemon, upstream)
   await daemon.sync()
   await hub.move()
-  const deeds = await deedsOf(daemon.url, upstream)
+  const deeds = (await deedsOf(daemon.url, upstream)).filter(({ what }) => isWanted(what))
+  const others = [PUBLISH, DISABLE, HOSTILE].filter(isWanted)
   const all = await rounds(quick ? 1 : 5, [
     async () => LIMITS,
     ...deeds.map(({ what, ask }) => async () => ({ [what]: await hub.longestOf(what, ask) })),
-    async () => ({ [PUBLISH]: await hub.longestOfMove() }),
-    async () => ({ [DISABLE]: await hub.longestOfDisable() }),
-    async () => ({ [HOSTILE]: await hub.longestOfHostile(quick ? 100 : 1_000) }),
+    ...others.map((what) => async () => ({ [what]: await hub.longestOfOther(what, quick ? 100 : 1_000) })),
   ])
   hub.tellWorst()
-  return [...deeds.map(({ what }) => what), PUBLISH, DISABLE, HOSTILE].map((what) =>
+  return [...deeds.map(({ what }) => what), ...others].map((what) =>
     figureOf('turns', all, [what, what.startsWith('batch') ? 'limit of a batch' : 'limit'], 1),
   )
+}
+
+/** `--only TEXT` measures the rows that have the text in their names. */
+function isWanted(what: string): boolean {
+  const at = process.argv.indexOf('--only')
+  return at === -1 || what.includes(process.argv[at + 1] ?? '')
 }
 
 /** What a turn may take, in milliseconds, whatever the machine. */
@@ -82,6 +87,11 @@ class Hub {
   async move(): Promise<void> {
     await this.#change()
     await this.#daemon.sync()
+  }
+
+  async longestOfOther(what: string, hostile: number): Promise<number> {
+    if (what === HOSTILE) return this.longestOfHostile(hostile)
+    return what === PUBLISH ? this.longestOfMove() : this.longestOfDisable()
   }
 
   async longestOfMove(): Promise<number> {
@@ -272,6 +282,7 @@ const BATCHES: Readonly<Record<string, readonly [method: string, params: Params]
   'lists of skills': ['skills/list', {}],
   'calls of list_skills': ['tools/call', { name: 'list_skills', arguments: {} }],
   'skills-catalog': ['prompts/get', { name: 'skills-catalog' }],
+  'reads of the index': ['resources/read', { uri: 'skill://index.json' }],
   searches: ['tools/call', { name: 'search_skills', arguments: { query: 'read a report' } }],
 }
 

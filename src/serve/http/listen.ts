@@ -2,13 +2,14 @@ import type { ServerResponse } from 'node:http'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { stepByStep } from '../../sync/model/slices.ts'
 import { MAX_SUBSCRIPTIONS } from '../mcp/caller.ts'
 import type { Hub, Subscriber } from '../mcp/hub.ts'
 import { listenResult } from '../mcp/listen-result.ts'
 import { formsFor } from '../mcp/forms.ts'
 import { partsOpenTo } from '../mcp/list-part.ts'
 import type { ListPart } from '../mcp/list-part.ts'
-import { servedAmong } from '../mcp/lookup.ts'
+import { servingAmong } from '../mcp/lookup.ts'
 import type { Serving } from '../mcp/methods.ts'
 import { invalidParams, noRoomForSubscriptions, tooManySubscriptions } from '../mcp/rpc-error.ts'
 import type { Principal } from '../principal.ts'
@@ -32,32 +33,63 @@ interface Honoured {
   readonly promptsListChanged?: true
 }
 
+/** The part of a filter that is honoured, and the URIs in it: each as it was written, with its canonical form. */
+interface Filter {
+  readonly honoured: Honoured
+  readonly wanted: ReadonlyMap<string, string>
+}
+
 /**
- * `subscriptions/listen` (2026-07-28): answers on the request's own stream. The acknowledgement is the first message and
- * says what is honoured; every message carries the request's id; the last one, when we end it, is the result.
+ * Reads the filter of a listen request, in slices: ten thousand URIs take longer than others should wait. It is about the catalog
+ * that is served once it resolves, for a caller that goes on in the same turn. Throws an `RpcError`.
  */
-export function listen(
-  request: JSONRPCRequest,
+export async function filterOf(
+  { params }: Pick<JSONRPCRequest, 'params'>,
   { registry, forms }: Pick<Serving, 'registry' | 'forms'>,
-  hub: Hub,
-  streams: EventStreams,
-  response: ServerResponse,
-  { holder, principal, view }: Listening,
-): void {
-  const parsed = PARAMS.safeParse(request.params)
+  principal: Principal | undefined,
+): Promise<Filter> {
+  const parsed = PARAMS.safeParse(params)
   if (!parsed.success) throw invalidParams('`notifications` is required, and is a filter of notifications')
   const { resourceSubscriptions = [], resourcesListChanged, promptsListChanged } = parsed.data.notifications
   const theirs = formsFor(principal, forms)
-  const wanted = servedAmong(registry.catalog, theirs, resourceSubscriptions)
+  const wanted = await servedNow(registry, theirs, resourceSubscriptions)
   if (wanted.size > MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
   const honoured: Honoured = {
     ...(wanted.size > 0 && { resourceSubscriptions: [...wanted.keys()] }),
     ...(resourcesListChanged === true && { resourcesListChanged }),
     ...(promptsListChanged === true && theirs.skillPrompts && { promptsListChanged }),
   }
+  return { honoured, wanted }
+}
+
+/** Where another catalog was published meanwhile, what came with it is honoured, and what went is not. */
+async function servedNow(
+  registry: Serving['registry'],
+  forms: Serving['forms'],
+  uris: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  for (;;) {
+    const { catalog } = registry
+    const served = await stepByStep(servingAmong(catalog, forms, uris))
+    if (catalog === registry.catalog) return served
+  }
+}
+
+/**
+ * `subscriptions/listen` (2026-07-28): answers on the request's own stream. The acknowledgement is the first message and
+ * says what is honoured; every message carries the request's id; the last one, when we end it, is the result.
+ */
+export function listen(
+  { id }: Pick<JSONRPCRequest, 'id'>,
+  { honoured, wanted }: Filter,
+  hub: Hub,
+  streams: EventStreams,
+  response: ServerResponse,
+  { holder, principal, view }: Listening,
+): void {
   if (wanted.size > 0 && !hub.hasRoomFor({ holder })) throw noRoomForSubscriptions()
   const stream = new EventStream(response, {}, streams.pendingBytes)
-  const listener = new StreamSubscriber(stream, request.id, holder)
+  const listener = new StreamSubscriber(stream, id, holder)
   listener.acknowledge(honoured)
   if (Object.keys(honoured).length === 0) return listener.finish()
   for (const [asked, canonical] of wanted) hub.subscribe(listener, asked, canonical)

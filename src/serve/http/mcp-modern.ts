@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { InboundModernRoute, JSONRPCRequest } from '@modelcontextprotocol/server'
+import { whileWanted } from '../../sync/model/while-wanted.ts'
 import type { Response } from '../mcp/multiplexer.ts'
 import type { Core } from '../mcp/scoped-core.ts'
 import { ANSWERED, servedTo } from '../mcp/audited.ts'
@@ -15,7 +16,7 @@ import { refusalOfStream } from './event-stream.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { HttpAudit } from './http-audit.ts'
 import type { HolderOf } from './holder.ts'
-import { listen } from './listen.ts'
+import { filterOf, listen } from './listen.ts'
 import type { Listening } from './listen.ts'
 import { NO_STREAM, sendBusy, sendError, sendJson, sendNoStream, sendStatus } from './send.ts'
 import { disconnected } from './disconnected.ts'
@@ -91,30 +92,39 @@ export class ModernEdge {
     sendJson(response, statusOf(answer), answer)
   }
 
-  #listen(message: JSONRPCRequest, response: ServerResponse, listening: Listening, tell: Tell): void {
+  async #listen(message: JSONRPCRequest, response: ServerResponse, listening: Listening, tell: Tell): Promise<void> {
     const { id } = message
-    const refusal = refusalOfStream(response)
-    if (refusal !== undefined) {
-      tell({ refused: refusal })
-      return sendError(response, 400, -32000, refusal, { id })
-    }
-    // Its view was let go while the request was on its way: nothing would be told of it here.
-    if (this.#hub.isOver) {
-      tell({ refused: 'its packs were let go' })
-      return sendBusy(response, id)
-    }
-    if (!this.#streams.hasRoomFor(listening.holder)) {
-      tell({ refused: NO_STREAM })
-      return sendNoStream(response, id)
-    }
     try {
-      listen(message, this.#serving, this.#hub, this.#streams, response, listening)
+      const gone = disconnected(response)
+      const filter = await whileWanted(filterOf(message, this.#serving, listening.principal), gone)
+      gone.throwIfAborted()
+      // From here on in one turn: the filter is about the catalog that is served in it.
+      const refusal = this.#refusalOf(id, response, listening)
+      if (refusal !== undefined) return tell({ refused: refusal })
+      listen(message, filter, this.#hub, this.#streams, response, listening)
       tell(ANSWERED)
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
       tell({ error })
       sendError(response, 200, error.code, error.message, { id, data: error.data })
     }
+  }
+
+  /** Answers a client that no stream is opened for, and gives the reason; undefined where there is none. */
+  #refusalOf(id: JSONRPCRequest['id'], response: ServerResponse, { holder }: Listening): string | undefined {
+    const refusal = refusalOfStream(response)
+    if (refusal !== undefined) {
+      sendError(response, 400, -32000, refusal, { id })
+      return refusal
+    }
+    // Its view was let go while the request was on its way: nothing would be told of it here.
+    if (this.#hub.isOver) {
+      sendBusy(response, id)
+      return 'its packs were let go'
+    }
+    if (this.#streams.hasRoomFor(holder)) return undefined
+    sendNoStream(response, id)
+    return NO_STREAM
   }
 }
 

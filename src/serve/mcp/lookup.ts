@@ -2,6 +2,8 @@ import type { CatalogFile, CatalogSkill, FolderChild } from '../../sync/model/ca
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { isContractUri } from '../../sync/model/contract-uri.ts'
 import { readSkillUri } from '../../sync/model/skill-uri.ts'
+import { atOnce } from '../../sync/model/slices.ts'
+import type { Steps } from '../../sync/model/slices.ts'
 import { contractAt } from './contract.ts'
 import type { FoundOfContract } from './contract.ts'
 import type { Forms } from './forms.ts'
@@ -44,10 +46,21 @@ export function lookupResource(catalog: Catalog, forms: Forms, raw: string): Fou
 
 /** Those of the URIs that are served, each with its canonical form. */
 export function servedAmong(catalog: Catalog, forms: Forms, uris: readonly string[]): ReadonlyMap<string, string> {
+  return atOnce(servingAmong(catalog, forms, uris))
+}
+
+/** `servedAmong`, for where others wait. */
+export function* servingAmong(
+  catalog: Catalog,
+  forms: Forms,
+  uris: readonly string[],
+): Steps<ReadonlyMap<string, string>> {
+  if (forms.contract !== undefined && uris.some(isContractUri)) yield* forms.contract.steps(catalog)
   const served = new Map<string, string>()
   for (const raw of uris) {
     const found = lookupResource(catalog, forms, raw)
     if ('uri' in found) served.set(raw, found.uri)
+    yield
   }
   return served
 }

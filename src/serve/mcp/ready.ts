@@ -41,6 +41,7 @@ export function makingFor(catalog: Catalog, forms: Forms, message: unknown): Pro
       if (name === SKILLS_CATALOG.name) return textingPrompt(catalog)
       return forms.skillPrompts ? promptingSkills(catalog) : undefined
     case 'resources/read':
+    case 'resources/subscribe':
       return typeof uri === 'string' && isContractUri(uri) ? forms.contract?.ready(catalog) : undefined
     default:
       return undefined

@@ -8,6 +8,7 @@ import type { HttpServer } from '../../../src/serve/http/app.ts'
 import { OPEN_TO_ALL } from '../../../src/serve/http/access.ts'
 import { NO_SESSION_LOG } from '../../../src/serve/http/session-log.ts'
 import type { SessionLog, SessionRecord } from '../../../src/serve/http/session-log.ts'
+import { filterOf } from '../../../src/serve/http/listen.ts'
 import { MAX_SUBSCRIPTIONS } from '../../../src/serve/mcp/caller.ts'
 import { Registry } from '../../../src/serve/registry.ts'
 import { buildCatalog } from '../../../src/sync/model/catalog.ts'
@@ -73,6 +74,26 @@ test('a listen request takes as many URIs as a session may subscribe to, and no 
   expect(taken.headers.get('content-type')).toBe('text/event-stream')
   expect(scene.http.counts()).toMatchObject({ streams: 1, subscribedUris: 1 })
   await taken.body?.cancel()
+})
+
+test('others are served while ten thousand URIs are looked up, and what is published meanwhile decides what is honoured', async () => {
+  const registry = new Registry()
+  await using scene = await openScene({ registry })
+  const spellings = Array.from({ length: MAX_SUBSCRIPTIONS - 1 }, (_, index) => spelt(SKILL, index))
+  const request = { params: { notifications: { resourceSubscriptions: [...spellings, URIS[0]!, OTHER] } } }
+  const filtering = filterOf(request, { registry, forms: formsOf() }, undefined)
+  let isDone = false
+  void filtering.then(() => (isDone = true))
+  await turn()
+  const wasDone = isDone
+
+  registry.publish(catalogAt(1, 'other'))
+  const { honoured, wanted } = await filtering
+
+  expect(wasDone).toBe(false)
+  expect(scene.http.counts()).toMatchObject({ subscribedUris: 0 })
+  expect(honoured.resourceSubscriptions).toEqual([OTHER])
+  expect([...wanted]).toEqual([[OTHER, OTHER]])
 })
 
 test('C107 of 2025-11-25: five hundred sessions with a stream that were opened and ended leave nothing behind', async () => {
@@ -162,6 +183,7 @@ const FILES = Array.from({ length: 800 }, (_, index) => `${String(index).padStar
 const URIS = FILES.map((file) => `skill://team/one/${file}`)
 
 const SKILL = 'skill://team/one/SKILL.md'
+const OTHER = 'skill://team/other/SKILL.md'
 
 /** One of very many ways to write the URI: each letter stands for itself or is encoded, by the bits of a number. */
 function spelt(uri: string, number: number): string {
@@ -277,10 +299,10 @@ async function openScene({
   return scene
 }
 
-function catalogAt(version: number): Catalog {
+function catalogAt(version: number, name = 'one'): Catalog {
   const files = Object.fromEntries(FILES.map((file) => [file, `version ${version}\n`]))
   const source = sourceId('team')
-  const snapshot = { ...snapshotOf(sample('one', { 'SKILL.md': 'one\n', ...files })), source }
+  const snapshot = { ...snapshotOf(sample(name, { 'SKILL.md': 'one\n', ...files })), source }
   const generation = { number: version + 1, createdAt: '', sources: [{ source, snapshot: String(version) }] }
   return buildCatalog(generation, [snapshot])
 }
