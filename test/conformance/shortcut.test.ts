@@ -38,8 +38,19 @@ interface Asked {
   readonly body: Readonly<Record<string, unknown>>
 }
 
+interface Sent {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: object
+}
+
+interface Got {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly text: string
+}
+
 /** Status, headers and body, to the byte. */
-async function ask({ headers, body }: Asked, url = served.url): Promise<unknown> {
+async function ask({ headers, body }: Sent, url = served.url): Promise<Got> {
   const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
   const { date: _, ...rest } = Object.fromEntries(response.headers)
   return { status: response.status, headers: rest, text: await response.text() }
@@ -99,6 +110,19 @@ test('a resource is answered with the same bytes as by the core, in both eras, a
       }
     }
   }
+})
+
+test('a batch is answered with the bytes that the core has for each of its messages', async () => {
+  const listed = [undefined, ...cursors].map((cursor) => legacy('skills/list', cursor === undefined ? {} : { cursor }))
+  const read = [...new Set(uris)].map((uri) => legacy('resources/read', { uri }))
+  const all = [...read, ...listed, legacy('skills/get', { uri: 'skill://none/SKILL.md' }), legacy('ping', undefined)]
+  const asked = all.slice(-100)
+
+  const expected = await Promise.all(asked.map(async (each) => (await ask(throughTheCore(each))).text))
+  const batch = { headers: legacy('ping', {}).headers, body: asked.map(({ body }) => body) }
+  const answers = [await ask(batch), await ask(batch)]
+
+  expect(answers.map(({ text }) => text)).toEqual(Array(2).fill(`[${expected.join(',')}]`))
 })
 
 test('who asks with a token is answered as by the core: for itself alone, and in no session of another', async () => {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
+import type { TextAnswer } from '../mcp/answers.ts'
 import { UNWAITED } from '../mcp/audited.ts'
 import type { Response } from '../mcp/multiplexer.ts'
 import { INTERNAL_ERROR } from '../mcp/rpc-error.ts'
@@ -50,10 +51,18 @@ export function refuseBatch(
   return true
 }
 
+/** An answer, or its text where that is there. */
+export type Answer = Response | TextAnswer
+
+/** The JSON of an answer, in pieces. */
+export function piecesOf(answer: Answer): readonly Uint8Array[] {
+  return 'text' in answer ? answer.text : [Buffer.from(JSON.stringify(answer))]
+}
+
 /** Serves the requests of a batch. */
 export interface BatchServer {
   /** Serves it, and tells of what goes out: what that is, the batch says once there is an answer. */
-  readonly serve: (request: JSONRPCRequest, goesOut: (answer: Response) => Response) => Promise<Response>
+  readonly serve: (request: JSONRPCRequest, goesOut: (answer: Answer) => Answer) => Promise<Answer>
   /** Resolves when it is the client's turn among others; undefined where it is now. */
   readonly turn?: () => Promise<void> | undefined
   /** Is told of each request that is not served. */
@@ -70,7 +79,7 @@ export async function answerBatch(
   { serve, turn, unserved }: BatchServer,
   { batchMs, now }: Pick<BatchBounds, 'batchMs' | 'now'>,
   signal: AbortSignal,
-): Promise<readonly Buffer[]> {
+): Promise<readonly Uint8Array[]> {
   const batch = new BatchAnswer()
   const endMs = now() + batchMs
   const rest = (from: number, why: string): void => {
@@ -102,34 +111,34 @@ export async function answerBatch(
 }
 
 class BatchAnswer {
-  readonly #answers: Buffer[] = []
+  readonly #answers: Uint8Array[] = []
   #bytes = 0
 
   get isFull(): boolean {
     return this.#bytes > MAX_ANSWER_BYTES
   }
 
-  get pieces(): readonly Buffer[] {
+  get pieces(): readonly Uint8Array[] {
     return [...this.#answers, Buffer.from(']')]
   }
 
   /** Says what goes out for it. */
-  add(request: JSONRPCRequest, answer: Response): Response {
-    const text = Buffer.from(this.#begun(answer))
-    this.#bytes += text.length
+  add(request: JSONRPCRequest, answer: Answer): Answer {
+    const pieces = piecesOf(answer)
+    this.#bytes += pieces.reduce((sum, { byteLength }) => sum + byteLength, 1)
     if (this.isFull) return this.refuse(request, TOO_LARGE)
-    this.#answers.push(text)
+    this.#put(pieces)
     return answer
   }
 
   refuse({ id }: JSONRPCRequest, message: string): Response {
     const refusal = { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message } } as const
-    this.#answers.push(Buffer.from(this.#begun(refusal)))
+    this.#put(piecesOf(refusal))
     return refusal
   }
 
-  #begun(answer: Response): string {
-    return `${this.#answers.length === 0 ? '[' : ','}${JSON.stringify(answer)}`
+  #put(pieces: readonly Uint8Array[]): void {
+    this.#answers.push(Buffer.from(this.#answers.length === 0 ? '[' : ','), ...pieces)
   }
 }
 

@@ -74,10 +74,11 @@ function endpointOf(parts: DoorParts, view: ViewName, contents: TextCache): McpE
   const { serving: whole, rooms, sessions, streams, audit, holderOf, bodyBytes, batches } = parts
   const serving = servingFor(whole, view)
   const ofView = sessions.in(view)
+  const answers = new Answers(serving, contents)
   return new McpEndpoint(
     new ModernEdge(new ScopedCore(serving, 'modern'), serving, rooms.of(view).hub, streams, audit, holderOf, view),
-    new LegacyEdge(new ScopedCore(serving, 'legacy'), ofView, streams, audit, batches),
-    new Shortcut(new Answers(serving, contents), ofView, audit),
+    new LegacyEdge(new ScopedCore(serving, 'legacy'), ofView, streams, audit, answers, batches),
+    new Shortcut(answers, ofView, audit),
     audit,
     {
       bodyBytes,

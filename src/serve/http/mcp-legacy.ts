@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { SUPPORTED_PROTOCOL_VERSIONS, isInitializeRequest, isJSONRPCRequest } from '@modelcontextprotocol/server'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
+import { isPlainlyAsked, textAnswer } from '../mcp/answers.ts'
+import type { Answers } from '../mcp/answers.ts'
+import type { Caller } from '../mcp/caller.ts'
 import { partsOpenTo } from '../mcp/list-part.ts'
 import { servedTo } from '../mcp/audited.ts'
 import type { Tell } from '../mcp/audited.ts'
@@ -10,8 +13,8 @@ import { INVALID_PARAMS } from '../mcp/rpc-error.ts'
 import { traceIn } from '../mcp/trace.ts'
 import { isOver } from '../principal.ts'
 import type { Principal } from '../principal.ts'
-import { answerBatch } from './batch.ts'
-import type { BatchBounds, BatchServer } from './batch.ts'
+import { answerBatch, piecesOf } from './batch.ts'
+import type { Answer, BatchBounds, BatchServer } from './batch.ts'
 import { disconnected } from './disconnected.ts'
 import type { HttpAudit } from './http-audit.ts'
 import { EventStream, refusalOfStream } from './event-stream.ts'
@@ -28,10 +31,19 @@ export class LegacyEdge {
   readonly #sessions: SessionsOfView
   readonly #streams: EventStreams
   readonly #audit: HttpAudit
+  readonly #answers: Answers
   readonly #batches: BatchBounds
 
-  constructor(core: Core, sessions: SessionsOfView, streams: EventStreams, audit: HttpAudit, batches: BatchBounds) {
+  constructor(
+    core: Core,
+    sessions: SessionsOfView,
+    streams: EventStreams,
+    audit: HttpAudit,
+    answers: Answers,
+    batches: BatchBounds,
+  ) {
     this.#core = core
+    this.#answers = answers
     this.#sessions = sessions
     this.#streams = streams
     this.#audit = audit
@@ -59,13 +71,13 @@ export class LegacyEdge {
     const asking = { session, principal, signal }
     const tellOf = (message: JSONRPCRequest): Tell => this.#audit.message(message, request, response, principal)
     const serve: BatchServer['serve'] = async (message, goesOut) =>
-      servedTo(tellOf(message), signal, async () => goesOut(await this.#serve(message, request, asking)))
+      servedTo(tellOf(message), signal, async () => goesOut(await this.#answer(message, request, asking)))
     const { turns, holderOf } = this.#batches
     const turn: BatchServer['turn'] = () => turns.begin(holderOf(request, principal))
     const unserved = (message: JSONRPCRequest, why: string): void => tellOf(message)({ refused: why })
     const answer = Array.isArray(body)
       ? await answerBatch(requests, { serve, turn, unserved }, this.#batches, signal)
-      : [Buffer.from(JSON.stringify(await serve(first, (answer) => answer)))]
+      : piecesOf(await serve(first, (answer) => answer))
     await session.written
     sendJsonPieces(response, 200, answer)
   }
@@ -132,24 +144,31 @@ export class LegacyEdge {
     }
   }
 
-  async #serve(
-    message: JSONRPCRequest,
-    request: IncomingMessage,
-    { session, principal, signal }: Asking,
-  ): Promise<Response> {
+  /** As text where that is there: to write a large answer for each message of a batch takes longer than others should wait. */
+  async #answer(message: JSONRPCRequest, request: IncomingMessage, asking: Asking): Promise<Answer> {
+    const { id, method, params = {} } = message
+    if (!isPlainlyAsked(method, params) || isOver(asking.principal)) return this.#serve(message, request, asking)
+    const result = await this.#answers.resultOf(method, params, this.#callerOf(message, request, asking))
+    return result === undefined ? this.#serve(message, request, asking) : textAnswer(id, result)
+  }
+
+  async #serve(message: JSONRPCRequest, request: IncomingMessage, asking: Asking): Promise<Response> {
     // A batch can take long enough for its token to be revoked.
-    if (isOver(principal)) {
+    if (isOver(asking.principal)) {
       return { jsonrpc: '2.0', id: message.id, error: { code: -32000, message: 'The token is not valid' } }
     }
+    return this.#core.serve(message, this.#callerOf(message, request, asking), asking.signal)
+  }
+
+  #callerOf(message: JSONRPCRequest, request: IncomingMessage, { session, principal }: Asking): Caller {
     const trace = traceIn(message.params, request.headers)
-    const caller = {
+    return {
       era: 'legacy',
       subscriptions: session,
       holder: this.#batches.holderOf(request, principal),
       ...(principal && { principal }),
       ...(trace && { trace }),
-    } as const
-    return this.#core.serve(message, caller, signal)
+    }
   }
 
   #sessionOf(

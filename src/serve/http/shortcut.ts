@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { isPlainlyAsked, textAnswer } from '../mcp/answers.ts'
 import type { Answers } from '../mcp/answers.ts'
 import { ANSWERED } from '../mcp/audited.ts'
 import { traceIn } from '../mcp/trace.ts'
@@ -32,7 +33,7 @@ export class Shortcut {
     response: ServerResponse,
   ): Promise<boolean> {
     const { era, method, params } = plain
-    if (!Object.hasOwn(PARAMS, method) || !this.#isAdmitted(plain, principal, request.headers)) return false
+    if (!isPlainlyAsked(method, params) || !this.#isAdmitted(plain, principal, request.headers)) return false
     const tell = this.#audit.message(plain.message, request, response, principal)
     const trace = traceIn(plain.message.params, request.headers)
     const caller = { era, ...(principal && { principal }), ...(trace && { trace }) }
@@ -40,8 +41,7 @@ export class Shortcut {
     // The core tells of what is left to it.
     if (result === undefined) return false
     tell(ANSWERED)
-    const ending = Buffer.from(`,"jsonrpc":"2.0","id":${JSON.stringify(plain.id)}}`)
-    sendJsonPieces(response, 200, [BEGINNING, ...result, ending])
+    sendJsonPieces(response, 200, textAnswer(plain.id, result).text)
     return true
   }
 
@@ -50,18 +50,8 @@ export class Shortcut {
     principal: Principal | undefined,
     headers: IncomingHttpHeaders,
   ): boolean {
-    for (const name of Object.keys(params)) if (name !== PARAMS[method]) return false
     if (era === 'modern') return method !== 'resources/read' || headers['mcp-name'] === params['uri']
     const session = headers[SESSION_HEADER]
     return typeof session === 'string' && this.#sessions.find(session, principal?.id) !== undefined
   }
-}
-
-const BEGINNING = Buffer.from('{"result":')
-
-/** What is answered so, and the one param that it may have. */
-const PARAMS: Readonly<Record<string, string>> = {
-  'resources/read': 'uri',
-  'skills/get': 'uri',
-  'skills/list': 'cursor',
 }

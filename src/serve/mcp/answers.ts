@@ -33,6 +33,34 @@ const MAX_CONTENT_BYTES = 2 ** 20
 /** The `result` of an answer as JSON, in pieces. */
 type ResultText = readonly Uint8Array[]
 
+/** An answer as JSON, in pieces. It has a result, which is none of the values. */
+export interface TextAnswer {
+  readonly result: undefined
+  readonly text: readonly Uint8Array[]
+}
+
+/** The answer of the core to the request, with that result. */
+export function textAnswer(id: string | number, result: ResultText): TextAnswer {
+  return {
+    result: undefined,
+    text: [BEGINNING, ...result, Buffer.from(`,"jsonrpc":"2.0","id":${JSON.stringify(id)}}`)],
+  }
+}
+
+const BEGINNING = Buffer.from('{"result":')
+
+/** True of a request that may be answered so: it asks for nothing that the core alone knows. */
+export function isPlainlyAsked(method: string, params: Params): boolean {
+  return Object.hasOwn(PARAMS, method) && Object.keys(params).every((name) => name === PARAMS[method])
+}
+
+/** What is answered so, and the one param that it may have. */
+const PARAMS: Readonly<Record<string, string>> = {
+  'resources/read': 'uri',
+  'skills/get': 'uri',
+  'skills/list': 'cursor',
+}
+
 /**
  * Results that are made into text once and not for each who asks: a change has all its subscribers ask at the same moment.
  * They are those that the core makes, byte by byte. What is not simply there is left to it: refusals, other spellings of a
@@ -102,10 +130,10 @@ export class Answers {
   async #index(catalog: Catalog, ending: Endings, caller: Caller): Promise<ResultText | undefined> {
     const { forms, read } = this.#serving
     // The core tells of a failure.
-    const text = await forms.index?.text(catalog, readingFor(caller, read)).catch(() => undefined)
-    if (text === undefined) return undefined
+    const pieces = await forms.index?.pieces(catalog, readingFor(caller, read)).catch(() => undefined)
+    if (pieces === undefined) return undefined
     const head = `{"contents":[{"uri":"${INDEX_URI}","mimeType":"application/json","text":"`
-    return [Buffer.from(head), ...(await stepByStep(escaping(text))), Buffer.from('"}'), ending.read]
+    return [Buffer.from(head), ...(await stepByStep(escaping(pieces))), Buffer.from('"}'), ending.read]
   }
 
   /** `"text":"…"}`: what of an answer is the same for each URI with this content. */
@@ -153,20 +181,14 @@ function withoutEnd(make: () => object): string | undefined {
 }
 
 /** A text as it stands between the quotes of JSON. */
-function* escaping(text: string): Steps<readonly Buffer[]> {
-  const pieces: Buffer[] = []
-  for (let at = 0; at < text.length;) {
-    let end = at + PIECE
-    // A character that is two units is not parted.
-    if (text.charCodeAt(end - 1) >> 10 === 0x36) end += 1
-    pieces.push(Buffer.from(JSON.stringify(text.slice(at, end)).slice(1, -1)))
-    at = end
+function* escaping(pieces: readonly string[]): Steps<readonly Buffer[]> {
+  const escaped: Buffer[] = []
+  for (const piece of pieces) {
+    escaped.push(Buffer.from(JSON.stringify(piece).slice(1, -1)))
     yield
   }
-  return pieces
+  return escaped
 }
-
-const PIECE = 2 ** 16
 
 /** How a result ends. */
 interface Endings {

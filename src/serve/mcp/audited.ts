@@ -4,7 +4,6 @@ import { isObject } from '../json-object.ts'
 import { METERED_METHODS } from '../meter.ts'
 import type { MessageEnd, MeteredMethod } from '../meter.ts'
 import type { Serving } from './methods.ts'
-import type { Response } from './multiplexer.ts'
 
 /** A message of a client, as far as it is remembered. */
 interface Asking {
@@ -53,11 +52,11 @@ export function audited({ audit, registry }: Pick<Serving, 'audit' | 'registry'>
 const LOOKING: ReadonlySet<string> = new Set(['tools/call', 'prompts/list', 'prompts/get'])
 
 /** Serves a message until the signal says that nobody waits any more, and tells what became of it. */
-export async function servedTo(
+export async function servedTo<Answer extends End>(
   tell: Tell,
   signal: AbortSignal,
-  serve: (signal: AbortSignal) => Promise<Response>,
-): Promise<Response> {
+  serve: (signal: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
   try {
     const answer = await serve(signal)
     tell(answer)

@@ -18,7 +18,7 @@ const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
 export class IndexDocument {
   readonly #archives: Archives
   readonly #templates: readonly string[]
-  readonly #texts = new MadeOnce<Catalog, Promise<string>>()
+  readonly #texts = new MadeOnce<Catalog, Promise<readonly string[]>>()
   readonly #bytes = new WeakMap<Catalog, number>()
 
   /** `templates`: those that stand in it as entries, which not every reader of it can take. */
@@ -28,6 +28,11 @@ export class IndexDocument {
   }
 
   async text(catalog: Catalog, read: ReadFile): Promise<string> {
+    return (await this.pieces(catalog, read)).join('')
+  }
+
+  /** The text in pieces, none of which ends in the middle of a character: all of it is too large for one turn of the loop. */
+  async pieces(catalog: Catalog, read: ReadFile): Promise<readonly string[]> {
     return this.#texts.of(catalog, () => this.#begin(catalog, read))
   }
 
@@ -36,11 +41,11 @@ export class IndexDocument {
     return this.#bytes.get(catalog) ?? 0
   }
 
-  async #begin(catalog: Catalog, read: ReadFile): Promise<string> {
+  async #begin(catalog: Catalog, read: ReadFile): Promise<readonly string[]> {
     try {
-      const text = await this.#make(catalog, read)
-      this.#bytes.set(catalog, Buffer.byteLength(text))
-      return text
+      const pieces = await this.#make(catalog, read)
+      this.#bytes.set(catalog, await stepByStep(bytesIn(pieces)))
+      return pieces
     } catch (error) {
       // Whoever asks next is not told of a failure that may be over.
       this.#texts.forget(catalog)
@@ -48,7 +53,7 @@ export class IndexDocument {
     }
   }
 
-  async #make(catalog: Catalog, read: ReadFile): Promise<string> {
+  async #make(catalog: Catalog, read: ReadFile): Promise<readonly string[]> {
     const archives = await stepByStep(this.#archiving(catalog))
     const all = [...archives.values()].flat()
     const digests = await this.#archives.digestsOf(all, read)
@@ -72,14 +77,36 @@ function* texting(
   archives: ReadonlyMap<CatalogSkill, readonly Archive[]>,
   digests: ReadonlyMap<string, string>,
   templates: readonly object[],
-): Steps<string> {
-  const entries: string[] = []
+): Steps<readonly string[]> {
+  const pieces: string[] = []
+  let piece = `{"$schema":${JSON.stringify(SCHEMA)},"skills":[`
+  let comma = ''
   for (const [skill, ofSkill] of archives) {
-    entries.push(JSON.stringify(documentEntry(skill, archiveEntries(ofSkill, digests))))
+    piece += comma + JSON.stringify(documentEntry(skill, archiveEntries(ofSkill, digests)))
+    comma = ','
+    if (piece.length >= PIECE) {
+      pieces.push(piece)
+      piece = ''
+    }
     yield
   }
-  for (const template of templates) entries.push(JSON.stringify(template))
-  return `{"$schema":${JSON.stringify(SCHEMA)},"skills":[${entries.join(',')}]}`
+  for (const template of templates) {
+    piece += comma + JSON.stringify(template)
+    comma = ','
+  }
+  return [...pieces, `${piece}]}`]
+}
+
+/** The characters of a piece, but for the last entry in it. */
+const PIECE = 2 ** 16
+
+function* bytesIn(pieces: readonly string[]): Steps<number> {
+  let bytes = 0
+  for (const piece of pieces) {
+    bytes += Buffer.byteLength(piece)
+    yield
+  }
+  return bytes
 }
 
 const SPACE = 'Skills by the parts of their path'
