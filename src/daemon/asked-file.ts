@@ -1,12 +1,15 @@
-import type { NotNow } from '../serve/content.ts'
+import type { Refused, Unread } from '../serve/content.ts'
+import { hiddenInText, refusalIn, textKeyOf } from '../sync/declared-texts.ts'
 import type { SkillFile, UpstreamSkill } from '../sync/model/skill.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import type { Store } from '../sync/store/store.ts'
 import { isAbortError } from './abort-error.ts'
+import { configuredIn } from './config.ts'
 import type { Config } from './config.ts'
 import { ControlError } from './control-client.ts'
 import { readKept } from './kept-file.ts'
 import { request } from './requests.ts'
+import { TextRefused } from './upstream-contents.ts'
 
 export interface AskedFileParts {
   readonly config: Config
@@ -14,27 +17,65 @@ export interface AskedFileParts {
   readonly signal: AbortSignal
 }
 
-/**
- * A file of a skill of another MCP server, for a process that writes nothing: from the store, else whoever writes it is asked to
- * bring it there. Undefined where what comes is not what is declared.
- */
-export async function readOfUpstream(
-  skill: UpstreamSkill,
-  file: SkillFile,
-  { config, store, signal }: AskedFileParts,
-): Promise<Uint8Array | NotNow | undefined> {
-  const { source } = skill.upstream
-  try {
-    const kept = await readKept(skill, file, { store, config }, signal)
-    if (kept.kind === 'whole') return kept.bytes
-    await request(config, 'bring', { source, path: skill.path, file: file.path }, { signal, timeoutMs: WAIT_MS })
-    const brought = await readKept(skill, file, { store, config }, signal)
-    return brought.kind === 'whole' ? brought.bytes : 'not-now'
-  } catch (error) {
-    if (!(error instanceof ControlError) && !(error instanceof SyncError) && !isAbortError(error)) throw error
-    return 'code' in error && error.code === 'content-refused' ? undefined : 'not-now'
+/** Files of skills of other MCP servers, for a process that writes nothing. */
+export class AskedFiles {
+  readonly #parts: AskedFileParts
+  /** The names of texts that were searched for hidden characters here, and have none. */
+  readonly #plain = new Set<string>()
+
+  constructor(parts: AskedFileParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * A file from the store, else whoever writes that is asked to bring it there. Undefined where what comes is not what is
+   * declared.
+   */
+  async read(skill: UpstreamSkill, file: SkillFile): Promise<Uint8Array | Unread> {
+    const { config, signal } = this.#parts
+    const { source } = skill.upstream
+    try {
+      const kept = await this.#kept(skill, file)
+      if (kept !== 'not-now') return kept
+      await request(config, 'bring', { source, path: skill.path, file: file.path }, { signal, timeoutMs: WAIT_MS })
+      return await this.#kept(skill, file)
+    } catch (error) {
+      if (!(error instanceof ControlError) && !(error instanceof SyncError) && !isAbortError(error)) throw error
+      return 'code' in error && error.code === 'content-refused' ? this.#refused(skill) : 'not-now'
+    }
+  }
+
+  async #kept(skill: UpstreamSkill, file: SkillFile): Promise<Uint8Array | Refused | 'not-now'> {
+    const { signal, ...parts } = this.#parts
+    const kept = await readKept(skill, file, parts, signal)
+    if (kept.kind !== 'whole') return 'not-now'
+    return this.#refusal(skill, file, kept.bytes) ?? kept.bytes
+  }
+
+  /** Undefined where the writer refuses it for bytes that are not declared. */
+  async #refused(skill: UpstreamSkill): Promise<Refused | undefined> {
+    const { store, config } = this.#parts
+    const { source } = configuredIn(config, skill.upstream.source)
+    const finding = refusalIn(skill, await store.upstreams.texts(source.id), source.hiddenUnicode)
+    return finding && { kind: 'refused', why: new TextRefused(skill, finding).message }
+  }
+
+  /** What a writer of an earlier version kept was never searched. */
+  #refusal(skill: UpstreamSkill, file: SkillFile, bytes: Uint8Array): Refused | undefined {
+    const key = textKeyOf(file)
+    if (this.#plain.has(key)) return undefined
+    const hidden = hiddenInText(file, bytes)
+    if (hidden === undefined) {
+      if (this.#plain.size < MOST_PLAIN) this.#plain.add(key)
+      return undefined
+    }
+    const { source } = configuredIn(this.#parts.config, skill.upstream.source)
+    const finding = refusalIn({ ...skill, files: [file] }, new Map([[key, hidden]]), source.hiddenUnicode)
+    return finding && { kind: 'refused', why: new TextRefused(skill, finding).message }
   }
 }
 
 /** As long as the server has for its answer. */
 const WAIT_MS = 60_000
+
+const MOST_PLAIN = 16_384

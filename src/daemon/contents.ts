@@ -1,4 +1,4 @@
-import type { NotNow, Stored } from '../serve/content.ts'
+import type { NotNow, Stored, Unread } from '../serve/content.ts'
 import type { Registry } from '../serve/registry.ts'
 import { isOfUpstream } from '../sync/model/skill.ts'
 import type { SkillFile } from '../sync/model/skill.ts'
@@ -33,7 +33,7 @@ export class Contents {
   }
 
   /** The bytes, checked. A file that is damaged is fetched again. */
-  async read(kept: Stored, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | NotNow | undefined> {
+  async read(kept: Stored, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | Unread> {
     if (isOfUpstream(kept)) return this.#upstream.read(kept, file, trace)
     try {
       return await readStored(kept, file, this.#parts)

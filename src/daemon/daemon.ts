@@ -123,6 +123,7 @@ export class Daemon implements AsyncDisposable {
       },
       currentOf: (id) => this.#puller.currentOf(id),
       serve: () => this.#puller.serve(),
+      rejudge: (id) => pullForCall(id),
       retake: async (id) => {
         this.#puller.markDamaged(id)
         await pullForCall(id)

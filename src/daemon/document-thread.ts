@@ -1,11 +1,14 @@
 import { SideThread } from '../serve/side-thread.ts'
 import type { ThreadLimits } from '../serve/side-thread.ts'
+import { hiddenInText } from '../sync/declared-texts.ts'
 import { documentReading } from '../sync/document-reading.ts'
 import type { DocumentReader, DocumentReading } from '../sync/model/document-reader.ts'
 import { frontmatterBlock } from '../sync/model/frontmatter.ts'
 import type { FrontmatterLimits } from '../sync/model/frontmatter.ts'
+import type { HiddenText } from '../sync/model/hidden-unicode.ts'
+import { SyncError } from '../sync/model/sync-error.ts'
 import { whileWanted } from '../sync/model/while-wanted.ts'
-import type { DocumentQuestion } from './document-worker.ts'
+import type { DocumentAnswer, DocumentQuestion } from './document-worker.ts'
 
 /**
  * Reads documents so that no client waits for it: here where that is quick, since to hand them over takes longer, and in a thread
@@ -13,7 +16,7 @@ import type { DocumentQuestion } from './document-worker.ts'
  */
 export class DocumentThread implements DocumentReader, AsyncDisposable {
   readonly #limits: ThreadLimits
-  readonly #thread: SideThread<DocumentQuestion, DocumentReading>
+  readonly #thread: SideThread<DocumentQuestion, DocumentAnswer>
 
   /** By default the worst document that the limits let in takes half a second. */
   constructor(limits: ThreadLimits = THREAD_LIMITS, script = new URL('./document-worker.js', import.meta.url)) {
@@ -27,18 +30,39 @@ export class DocumentThread implements DocumentReader, AsyncDisposable {
     return whileWanted(this.#readAside({ bytes: byItself(bytes), limits }), signal)
   }
 
+  async hiddenIn(path: string, bytes: Uint8Array, signal: AbortSignal): Promise<HiddenText | undefined> {
+    if (bytes.length <= QUICK_SEARCH_BYTES) return hiddenInText({ path }, bytes)
+    signal.throwIfAborted()
+    return whileWanted(this.#searchAside({ bytes: byItself(bytes), path }), signal)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#thread[Symbol.asyncDispose]()
   }
 
-  async #readAside(question: DocumentQuestion): Promise<DocumentReading> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-      const end = await this.#thread.put(question)
-      if (end.kind === 'answered') return end.answer
-      // Where the system has no thread left it is read here: what is served does not depend on that.
-      if (end.kind === 'not-begun') return documentReading(question.bytes, question.limits)
-    }
-    return unfinished(this.#limits)
+  async #readAside(question: {
+    readonly bytes: Uint8Array
+    readonly limits: FrontmatterLimits
+  }): Promise<DocumentReading> {
+    const end = await this.#put(question)
+    if (end.kind === 'unanswered') return unfinished(this.#limits)
+    // Where the system has no thread left it is read here: what is served does not depend on that.
+    if (end.kind !== 'answered' || 'found' in end.answer) return documentReading(question.bytes, question.limits)
+    return end.answer
+  }
+
+  async #searchAside(question: { readonly bytes: Uint8Array; readonly path: string }): Promise<HiddenText | undefined> {
+    const end = await this.#put(question)
+    if (end.kind === 'unanswered') throw unsearched(question.path, this.#limits)
+    if (end.kind !== 'answered' || !('found' in end.answer)) return hiddenInText(question, question.bytes)
+    return end.answer.found
+  }
+
+  async #put(question: DocumentQuestion): ReturnType<SideThread<DocumentQuestion, DocumentAnswer>['put']> {
+    let end = await this.#thread.put(question)
+    for (let attempt = 1; attempt < ATTEMPTS && end.kind === 'unanswered'; attempt += 1)
+      end = await this.#thread.put(question)
+    return end
   }
 }
 
@@ -50,6 +74,9 @@ const ATTEMPTS = 2
 /** A byte of a frontmatter can cost a hundred times as much as one that follows it. */
 const QUICK_YAML_BYTES = 2_048
 const QUICK_BYTES = 32_768
+
+/** Hidden characters alone cost a microsecond each to find. */
+const QUICK_SEARCH_BYTES = 16_384
 
 function isQuick(bytes: Uint8Array, limits: FrontmatterLimits): boolean {
   if (bytes.length > QUICK_BYTES) return false
@@ -66,4 +93,9 @@ function unfinished({ deadlineMs, heapMb }: ThreadLimits): DocumentReading {
   const message = `SKILL.md is not read: it takes over ${deadlineMs / 1_000} s, or over ${heapMb} MB of memory`
   const frontmatter = { ok: false, rule: 'frontmatter-too-large', message, isUnfinished: true } as const
   return { frontmatter, unrendered: [], lookAlikes: undefined, unsearched: 0, hidden: undefined }
+}
+
+function unsearched(path: string, { deadlineMs, heapMb }: ThreadLimits): SyncError {
+  const why = `it takes over ${deadlineMs / 1_000} s, or over ${heapMb} MB of memory`
+  return new SyncError('limit-exceeded', `Cannot look for hidden characters in "${path}": ${why}`)
 }

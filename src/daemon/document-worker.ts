@@ -1,17 +1,27 @@
 import { parentPort } from 'node:worker_threads'
 import { documentReading } from '../sync/document-reading.ts'
+import { hiddenInText } from '../sync/declared-texts.ts'
+import type { DocumentReading } from '../sync/model/document-reader.ts'
 import type { FrontmatterLimits } from '../sync/model/frontmatter.ts'
+import type { HiddenText } from '../sync/model/hidden-unicode.ts'
 
 // The thread in which documents of others are read that are long, or that say much of themselves.
 
-export interface DocumentQuestion {
-  readonly bytes: Uint8Array
-  readonly limits: FrontmatterLimits
-}
+/** A document to read, or a file in which hidden characters are looked for: by its path in the skill. */
+export type DocumentQuestion =
+  | { readonly bytes: Uint8Array; readonly limits: FrontmatterLimits }
+  | { readonly bytes: Uint8Array; readonly path: string }
+
+export type DocumentAnswer = DocumentReading | { readonly found: HiddenText | undefined }
 
 // The YAML reader makes an error of each fault: to note where that was made takes longer than all else, and is of no use.
 Error.stackTraceLimit = 0
 
-parentPort?.on('message', ({ bytes, limits }: DocumentQuestion) => {
-  parentPort?.postMessage(documentReading(bytes, limits), [])
+parentPort?.on('message', (question: DocumentQuestion) => {
+  parentPort?.postMessage(answerTo(question), [])
 })
+
+function answerTo(question: DocumentQuestion): DocumentAnswer {
+  if ('limits' in question) return documentReading(question.bytes, question.limits)
+  return { found: hiddenInText(question, question.bytes) }
+}

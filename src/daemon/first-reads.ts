@@ -4,11 +4,13 @@ import type { Contents } from '../sync/upstream/mcp/contents.ts'
 import type { ReadFile, Shelf, UnreadFile } from '../sync/upstream/mcp/shelf.ts'
 import type { KnownReads } from './known-reads.ts'
 import type { MeteredReads } from './metered-reads.ts'
+import type { UpstreamTexts } from './upstream-texts.ts'
 
 export interface FirstReadsParts {
   readonly files: UpstreamFiles
   readonly known: KnownReads
   readonly metered: MeteredReads
+  readonly texts: UpstreamTexts
 }
 
 /**
@@ -27,14 +29,14 @@ export class FirstReads implements Shelf {
   async read(file: UnreadFile, wants: 'bytes' | 'digest', fetch: () => Promise<Contents>): Promise<ReadFile> {
     const { known, metered } = this.#parts
     const found = await this.#knownOf(file)
-    const kept = found !== undefined && known.isFresh(found, file) ? await this.#kept(found, wants) : undefined
+    const kept = found !== undefined && known.isFresh(found, file) ? await this.#kept(file, found, wants) : undefined
     if (kept !== undefined) return kept
     const refusal = await metered.spend(file)
     // What is told from here on may be about something newer than what comes.
     const atMs = known.nowMs()
     if (refusal === undefined) return this.#fetched(file, await fetch(), atMs)
     // What was served is not taken away because it cannot be looked at anew for an hour.
-    const stale = found && (await this.#kept(found, wants))
+    const stale = found && (await this.#kept(file, found, wants))
     return stale ?? { ok: false, rule: 'not-read', why: refusal }
   }
 
@@ -49,12 +51,15 @@ export class FirstReads implements Shelf {
   }
 
   async #kept(
+    { uri }: UnreadFile,
     { sha256, size }: Pick<KnownRead, 'sha256' | 'size'>,
     wants: 'bytes' | 'digest',
   ): Promise<ReadFile | undefined> {
     if (wants === 'digest') return { ok: true, sha256, size, bytes: undefined }
     const kept = await this.#parts.files.read(this.#source.id, { sha256, size })
-    return kept.kind === 'whole' ? { ok: true, sha256, size, bytes: kept.bytes } : undefined
+    if (kept.kind !== 'whole') return undefined
+    await this.#learn(uri, sha256, kept.bytes)
+    return { ok: true, sha256, size, bytes: kept.bytes }
   }
 
   async #fetched(file: UnreadFile, sent: Contents, atMs: number): Promise<ReadFile> {
@@ -63,8 +68,15 @@ export class FirstReads implements Shelf {
     if (!fetched.ok) return fetched
     const { sha256, bytes } = fetched
     const size = bytes.byteLength
+    await this.#learn(file.uri, sha256, bytes)
     await files.keep(this.#source.id, sha256, bytes)
     await known.remember(file.uri, { sha256, size, said: file.said, atMs })
     return { ok: true, sha256, size, bytes }
+  }
+
+  /** Before there is an entry that could be served. */
+  async #learn(uri: string, sha256: string, bytes: Uint8Array): Promise<void> {
+    const path = uri.endsWith('/SKILL.md') ? 'SKILL.md' : uri
+    await this.#parts.texts.learn(this.#source, { path, sha256, called: uri }, bytes)
   }
 }

@@ -24,7 +24,7 @@ import { readDecisions } from './reading-decisions.ts'
 import { Searching } from './searching.ts'
 import { servingOf } from './serving.ts'
 import { askForLook, type AskForLook } from './asked-look.ts'
-import { readOfUpstream } from './asked-file.ts'
+import { AskedFiles } from './asked-file.ts'
 import { sharedDiskOf } from './shared-disk.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
@@ -48,9 +48,10 @@ export class Follower implements AsyncDisposable {
   readonly #searching: Searching
   readonly #watching: Promise<void>
   readonly #watcher: FSWatcher | undefined
+  readonly #asked: AskedFiles
   readonly #readStored: ReadFile = async (kept, file) =>
     isOfUpstream(kept)
-      ? readOfUpstream(kept, file, { config: this.#config, store: this.#store, signal: this.#stop.signal })
+      ? this.#asked.read(kept, file)
       : readStored(kept, file, { store: this.#store, log: this.#log }).catch(undefinedIfDamaged)
   #read = this.#readStored
   readonly #firstLooker = Promise.withResolvers<Looker>()
@@ -65,6 +66,7 @@ export class Follower implements AsyncDisposable {
     this.#views = new Views(this.registry, () => clock.monotonicMs())
     this.#views.define(config.packs)
     this.#store = store
+    this.#asked = new AskedFiles({ config, store, signal: this.#stop.signal })
     this.#log = log
     this.#clock = clock
     this.#searching = new Searching({ state: config.state, log, clock })

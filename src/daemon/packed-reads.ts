@@ -9,12 +9,14 @@ import { overBudget } from './metered-reads.ts'
 import type { MeteredReads } from './metered-reads.ts'
 import { UNPACKED_BYTES } from './spendings.ts'
 import type { Spendings } from './spendings.ts'
+import type { UpstreamTexts } from './upstream-texts.ts'
 
 export interface PackedReadsParts {
   readonly files: UpstreamFiles
   readonly known: KnownReads
   readonly metered: MeteredReads
   readonly spendings: Spendings
+  readonly texts: UpstreamTexts
 }
 
 /** The files that came in archives of one server: the store has them, and of the archives nothing is kept. */
@@ -75,12 +77,13 @@ export class PackedReads implements Archives {
     archive: { readonly sha256: string; readonly bytes: Uint8Array; readonly atMs: number },
     { files: unpacked, bytes }: Extract<Opened, { ok: true }>,
   ): Promise<ReadArchive> {
-    const { files: store, known, spendings } = this.#parts
+    const { files: store, known, spendings, texts } = this.#parts
     const refusal = await overBudget(spendings.store(this.#source, bytes))
     if (refusal !== undefined) return notRead(refusal)
     const files: PackedFile[] = []
     for (const { path, bytes: content } of unpacked) {
       const sha256 = createHash('sha256').update(content).digest('hex')
+      await texts.learn(this.#source, { path, sha256, called: `${uri} ${path}` }, content)
       await store.keep(this.#source.id, sha256, content)
       files.push({ path, sha256, size: content.byteLength })
     }

@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { snapshotWithTexts } from '../sync/declared-texts.ts'
 import { outdatedIn } from '../sync/model/approvals.ts'
 import { isAbout, settled, unapproved, UNDECIDED } from '../sync/model/decisions.ts'
 import type { Decision } from '../sync/model/decisions.ts'
@@ -178,6 +179,7 @@ export class Puller implements AsyncDisposable {
     this.#requested.delete(source.id)
     const { store, clock, redactor } = this.#parts
     const startMs = clock.monotonicMs()
+    if (source.kind === 'mcp') await this.#rejudge(source, turn)
     // Looked at here and not when asked: another source of the host may have been sent away while this one waited.
     const closedMs = this.hosts.closedMs(hostOf(source))
     if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
@@ -189,6 +191,16 @@ export class Puller implements AsyncDisposable {
     // Above the budget no fetch starts: what can be let go is looked for again at each try.
     if (outcome.kind === 'updated' || store.bytes > this.#config.limits.disk.bytes) await this.#collect(turn.signal)
     return outcome
+  }
+
+  /** What was read of it since is said of what is served, also while nobody can look at the source. */
+  async #rejudge({ id, hiddenUnicode }: McpSource, { trigger, signal }: Turn): Promise<void> {
+    const { store } = this.#parts
+    const current = this.currentOf(id)
+    const snapshot = current && snapshotWithTexts(current.snapshot, await store.upstreams.texts(id), hiddenUnicode)
+    if (snapshot === undefined || snapshot === current?.snapshot) return
+    const held = { source: id, snapshot: await store.snapshots.keep(snapshot, signal) }
+    await this.publish(new Map([[id, { held, snapshot }]]), { action: 'update', trigger, source: id }, signal)
   }
 
   /** How one pull comes to its source. */

@@ -19,12 +19,14 @@ import { PackedReads } from './packed-reads.ts'
 import type { Parts } from './parts.ts'
 import { programVariables } from './program-variables.ts'
 import type { Spendings } from './spendings.ts'
+import type { UpstreamTexts } from './upstream-texts.ts'
 
 export interface ServersParts extends Pick<Parts, 'store' | 'clock' | 'log' | 'environment' | 'redactor'> {
   readonly keyring: Keyring
   readonly spendings: Spendings
   readonly limits: Config['limits']
   readonly reader: DocumentReader
+  readonly texts: UpstreamTexts
   /** A server said that something changed. */
   readonly onNews: (id: SourceId) => void
 }
@@ -49,14 +51,14 @@ export class Servers implements AsyncDisposable {
   }
 
   #linkTo(configured: ConfiguredSource, source: McpSource): McpServer {
-    const { store, keyring, spendings, limits, clock, onNews } = this.#parts
+    const { store, keyring, spendings, limits, texts, clock, onNews } = this.#parts
     const { connectMs, idleMs, totalMs } = limits.fetch
     const requestMs = Math.min(MCP_LIMITS.requestMs, totalMs)
     const way = keyring.wayTo(configured)
     const address = this.#addressOf(configured, source)
     const options = { way, limits: { ...MCP_LIMITS, connectMs, idleMs, requestMs }, version: VERSION }
     const known = new KnownReads(source, { files: store.upstreams, clock })
-    const reading = { files: store.upstreams, known, metered: new MeteredReads(source, spendings) }
+    const reading = { files: store.upstreams, known, metered: new MeteredReads(source, spendings), texts }
     return new ServerLink({
       open: async (signal) => McpConnection.open(address, options, signal),
       budget: source.budgets.listing,

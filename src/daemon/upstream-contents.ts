@@ -1,6 +1,7 @@
-import type { NotNow } from '../serve/content.ts'
+import type { Unread } from '../serve/content.ts'
 import { declaredSkills } from '../sync/declared.ts'
 import { declarationOf } from '../sync/model/approvals.ts'
+import type { Finding } from '../sync/model/finding.ts'
 import { frontmatterBy } from '../sync/model/document-reader.ts'
 import type { DocumentReader } from '../sync/model/document-reader.ts'
 import { plainUpstreamUri } from '../sync/model/upstream-uri.ts'
@@ -19,14 +20,18 @@ import { readKept } from './kept-file.ts'
 import type { Parts } from './parts.ts'
 import type { Servers } from './servers.ts'
 import type { Spendings } from './spendings.ts'
+import type { UpstreamTexts } from './upstream-texts.ts'
 
 export interface UpstreamContentsParts extends Pick<Parts, 'store' | 'log' | 'clock'> {
   readonly config: Config
   readonly servers: Servers
   readonly reader: DocumentReader
   readonly spendings: Spendings
+  readonly texts: UpstreamTexts
   /** The source is to be taken anew: what it declares is another than before, or is not what it sends. */
   readonly retake: (source: UpstreamNames['source']) => Promise<unknown>
+  /** A text of the source was found to hold what people do not see. */
+  readonly rejudge: (source: UpstreamNames['source']) => Promise<unknown>
 }
 
 /** Files of skills of other MCP servers: from the store, else asked for and checked before anybody is given them. */
@@ -43,12 +48,14 @@ export class UpstreamContents {
   }
 
   /** The bytes; undefined if they are not those that were declared. */
-  async read(skill: UpstreamSkill, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | NotNow | undefined> {
+  async read(skill: UpstreamSkill, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | Unread> {
     const { log } = this.#parts
     const { source } = skill.upstream
     try {
       return await this.bring(skill, file, trace)
     } catch (error) {
+      // It was told when it was found.
+      if (error instanceof TextRefused) return { kind: 'refused', why: error.message }
       if (error instanceof SyncError)
         log.failure('warn', 'content-not-fetched', {
           source,
@@ -63,6 +70,26 @@ export class UpstreamContents {
 
   /** The same, and a `SyncError` where they cannot be had. */
   async bring(skill: UpstreamSkill, file: SkillFile, trace?: TraceContext): Promise<Uint8Array> {
+    const { config, texts, rejudge } = this.#parts
+    const { source } = configuredIn(config, skill.upstream.source)
+    if (source.kind !== 'mcp') throw new TypeError(`"${source.id}" is no MCP server`)
+    await this.#expectReadable(skill, source)
+    const bytes = await this.#had(skill, file, trace)
+    const text = { path: file.path, sha256: file.sha256, called: joinPath(skill.path, file.path) }
+    // Whoever asked for the file is not kept waiting; the outcome is reported like any other.
+    if (await texts.learn(source, text, bytes, this.#stop.signal)) void rejudge(source.id).catch(ignoreAbort)
+    await this.#expectReadable(skill, source)
+    return bytes
+  }
+
+  /** A skill is one with its texts: where one of them is refused, none is given out. */
+  async #expectReadable(skill: UpstreamSkill, source: McpSource): Promise<void> {
+    const finding = await this.#parts.texts.refusalOf(skill, source)
+    if (finding !== undefined) throw new TextRefused(skill, finding)
+  }
+
+  /** The bytes that are declared, from the store or from the server. */
+  async #had(skill: UpstreamSkill, file: SkillFile, trace: TraceContext | undefined): Promise<Uint8Array> {
     const { log } = this.#parts
     const { source } = skill.upstream
     const kept = await readKept(skill, file, this.#parts, this.#stop.signal)
@@ -167,6 +194,14 @@ export class UpstreamContents {
     // Whoever asked for the file is not kept waiting; the outcome is reported like any other.
     void retake(source.id).catch(ignoreAbort)
     return notGiven(skill, why)
+  }
+}
+
+/** A text of the skill holds what people do not see, and the policy of its source withholds the skill for it. */
+export class TextRefused extends SyncError {
+  constructor({ path, upstream }: UpstreamSkill, finding: Finding) {
+    const why = `"${finding.path}": ${finding.message}`
+    super('content-refused', `Cannot give out a file of "${upstream.source}/${path}": ${why}`)
   }
 }
 

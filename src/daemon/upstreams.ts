@@ -1,4 +1,5 @@
 import { userInfo } from 'node:os'
+import { isUnread } from '../serve/content.ts'
 import { declarationOf, pendingIn } from '../sync/model/approvals.ts'
 import type { DocumentReader } from '../sync/model/document-reader.ts'
 import { disabledIn, type DisabledMatches } from '../sync/model/disabled-matches.ts'
@@ -18,6 +19,7 @@ import { Servers } from './servers.ts'
 import type { ServersParts } from './servers.ts'
 import { Spendings } from './spendings.ts'
 import { UpstreamContents } from './upstream-contents.ts'
+import { UpstreamTexts } from './upstream-texts.ts'
 
 export interface UpstreamsParts extends Parts {
   readonly config: Config
@@ -31,6 +33,8 @@ export interface UpstreamsParts extends Parts {
   readonly serve: () => void
   /** Takes the source anew, known or not. */
   readonly retake: (id: SourceId) => Promise<unknown>
+  /** Says of what is served what was found in its texts, and looks at the source. */
+  readonly rejudge: (id: SourceId) => Promise<unknown>
   /** Looks at the source now. */
   readonly pull: (id: SourceId) => Promise<unknown>
 }
@@ -47,8 +51,9 @@ export class Upstreams implements AsyncDisposable {
     this.#parts = parts
     const spendings = new Spendings(parts.clock, parts.store.upstreams, parts.fetched)
     this.#spendings = spendings
-    this.servers = new Servers({ ...parts, spendings, limits: parts.config.limits })
-    this.contents = new UpstreamContents({ ...parts, servers: this.servers, spendings })
+    const texts = new UpstreamTexts(parts)
+    this.servers = new Servers({ ...parts, spendings, texts, limits: parts.config.limits })
+    this.contents = new UpstreamContents({ ...parts, servers: this.servers, spendings, texts })
     this.additions = new Additions({ ...parts, servers: this.servers })
   }
 
@@ -101,10 +106,11 @@ export class Upstreams implements AsyncDisposable {
   async fetchAll(source: McpSource, signal: AbortSignal): Promise<void> {
     if (source.fetching === 'lazy' || this.#parts.config.mode.offline) return
     try {
+      const refused = new Set<UpstreamSkill>()
       for (const { skill, file } of await this.#missing(source)) {
         signal.throwIfAborted()
-        // It is told where it is read. A budget that is spent, or a server that is gone, is so for the next file too.
-        if ((await this.contents.read(skill, file)) === undefined) return
+        // It is told where it is read. What is refused of one skill says nothing of the next one.
+        if (!refused.has(skill) && isUnread(await this.contents.read(skill, file))) refused.add(skill)
       }
     } catch (error) {
       if (!(error instanceof SyncError)) throw error

@@ -8,15 +8,30 @@ import type { TraceContext } from '../sync/model/trace-context.ts'
 /** What files are stored with. */
 export type Stored = Skill | Docs
 
+/** A file of which a client is given nothing but the reason. */
+export interface Refused {
+  readonly kind: 'refused'
+  readonly why: string
+}
+
+/** In place of what was to be read; undefined where it is damaged or gone. */
+export type Unread = NotNow | Refused | undefined
+
+export function isUnread(read: object | Unread): read is Unread {
+  return read === undefined || read === 'not-now' || ('kind' in read && read.kind === 'refused')
+}
+
+/** The reason, as a client is given it. */
+export function whyUnread(unread: Unread): string {
+  if (unread === undefined) return DAMAGED
+  return unread === 'not-now' ? NOT_READ_NOW : unread.why
+}
+
 /**
  * Reads a stored file; undefined where it is damaged or gone. The daemon hands it over, and sees to the mending: this side
  * knows no store. `trace`: of the request for which it is read, where that has one.
  */
-export type ReadFile = (
-  stored: Stored,
-  file: SkillFile,
-  trace?: TraceContext,
-) => Promise<Uint8Array | NotNow | undefined>
+export type ReadFile = (stored: Stored, file: SkillFile, trace?: TraceContext) => Promise<Uint8Array | Unread>
 
 /** A disk or another server refuses for the moment, which says nothing about the file. */
 export type NotNow = 'not-now'
@@ -28,30 +43,26 @@ export const NOT_READ_NOW = 'The content cannot be read at this moment; try agai
 export type Content = { readonly text: string } | { readonly blob: string }
 
 /** The content of a listed file; undefined where the bytes are not those that the listing promises: they never leave. */
-export async function contentOf({ skill, file }: CatalogFile, read: ReadFile): Promise<Content | NotNow | undefined> {
+export async function contentOf({ skill, file }: CatalogFile, read: ReadFile): Promise<Content | Unread> {
   return contentIn(skill, file, read)
 }
 
 /** The same of a file that is stored with something else. */
-export async function contentIn(
-  stored: Stored,
-  file: SkillFile,
-  read: ReadFile,
-): Promise<Content | NotNow | undefined> {
+export async function contentIn(stored: Stored, file: SkillFile, read: ReadFile): Promise<Content | Unread> {
   const bytes = await bytesIn(stored, file, read)
-  if (bytes === undefined || bytes === 'not-now') return bytes
+  if (isUnread(bytes)) return bytes
   const text = utf8(bytes)
   return text === undefined ? { blob: Buffer.from(bytes).toString('base64') } : { text }
 }
 
 /** The bytes of a listed file, under the same promise. */
-export async function bytesOf(listed: CatalogFile, read: ReadFile): Promise<Uint8Array | NotNow | undefined> {
+export async function bytesOf(listed: CatalogFile, read: ReadFile): Promise<Uint8Array | Unread> {
   return bytesIn(listed.skill, listed.file, read)
 }
 
-async function bytesIn(stored: Stored, file: SkillFile, read: ReadFile): Promise<Uint8Array | NotNow | undefined> {
+async function bytesIn(stored: Stored, file: SkillFile, read: ReadFile): Promise<Uint8Array | Unread> {
   const bytes = await read(stored, file)
-  if (bytes === undefined || bytes === 'not-now') return bytes
+  if (isUnread(bytes)) return bytes
   return isAsListed(bytes, file) ? bytes : undefined
 }
 

@@ -4,8 +4,8 @@ import type { Catalog } from '../sync/model/catalog.ts'
 import { withoutHidden } from '../sync/model/hidden-unicode.ts'
 import { filesOf } from '../sync/model/skill-files.ts'
 import { inSlices, sorting, stepByStep } from '../sync/model/slices.ts'
-import { bytesOf } from './content.ts'
-import type { NotNow, ReadFile } from './content.ts'
+import { bytesOf, isUnread } from './content.ts'
+import type { ReadFile, Unread } from './content.ts'
 import { installNames } from './install-names.ts'
 import type { Registry } from './registry.ts'
 import type { ArchiveEntry } from './tar.ts'
@@ -80,15 +80,15 @@ export class Discovery {
   }
 
   /** The archive of a skill; undefined where one of its files is damaged. One is made at a time, whoever asks. */
-  async archiveOf(skill: CatalogSkill, signal?: AbortSignal): Promise<Buffer | NotNow | undefined> {
+  async archiveOf(skill: CatalogSkill, signal?: AbortSignal): Promise<Buffer | Unread> {
     return this.#making.next(() => this.#make(skill), signal)
   }
 
-  async #make(skill: CatalogSkill): Promise<Buffer | NotNow | undefined> {
+  async #make(skill: CatalogSkill): Promise<Buffer | Unread> {
     const files: ArchiveEntry[] = []
     for (const listed of filesOf(skill)) {
       const bytes = await bytesOf(listed, this.#read)
-      if (bytes === undefined || bytes === 'not-now') return bytes
+      if (isUnread(bytes)) return bytes
       files.push({ path: listed.file.path, executable: listed.file.executable, bytes })
     }
     // Stored: what an index announces has to be made before anybody asks for it.
@@ -96,12 +96,12 @@ export class Discovery {
   }
 
   /** What is announced of the archive of a skill, which is made where it is not known yet. */
-  async announced(skill: CatalogSkill, signal?: AbortSignal): Promise<Announced | NotNow | undefined> {
+  async announced(skill: CatalogSkill, signal?: AbortSignal): Promise<Announced | Unread> {
     const known = this.#archives.get(skill.digest)
     if (known !== undefined) return known
     if (!hasArchive(skill)) return undefined
     const archive = await this.archiveOf(skill, signal)
-    return archive === undefined || archive === 'not-now' ? archive : announcedOf(archive)
+    return isUnread(archive) ? archive : announcedOf(archive)
   }
 
   /** `isWhole` is false where a skill is left out that may be there later. */
@@ -114,7 +114,7 @@ export class Discovery {
     // One after the other: the files of one skill are in memory at a time.
     await inSlices(inOrder, async ([name, skill]) => {
       const announced = isSingle(skill) ? undefined : await this.announced(skill)
-      const archive = announced === 'not-now' ? undefined : announced
+      const archive = isUnread(announced) ? undefined : announced
       if (archive !== undefined) archives.set(skill.digest, archive)
       if (archive !== undefined || isSingle(skill)) listing.add(this.#entryOf(name, skill, archive))
       else if (hasArchive(skill)) isWhole = false

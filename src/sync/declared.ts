@@ -1,7 +1,6 @@
 import { againstContract } from './against-contract.ts'
 import { firstFindings } from './first-findings.ts'
-import { hiddenInValues, judgeHidden } from './hidden-findings.ts'
-import type { HidingPlace } from './hidden-findings.ts'
+import { judgeDeclared } from './declared-texts.ts'
 import { fileSetOf } from './declared-files.ts'
 import type { FileSet } from './declared-files.ts'
 import { shown } from './model/contract-value.ts'
@@ -9,7 +8,6 @@ import { digestOf } from './model/digest.ts'
 import type { Finding, FindingRule } from './model/finding.ts'
 import { frontmatterOf } from './model/frontmatter.ts'
 import type { JsonObject } from './model/frontmatter.ts'
-import { hiddenIn } from './model/hidden-unicode.ts'
 import { baseName, folderOf, foldersAbove, joinPath, relativeTo } from './model/paths.ts'
 import { place } from './model/placement.ts'
 import { EXECUTABLES } from './model/skill.ts'
@@ -101,7 +99,8 @@ function judgeSkill(entry: NamedEntry, path: string, { source, selection, limits
     : { standing: 'withheld', fields: UNSAID, findings: [finding(read.rule, path, read.message)] }
   const misnamed = nameFindings(path, said.fields.frontmatter)
   const set = fileSetOf(entry, path, limits)
-  const hidden = judgeHidden(hidingPlaces(path, said.fields.frontmatter, pathsIn(set)), selection.hiddenUnicode)
+  const { frontmatter } = said.fields
+  const hidden = judgeDeclared({ path, frontmatter, files: set.ok ? set.files : [] }, selection.hiddenUnicode)
   const held = againstContract(said.fields.frontmatter, path, pathsIn(set), selection.contract)
   const standings = [
     said.standing,
@@ -153,19 +152,6 @@ function nameFindings(path: string, frontmatter: JsonObject | undefined): Findin
 
 function pathsIn(set: FileSet): readonly string[] | undefined {
   return set.ok ? set.files.map((file) => file.path) : undefined
-}
-
-/** What a listing says itself; the texts are with the server. */
-function hidingPlaces(
-  path: string,
-  frontmatter: JsonObject | undefined,
-  files: readonly string[] | undefined = [],
-): HidingPlace[] {
-  return [
-    { path, where: 'folder', hidden: hiddenIn(path) },
-    { path, where: 'values', hidden: hiddenInValues(frontmatter) },
-    ...files.map((file) => ({ path: joinPath(path, file), where: 'name', hidden: hiddenIn(file) }) as const),
-  ]
 }
 
 /** Two spellings of one URI come to one path: the first stays. */

@@ -1,3 +1,4 @@
+import { hiddenInText } from './declared-texts.ts'
 import type { DocumentReader, DocumentReading } from './model/document-reader.ts'
 import { readFrontmatter } from './model/frontmatter.ts'
 import type { FrontmatterLimits } from './model/frontmatter.ts'
@@ -6,7 +7,10 @@ import { lookAlikesIn } from './model/look-alikes.ts'
 import { documentParts, unrenderedIn } from './unrendered-text.ts'
 
 /** Reads on the thread of the caller, for a process that has no other client waiting. */
-export const READ_HERE: DocumentReader = { read: async (bytes, limits) => documentReading(bytes, limits) }
+export const READ_HERE: DocumentReader = {
+  read: async (bytes, limits) => documentReading(bytes, limits),
+  hiddenIn: async (path, bytes) => hiddenInText({ path }, bytes),
+}
 
 /** Reads a SKILL.md, whatever its bytes are. Never throws. */
 export function documentReading(bytes: Uint8Array, limits: FrontmatterLimits): DocumentReading {

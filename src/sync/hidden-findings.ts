@@ -70,6 +70,15 @@ export function hiddenInValues(frontmatter: JsonObject | undefined): HiddenText 
   return hiddenIn(textsOf(frontmatter).join('\n'))
 }
 
+/** What the values hide, where that says more than what the text of the file does. */
+export function hiddenBesides(
+  inText: HiddenText | undefined,
+  inValues: HiddenText | undefined,
+): HiddenText | undefined {
+  const isSaid = inText !== undefined && (inText.deceit === 'smuggled' || inValues?.deceit === undefined)
+  return isSaid ? undefined : inValues
+}
+
 /** Every text in the value, keys too. */
 export function textsOf(value: JsonValue | undefined): string[] {
   if (typeof value === 'string') return [value]

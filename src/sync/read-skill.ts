@@ -1,5 +1,5 @@
 import { againstContract } from './against-contract.ts'
-import { hiddenInValues, judgeHidden } from './hidden-findings.ts'
+import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-findings.ts'
 import type { HidingPlace } from './hidden-findings.ts'
 import { digestOf, inPathOrder } from './model/digest.ts'
 import type { DocumentReading } from './model/document-reader.ts'
@@ -126,12 +126,6 @@ function hiddenInFiles(candidate: ResolvedCandidate, { frontmatter }: Said, read
   })
   const { isWithheld, findings } = judgeHidden([inFolder, ...inFiles], reading.policy.hiddenUnicode)
   return { standing: isWithheld ? 'withheld' : 'served', findings }
-}
-
-/** What the values hide, where that says more than what the text of the file does. */
-function hiddenBesides(inText: HiddenText | undefined, inValues: HiddenText | undefined): HiddenText | undefined {
-  const isSaid = inText !== undefined && (inText.deceit === 'smuggled' || inValues?.deceit === undefined)
-  return isSaid ? undefined : inValues
 }
 
 function heldToContract(

@@ -1,3 +1,4 @@
+import { withTexts } from './declared-texts.ts'
 import { declaredSkills } from './declared.ts'
 import { firstFindings } from './first-findings.ts'
 import { declarationOf } from './model/approvals.ts'
@@ -17,10 +18,12 @@ export async function takeListing(listing: Listing, { source, io, signal }: Pull
   const rules = { selection: source, limits: io.limits }
   const { skills, findings } = await declaredSkills(source.id, listing.entries, rules, signal)
   const mismatches = await io.store.upstreams.mismatches(source.id)
+  const texts = await io.store.upstreams.texts(source.id)
   const { revision, root, proof, form, isPrivate } = listing
   const checked: Skill[] = []
   for (const skill of skills) {
-    checked.push(withMismatch(asListed(skill, listing), await mismatchIn(skill, mismatches, io, signal)))
+    const found = withMismatch(asListed(skill, listing), await mismatchIn(skill, mismatches, io, signal))
+    checked.push(withTexts(found, texts, source.hiddenUnicode))
   }
   return {
     source: source.id,

@@ -390,7 +390,7 @@ class World implements AsyncDisposable {
   async read(daemon: Daemon, uri: string): Promise<string | undefined> {
     const { skill, file } = daemon.registry.catalog.files.get(uri)!
     const bytes = await daemon.serving.read(skill, file)
-    return bytes === undefined ? undefined : Buffer.from(bytes).toString()
+    return bytes instanceof Uint8Array ? Buffer.from(bytes).toString() : undefined
   }
 
   async storedFile(daemon: Daemon, uri: string): Promise<string> {

@@ -161,7 +161,7 @@ function docsOf({ daemon }: Served): Docs {
 async function textsOf({ read }: Serving, docs: Docs): Promise<Record<string, string | undefined>> {
   const texts = docs.files.map(async (file) => {
     const bytes = await read(docs, file)
-    return [file.path, bytes && Buffer.from(bytes).toString()] as const
+    return [file.path, bytes instanceof Uint8Array ? Buffer.from(bytes).toString() : undefined] as const
   })
   return Object.fromEntries(await Promise.all(texts))
 }

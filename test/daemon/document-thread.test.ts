@@ -4,9 +4,11 @@ import * as fc from 'fast-check'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { Composer } from 'yaml'
 import { DocumentThread } from '../../src/daemon/document-thread.ts'
+import { hiddenInText } from '../../src/sync/declared-texts.ts'
 import { documentReading, READ_HERE } from '../../src/sync/document-reading.ts'
 import { FRONTMATTER_LIMITS } from '../../src/sync/model/frontmatter.ts'
 import { HEAVY_FRONTMATTERS, documentSaying } from '../support/heavy-frontmatters.ts'
+import { turnsDuring } from '../support/loop-turns.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { never } from '../sync/store/samples.ts'
 
@@ -125,6 +127,41 @@ test('whatever the bytes are, the thread says of them what this one would, to th
   )
 
   expect(Object.values(seen).every((count) => count > 50)).toBe(true)
+})
+
+test.each([
+  ['SKILL.md', 'a\0\u{202E}'],
+  ['a.bin', 'a\0\u{202E}'],
+  ['a.md', `${'line\n'.repeat(9_000)}a\u{E0041}`],
+  ['a.md', 'ä'.repeat(20_000)],
+])('in %s the thread finds the hidden characters that this one would', async (path, text) => {
+  await using reader = new DocumentThread()
+  const short = Buffer.from(text)
+  const long = Buffer.from(`${text}${' '.repeat(20_000)}`)
+
+  const found = [await reader.hiddenIn(path, short, never()), await reader.hiddenIn(path, long, never())]
+
+  expect(found).toStrictEqual([hiddenInText({ path }, short), hiddenInText({ path }, long)])
+})
+
+test('while a large text is searched for hidden characters, this thread goes on', async () => {
+  await using reader = new DocumentThread()
+  // The worst that 4 MiB can hold: it takes a second.
+  const bytes = Buffer.alloc(2 ** 22, '\u{1B}')
+
+  const searching = reader.hiddenIn('a.md', bytes, never())
+  const turns = await turnsDuring(searching)
+
+  expect(await searching).toMatchObject({ count: 10_000, deceit: 'disguised' })
+  expect(turns).toBeGreaterThan(100)
+})
+
+test('a text over which the thread takes too long is not taken for one that hides nothing', async () => {
+  await using reader = new DocumentThread({ ...LIMITS, deadlineMs: 300 }, scriptedBy())
+
+  const searching = reader.hiddenIn('a.md', Buffer.alloc(20_000, 'spin'), never())
+
+  await expect(searching).rejects.toMatchObject({ code: 'limit-exceeded', message: expect.stringContaining('"a.md"') })
 })
 
 test('what is quick to read is handed to no thread', async () => {

@@ -138,8 +138,9 @@ export class Desk implements AsyncDisposable {
     const { registry, serving } = this.daemon
     for (const { uri, skill, file } of registry.catalog.files.values()) {
       const bytes = await serving.read(skill, file)
-      const digest = bytes && createHash('sha256').update(bytes).digest('hex')
-      if (bytes?.length !== file.size || digest !== file.sha256) throw new Error(`${uri} is not what was listed`)
+      const content = bytes instanceof Uint8Array ? bytes : new Uint8Array()
+      const digest = createHash('sha256').update(content).digest('hex')
+      if (content.length !== file.size || digest !== file.sha256) throw new Error(`${uri} is not what was listed`)
     }
   }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { contentOf } from '../../src/serve/content.ts'
+import { contentOf, isUnread } from '../../src/serve/content.ts'
 import { mimeTypeOf } from '../../src/serve/mime.ts'
 import { CatalogFile } from '../../src/sync/model/catalog-entry.ts'
 import { sample } from '../sync/store/samples.ts'
@@ -85,6 +85,6 @@ test.each([
 })
 
 function bytesIn(content: Awaited<ReturnType<typeof contentOf>>): Buffer | undefined {
-  if (content === undefined || content === 'not-now') return undefined
+  if (isUnread(content)) return undefined
   return 'text' in content ? Buffer.from(content.text) : Buffer.from(content.blob, 'base64')
 }

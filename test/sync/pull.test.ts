@@ -503,6 +503,7 @@ describe('a SKILL.md over which its reader ends', () => {
     scene.upstream.files = files
     const frontmatter = { ok: false, rule: 'frontmatter-too-large', message: 'no end', isUnfinished: true } as const
     const ending: DocumentReader = {
+      ...READ_HERE,
       read: async (bytes, ...rest) => {
         const isHeavy = Buffer.from(bytes).includes('name: heavy')
         return isHeavy

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import { filesOf } from '../../sync/model/skill-files.ts'
 import { readSkillUri } from '../../sync/model/skill-uri.ts'
-import { bytesOf, DAMAGED, NOT_READ_NOW } from '../content.ts'
-import type { NotNow, ReadFile } from '../content.ts'
+import { bytesOf, isUnread, whyUnread } from '../content.ts'
+import type { ReadFile, Unread } from '../content.ts'
 import type { Announced, Discovery, Listing } from '../discovery.ts'
 import { mimeTypeOf } from '../mime.ts'
 import type { Principal } from '../principal.ts'
@@ -16,8 +16,7 @@ export const WELL_KNOWN = '/.well-known/agent-skills/'
 /** Bytes that are answered with, announced before they are read. */
 interface Answerable extends Announced {
   readonly mimeType: string
-  /** Undefined where they are damaged. */
-  readonly bytes: () => Promise<Uint8Array | NotNow | undefined>
+  readonly bytes: () => Promise<Uint8Array | Unread>
 }
 
 /** Skills as files, for programs that know HTTP alone. Each path is looked up as it is; none is joined. */
@@ -42,8 +41,7 @@ export class WellKnownEndpoint {
     // Nobody is told again that the client left meanwhile: what would be held for it would be held for good.
     signal.throwIfAborted()
     if (found === 'nothing') return sendError(response, 404, -32000, 'Nothing is served at this path')
-    if (found === 'damaged') return sendDamaged(response)
-    if (found === 'not-now') return sendNotNow(response)
+    if (isUnread(found)) return sendUnread(response, found)
     const head = headOf(found, principal)
     if (isKnown(found, request.headers['if-none-match'])) return sendStatus(response, 304, head)
     const contentHead = { ...head, 'content-type': found.mimeType, 'content-length': String(found.size) }
@@ -51,7 +49,7 @@ export class WellKnownEndpoint {
     await this.#send(found, contentHead, response)
   }
 
-  async #find(below: string, signal: AbortSignal): Promise<Answerable | 'nothing' | 'damaged' | NotNow> {
+  async #find(below: string, signal: AbortSignal): Promise<Answerable | 'nothing' | Unread> {
     const { skills, listing } = await this.#discovery.installable()
     if (below === 'index.json') return document(listing)
     const archived = below.endsWith('.zip') ? skills.get(below.slice(0, -'.zip'.length)) : undefined
@@ -63,10 +61,9 @@ export class WellKnownEndpoint {
     return this.#file(skills.get(name), path.join('/')) ?? 'nothing'
   }
 
-  async #archive(skill: CatalogSkill, signal: AbortSignal): Promise<Answerable | 'damaged' | NotNow> {
+  async #archive(skill: CatalogSkill, signal: AbortSignal): Promise<Answerable | Unread> {
     const announced = await this.#discovery.announced(skill, signal)
-    if (announced === undefined) return 'damaged'
-    if (announced === 'not-now') return announced
+    if (isUnread(announced)) return announced
     return { ...announced, mimeType: 'application/zip', bytes: () => this.#discovery.archiveOf(skill, signal) }
   }
 
@@ -80,18 +77,17 @@ export class WellKnownEndpoint {
   async #send(found: Answerable, head: Readonly<Record<string, string>>, response: ServerResponse): Promise<void> {
     if (!hasRoom(response, found.size)) return sendBusy(response)
     const bytes = await found.bytes()
-    if (bytes === undefined) return sendDamaged(response)
-    if (bytes === 'not-now') return sendNotNow(response)
+    if (isUnread(bytes)) return sendUnread(response, bytes)
     sendPieces(response, 200, head, [bytes])
   }
 }
 
-function sendDamaged(response: ServerResponse): void {
-  sendError(response, 500, -32603, DAMAGED)
-}
-
-function sendNotNow(response: ServerResponse): void {
-  sendError(response, 503, -32603, NOT_READ_NOW, { headers: { 'retry-after': '1' } })
+function sendUnread(response: ServerResponse, unread: Unread): void {
+  const why = whyUnread(unread)
+  if (unread === 'not-now') return sendError(response, 503, -32603, why, { headers: { 'retry-after': '1' } })
+  // What is refused is soon no longer listed: it is answered as nothing is, with the reason.
+  if (unread === undefined) sendError(response, 500, -32603, why)
+  else sendError(response, 404, -32000, why)
 }
 
 function document(listing: Listing): Answerable {

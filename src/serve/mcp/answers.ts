@@ -3,7 +3,7 @@ import type { CatalogFile } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { stepByStep } from '../../sync/model/slices.ts'
 import type { Steps } from '../../sync/model/slices.ts'
-import { contentOf } from '../content.ts'
+import { contentOf, isUnread } from '../content.ts'
 import type { CacheHint, Caller } from './caller.ts'
 import { SERVER_META } from './listen-result.ts'
 import type { Serving } from './methods.ts'
@@ -139,7 +139,7 @@ export class Answers {
   /** `"text":"…"}`: what of an answer is the same for each URI with this content. */
   async #verified(listed: CatalogFile, caller: Caller): Promise<string | undefined> {
     const content = await contentOf(listed, readingFor(caller, this.#serving.read))
-    return content === undefined || content === 'not-now' ? undefined : JSON.stringify(content).slice(1)
+    return isUnread(content) ? undefined : JSON.stringify(content).slice(1)
   }
 
   async #listing(catalog: Catalog, key: string, make: () => object, ending: Endings): Promise<ResultText | undefined> {

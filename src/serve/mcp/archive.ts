@@ -6,8 +6,8 @@ import { comparePaths, digestOf } from '../../sync/model/digest.ts'
 import { filesOf } from '../../sync/model/skill-files.ts'
 import { inSlices } from '../../sync/model/slices.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
-import { bytesOf } from '../content.ts'
-import type { NotNow, ReadFile } from '../content.ts'
+import { bytesOf, isUnread } from '../content.ts'
+import type { ReadFile, Unread } from '../content.ts'
 import { gzipped } from '../deflate.ts'
 import { Turns } from '../turns.ts'
 import { tarOf, ustarNameOf } from '../tar.ts'
@@ -35,7 +35,7 @@ export class Archives {
   /** Of the archives that the last index had. */
   #digests: ReadonlyMap<string, string> = new Map()
   /** Those that are being made, or are to be. */
-  readonly #running = new Map<string, Promise<Buffer | NotNow | undefined>>()
+  readonly #running = new Map<string, Promise<Buffer | Unread>>()
   readonly #making = new Turns()
   readonly #digesting = new Turns()
 
@@ -58,7 +58,7 @@ export class Archives {
   }
 
   /** Undefined where a file of it is damaged. Whoever asks meanwhile waits for the same, so no more wait than there are archives. */
-  async bytesOf(archive: Archive, read: ReadFile): Promise<Buffer | NotNow | undefined> {
+  async bytesOf(archive: Archive, read: ReadFile): Promise<Buffer | Unread> {
     const content = contentKeyOf(archive)
     const running = this.#running.get(content)
     if (running !== undefined) return running
@@ -131,18 +131,18 @@ function contentKeyOf({ format, skill }: Archive): string {
   return `${format} ${digestOf(files)} ${checkedBy}`
 }
 
-async function make({ skill, format }: Archive, read: ReadFile): Promise<Buffer | NotNow | undefined> {
+async function make({ skill, format }: Archive, read: ReadFile): Promise<Buffer | Unread> {
   const entries: ArchiveEntry[] = []
   for (const listed of filesOf(skill)) {
     const bytes = await bytesOf(listed, read)
-    if (bytes === undefined || bytes === 'not-now') return bytes
+    if (isUnread(bytes)) return bytes
     entries.push({ path: pathBelow(skill.root, listed.uri), executable: listed.file.executable, bytes })
   }
   entries.sort((a, b) => comparePaths(a.path, b.path))
   return format === 'tar.gz' ? gzipped(tarOf(entries)) : zipOf(entries, 'deflated')
 }
 
-function sha256(bytes: Buffer | NotNow | undefined): string | undefined {
-  if (bytes === undefined || bytes === 'not-now') return undefined
+function sha256(bytes: Buffer | Unread): string | undefined {
+  if (isUnread(bytes)) return undefined
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 }

@@ -2,7 +2,7 @@ import type { ContractSkill } from '../../sync/model/contract-skills.ts'
 import { contractUri } from '../../sync/model/contract-uri.ts'
 import { withoutHidden } from '../../sync/model/hidden-unicode.ts'
 import { contentIn } from '../content.ts'
-import type { Content, NotNow, ReadFile } from '../content.ts'
+import type { Content, ReadFile, Unread } from '../content.ts'
 import { sizeOfContract } from './contract.ts'
 import type { ContractFamily, ContractResource } from './contract.ts'
 import { MadeOnce } from './made-once.ts'
@@ -12,7 +12,7 @@ export async function contentOfContract(
   resource: ContractResource,
   family: ContractFamily,
   read: ReadFile,
-): Promise<Content | NotNow | undefined> {
+): Promise<Content | Unread> {
   switch (resource.kind) {
     case 'contract-index':
       return { text: indexText(family) }

@@ -2,9 +2,8 @@ import type { CatalogFile, CatalogFolder } from '../../sync/model/catalog-entry.
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { withHiddenEscaped, withoutHidden } from '../../sync/model/hidden-unicode.ts'
 import { uriOf } from '../../sync/model/skill-uri.ts'
-import { contentOf } from '../content.ts'
-import { DAMAGED, NOT_READ_NOW } from '../content.ts'
-import type { Content, NotNow, ReadFile } from '../content.ts'
+import { contentOf, isUnread, whyUnread } from '../content.ts'
+import type { Content, ReadFile, Unread } from '../content.ts'
 import { mimeTypeOf } from '../mime.ts'
 import type { Caller } from './caller.ts'
 import { mimeTypeOfContract } from './contract.ts'
@@ -115,8 +114,7 @@ export async function readResource(
   if (found.kind === 'folder')
     throw resourceNotFound(caller.era, uri, 'it names a folder; read it with resources/directory/read')
   const { mimeType, content } = await contentFound(found, uri, catalog, making)
-  if (content === undefined) throw new RpcError(INTERNAL_ERROR, DAMAGED, { uri })
-  if (content === 'not-now') throw new RpcError(INTERNAL_ERROR, NOT_READ_NOW, { uri })
+  if (isUnread(content)) throw new RpcError(INTERNAL_ERROR, whyUnread(content), { uri })
   return { contents: [{ uri, mimeType, ...content }] }
 }
 
@@ -139,7 +137,7 @@ async function contentFound(
   asked: string,
   catalog: Catalog,
   making: { readonly forms: Forms; readonly read: ReadFile },
-): Promise<{ readonly mimeType: string; readonly content: Content | NotNow | undefined }> {
+): Promise<{ readonly mimeType: string; readonly content: Content | Unread }> {
   switch (found.kind) {
     case 'file':
       return { mimeType: describeFile(found.file).mimeType, content: await contentOf(found.file, making.read) }

@@ -1,5 +1,5 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import type { NotNow } from '../content.ts'
+import type { Unread } from '../content.ts'
 import { isObject } from '../json-object.ts'
 import type { Serving, Surface } from './methods.ts'
 import { pageOf } from './page.ts'
@@ -92,13 +92,13 @@ class SkillPrompts {
     )
   }
 
-  async #documentOf({ offered }: SkillPrompt): Promise<Document | NotNow | undefined> {
+  async #documentOf({ offered }: SkillPrompt): Promise<Document | Unread> {
     return readDocument(offered, this.#serving.read, this.#host.disk)
   }
 }
 
 /** The instructions as the skill gives them, with what the person wrote, and where they are from. */
-function answerOf({ offered, listed }: SkillPrompt, document: Document | NotNow | undefined, words: string): object {
+function answerOf({ offered, listed }: SkillPrompt, document: Document | Unread, words: string): object {
   const told = instructionsOf(offered, document)
   if ('why' in told) throw new RpcError(INTERNAL_ERROR, told.why)
   const { path, uri } = told.place

@@ -1,7 +1,8 @@
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { baseName } from '../../sync/model/paths.ts'
-import type { Content, NotNow, ReadFile } from '../content.ts'
+import { isUnread } from '../content.ts'
+import type { Content, ReadFile, Unread } from '../content.ts'
 import { ARCHIVE_FORMATS } from './archive.ts'
 import type { Archive } from './archive.ts'
 import type { Forms } from './forms.ts'
@@ -75,7 +76,7 @@ export async function contentOfSynthetic(
   asked: string,
   catalog: Catalog,
   { forms, read }: { readonly forms: Forms; readonly read: ReadFile },
-): Promise<Content | NotNow | undefined> {
+): Promise<Content | Unread> {
   switch (synthetic.kind) {
     case 'index': {
       const text = await forms.index?.text(catalog, read)
@@ -85,7 +86,7 @@ export async function contentOfSynthetic(
       return { text: manifestText(synthetic.skill, asked) }
     case 'archive': {
       const bytes = await forms.archives.bytesOf(synthetic.archive, read)
-      return bytes === undefined || bytes === 'not-now' ? bytes : { blob: bytes.toString('base64') }
+      return isUnread(bytes) ? bytes : { blob: bytes.toString('base64') }
     }
     default:
       return synthetic satisfies never

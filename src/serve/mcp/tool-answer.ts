@@ -1,8 +1,8 @@
 import { bodyOf, utf8 } from '../../sync/model/frontmatter.ts'
 import { describeHidden, hiddenIn, withDeceitEscaped } from '../../sync/model/hidden-unicode.ts'
 import type { Offered } from '../../sync/model/offered.ts'
-import { NOT_READ_NOW } from '../content.ts'
-import type { NotNow } from '../content.ts'
+import { isUnread, NOT_READ_NOW } from '../content.ts'
+import type { Unread } from '../content.ts'
 import type { Document } from './tool-document.ts'
 import { asUntrusted } from './untrusted.ts'
 
@@ -22,7 +22,7 @@ export function refusal(why: string): ToolAnswer {
  * What `get_skill` answers: an object, the same object as text for clients that know no other, and a text about where it is
  * from. No path is in it but the one that the document has.
  */
-export function answerOf(offered: Offered, document: Document | NotNow | undefined): ToolAnswer {
+export function answerOf(offered: Offered, document: Document | Unread): ToolAnswer {
   const told = instructionsOf(offered, document)
   if ('why' in told) return refusal(told.why)
   const { source, name, description } = offered
@@ -51,9 +51,10 @@ interface Place {
   readonly uri?: string
 }
 
-export function instructionsOf(offered: Offered, document: Document | NotNow | undefined): Instructions {
+export function instructionsOf(offered: Offered, document: Document | Unread): Instructions {
   if (document === undefined) return { why: notHere(offered) }
   if (document === 'not-now') return { why: `${NOT_READ_NOW}: it is that of the skill ${JSON.stringify(offered.id)}` }
+  if (isUnread(document)) return { why: document.why }
   if (document.bytes.length > MOST_DOCUMENT_BYTES) return { why: tooLarge(offered, document) }
   // Where the frontmatter cannot be read, nobody knows what of it belongs to the instructions.
   const body = offered.skill.frontmatter === undefined ? undefined : bodyOf(document.bytes)

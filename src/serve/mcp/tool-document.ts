@@ -1,8 +1,8 @@
 import type { Offered } from '../../sync/model/offered.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import { isAsListed } from '../content.ts'
-import type { NotNow, ReadFile } from '../content.ts'
+import { isAsListed, isUnread } from '../content.ts'
+import type { ReadFile, Unread } from '../content.ts'
 
 /** What the tools need of the process that offers them: this side knows no upstream and no disk. */
 export interface ToolHost {
@@ -47,7 +47,7 @@ export async function readDocument(
   { source, skill }: Offered,
   read: ReadFile,
   disk: SharedDisk | undefined,
-): Promise<Document | NotNow | undefined> {
+): Promise<Document | Unread> {
   const file = skill.files.find(({ path }) => path === 'SKILL.md')
   if (file === undefined) return undefined
   const present = await disk?.present(source, skill)
@@ -55,13 +55,13 @@ export async function readDocument(
     return { bytes: present.bytes, path: present.path, isBehind: false }
   }
   const bytes = await read(skill, file)
-  if (bytes === undefined || bytes === 'not-now') return bytes
+  if (isUnread(bytes)) return bytes
   if (!isAsListed(bytes, file)) return undefined
   const path = disk?.pathOf(skill)
   return { bytes, isBehind: present !== undefined, ...(path !== undefined && { path }) }
 }
 
 /** Whether a look at its source would bring something else. */
-export function isBehind(document: Document | NotNow | undefined): boolean {
-  return document !== undefined && document !== 'not-now' && document.isBehind
+export function isBehind(document: Document | Unread): boolean {
+  return !isUnread(document) && document.isBehind
 }

@@ -2,7 +2,7 @@ import type { Catalog } from '../../sync/model/catalog.ts'
 import { offeredIn, offeringIn } from '../../sync/model/offered.ts'
 import type { Offered, OfferedSkills } from '../../sync/model/offered.ts'
 import { isObject } from '../json-object.ts'
-import type { NotNow } from '../content.ts'
+import type { Unread } from '../content.ts'
 import type { Finder } from '../search/finder.ts'
 import type { Holder } from '../shares.ts'
 import type { Serving, Surface } from './methods.ts'
@@ -147,7 +147,7 @@ class SkillTools {
     return others.length === 0 ? offered : { answer: ambiguousId(id, found) }
   }
 
-  async #documentOf(offered: Offered): Promise<Document | NotNow | undefined> {
+  async #documentOf(offered: Offered): Promise<Document | Unread> {
     return readDocument(offered, this.#serving.read, this.#host.disk)
   }
 }

@@ -2,8 +2,8 @@ import type { CatalogFile, CatalogSkill } from '../../sync/model/catalog-entry.t
 import { bodyOf, utf8 } from '../../sync/model/frontmatter.ts'
 import { filesOf } from '../../sync/model/skill-files.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
-import { bytesOf } from '../content.ts'
-import type { NotNow, ReadFile } from '../content.ts'
+import { bytesOf, isUnread } from '../content.ts'
+import type { NotNow, ReadFile, Refused } from '../content.ts'
 import { TextCache } from '../mcp/text-cache.ts'
 import { mimeTypeOf } from '../mime.ts'
 import { SideThread } from '../side-thread.ts'
@@ -15,6 +15,7 @@ import type { Question } from './markdown-worker.ts'
 export type Readable =
   | { readonly kind: 'document' | 'text'; readonly content: Html; readonly isWhole: boolean }
   | { readonly kind: 'binary' | 'damaged' | NotNow | 'too-large' }
+  | Refused
 
 /** Files of skills, checked against their digests and made into HTML apart from the thread that serves. */
 export class Readables implements AsyncDisposable {
@@ -35,7 +36,7 @@ export class Readables implements AsyncDisposable {
     if (listed.file.size > READ_BYTES) return { kind: 'too-large' }
     const bytes = await bytesOf(listed, this.#read)
     if (bytes === undefined) return { kind: 'damaged' }
-    if (bytes === 'not-now') return { kind: bytes }
+    if (isUnread(bytes)) return bytes === 'not-now' ? { kind: bytes } : bytes
     const text = utf8(bytes)
     if (text === undefined || text.includes('\0')) return { kind: 'binary' }
     const isDocument = !asText && mimeTypeOf(listed.name) === 'text/markdown' && bytes.byteLength <= DOCUMENT_BYTES

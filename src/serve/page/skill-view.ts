@@ -88,6 +88,8 @@ function shown(readable: Readable, file: CatalogFile | undefined): Html {
       return html`<p class="note bad">
         What is stored is gone, or is not what was listed, so no client is given it. It is fetched again.
       </p>`
+    case 'refused':
+      return html`<p class="note bad">No client is given it. ${said(readable.why)}</p>`
     case 'not-now':
       return html`<p class="note bad">It cannot be read at this moment. Load the page again.</p>`
     default:

@@ -23,6 +23,11 @@ export interface DocumentReading {
  */
 export interface DocumentReader {
   read(bytes: Uint8Array, limits: FrontmatterLimits, signal: AbortSignal): Promise<DocumentReading>
+  /**
+   * The hidden characters of a file of a skill, given its path there; undefined where it has none. Throws a `SyncError` where the
+   * search comes to no end.
+   */
+  hiddenIn(path: string, bytes: Uint8Array, signal: AbortSignal): Promise<HiddenText | undefined>
 }
 
 /** The frontmatter alone: what follows it is not handed over. */

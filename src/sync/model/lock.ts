@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { comparePaths } from './digest.ts'
 import type { JsonObject } from './frontmatter.ts'
 import { askedText, isSameAsked, type AskedRef, type ObjectId, type Revision } from './revision.ts'
+import { isLockable } from './skill.ts'
 import type { Skill } from './skill.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { Source } from './source.ts'
@@ -88,11 +89,12 @@ function selectionOf(source: Source): LockedSelection {
   return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, contract, docs }
 }
 
-/** Those that anybody is given: what is withheld has no part in it. */
+/** Those that anybody is given, as far as the lock can tell: `isLockable`. */
 function lockedSkills(skills: readonly Skill[], earlier: LockEntry | undefined): ReadonlyMap<string, LockedSkill> {
   const locked = new Map<string, LockedSkill>()
-  for (const { path, name, digest, standing } of skills) {
-    if (standing === 'withheld' || digest === undefined) continue
+  for (const skill of skills) {
+    const { path, name, digest } = skill
+    if (!isLockable(skill) || digest === undefined) continue
     locked.set(path, { name: name ?? '', digest, rest: earlier?.skills.get(path)?.rest ?? {} })
   }
   return locked

@@ -5,6 +5,7 @@ import { setDigestOf } from './lock.ts'
 import type { Lock, LockedPack, LockedSkill, Mismatch } from './lock.ts'
 import { foldersAbove, isBelow, relativeTo } from './paths.ts'
 import { tagsOf } from './skill-tags.ts'
+import { isLockable } from './skill.ts'
 import type { Skill } from './skill.ts'
 import type { Snapshot } from './snapshot.ts'
 import { isSourceId, type SourceId } from './source-id.ts'
@@ -168,11 +169,12 @@ type SetOfSkills = ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>
 
 function skillsOf(pack: Pack, snapshots: readonly Snapshot[]): SetOfSkills {
   const skills = snapshots.flatMap((snapshot) =>
-    [...packedIn(snapshot, pack)].flatMap(({ path, name = '', digest, standing }) =>
-      digest === undefined || standing === 'withheld'
+    [...packedIn(snapshot, pack)].flatMap((skill) => {
+      const { path, name = '', digest } = skill
+      return digest === undefined || !isLockable(skill)
         ? []
-        : [[`${snapshot.source}/${path}`, { name, digest }] as const],
-    ),
+        : [[`${snapshot.source}/${path}`, { name, digest }] as const]
+    }),
   )
   return new Map(skills)
 }

@@ -42,6 +42,8 @@ export interface UpstreamNames {
   readonly executables?: readonly string[]
   /** Of the archive that they came in: the server is asked for that, and has none of them. */
   readonly archive?: string
+  /** True of a skill that is withheld for nothing but a text that was read since it was declared. A lock has it as declared. */
+  readonly isRefusedAsRead?: true
 }
 
 /** Under `_meta` of an entry of `skills/list`: the paths of the files that are executable in their repository. */
@@ -59,6 +61,14 @@ export function isOfUpstream(kept: Skill | Docs): kept is UpstreamSkill {
  * frontmatter fits no URI, so only the tools offer it. `withheld`: not offered, the findings say why.
  */
 export type Standing = 'served' | 'unlisted' | 'tools' | 'withheld'
+
+/**
+ * Whether a lock has the skill: what is withheld has no part in it. Of another server a lock has what that declares, and a text
+ * that one machine read and refused is in it as it is for a machine that has not read it.
+ */
+export function isLockable({ standing, upstream }: Pick<Skill, 'standing' | 'upstream'>): boolean {
+  return standing !== 'withheld' || upstream?.isRefusedAsRead === true
+}
 
 export interface SkillFile {
   /** Relative to the skill's folder, slash-separated. */

@@ -1,9 +1,11 @@
 import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { HiddenText } from '../model/hidden-unicode.ts'
 import type { PackedFile, SkillFile } from '../model/skill.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
 import { removeAll, writeWhole } from './atomic.ts'
 import { cannot, unlessAbsent } from './disk-error.ts'
+import { hiddenTextIn } from './hidden-text.ts'
 import { parseJson } from '../model/json-value.ts'
 import { canonicalJson, isObject } from './json.ts'
 import { readVerified } from './skill-file.ts'
@@ -137,6 +139,36 @@ export class UpstreamFiles {
     await writeWhole(this.#mismatchesOf(source), JSON.stringify(Object.fromEntries(kept)))
   }
 
+  /** Hidden characters that were found in files of a source, by the names of the texts. */
+  async texts(source: SourceId): Promise<ReadonlyMap<string, HiddenText>> {
+    const path = this.#textsOf(source)
+    const text = await unlessAbsent(readFile(path, 'utf8')).catch(cannot(`read "${path}"`))
+    const value = text === undefined ? {} : parseJson(text)
+    // What a damaged file forgets is found once more at the next reading.
+    const entries = isObject(value) ? Object.entries(value) : []
+    return new Map(
+      entries.flatMap(([key, found]) => {
+        const hidden = hiddenTextIn(found)
+        return hidden === undefined ? [] : [[key, hidden] as const]
+      }),
+    )
+  }
+
+  /** Remembers one more, and forgets the oldest where there are too many: they are found again at the next reading. */
+  async addText(source: SourceId, key: string, hidden: HiddenText): Promise<void> {
+    const added = this.#last.then(() => this.#writeText(source, key, hidden))
+    // The next in turn does not ask how this one went; its own caller is told.
+    this.#last = added.catch(() => {})
+    await added
+  }
+
+  async #writeText(source: SourceId, key: string, hidden: HiddenText): Promise<void> {
+    const others = [...(await this.texts(source))].filter(([other]) => other !== key)
+    const kept = [...others, [key, hidden] as const].slice(-MOST_TEXTS)
+    makeFolder(this.#state.at('upstreams', source), 0o700)
+    await writeWhole(this.#textsOf(source), JSON.stringify(Object.fromEntries(kept)))
+  }
+
   /** Files that were read to learn what they are, by URI. */
   async reads(source: SourceId): Promise<ReadonlyMap<string, KnownRead>> {
     const path = this.#readsOf(source)
@@ -168,6 +200,10 @@ export class UpstreamFiles {
 
   #readsOf(source: SourceId): string {
     return this.#state.at('upstreams', source, 'reads.json')
+  }
+
+  #textsOf(source: SourceId): string {
+    return this.#state.at('upstreams', source, 'texts.json')
   }
 
   #mismatchesOf(source: SourceId): string {
@@ -205,3 +241,6 @@ async function sizeOf(path: string): Promise<number | undefined> {
 
 /** Of one source. Each is a skill that was withheld for it. */
 const MOST_MISMATCHES = 1_024
+
+/** Of one source: some 300 bytes each. */
+const MOST_TEXTS = 1_024
