@@ -38,7 +38,13 @@ export class UpstreamTexts {
     if (hidden === undefined) this.#addPlain(key)
     if (hidden === undefined || known.has(key)) return false
     known.set(key, hidden)
-    await this.#parts.store.upstreams.addText(source.id, key, hidden)
+    try {
+      await this.#parts.store.upstreams.addText(source.id, key, hidden)
+    } catch (error) {
+      // It is found once more at the next reading, and remembered then.
+      known.delete(key)
+      throw error
+    }
     this.#tell(source, text, hidden)
     return true
   }

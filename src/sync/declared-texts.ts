@@ -56,8 +56,9 @@ export function refusalIn(
   policy: HiddenPolicy,
 ): Finding | undefined {
   for (const file of files) {
-    const place = textPlace(path, file, texts.get(textKeyOf(file)))
-    const { isWithheld, findings } = judgeHidden([place], policy)
+    const hidden = texts.get(textKeyOf(file))
+    if (hidden === undefined) continue
+    const { isWithheld, findings } = judgeHidden([textPlace(path, file, hidden)], policy)
     if (isWithheld) return findings[0]
   }
   return undefined
