@@ -1,10 +1,16 @@
 import MarkdownIt from 'markdown-it'
 import type { MarkdownIt as Reader, Token } from 'markdown-it'
+import { yamlComments } from '../../sync/model/yaml-comments.ts'
 import { escapedText, visibleText } from './html.ts'
+import { lineNamer, MarkdownLines, ruleNamed } from './markdown-lines.ts'
 
 /** A Markdown file of a skill, and what its links may lead to. */
 export interface Document {
   readonly markdown: string
+  /** The line of the file in which that begins, from 1. */
+  readonly line: number
+  /** The YAML before it, from the second line of the file on; empty where there is none. */
+  readonly frontmatter: string
   /** Its own path in the skill. */
   readonly path: string
   /** The files of the skill: path, and address as seen from the page of this one. */
@@ -14,18 +20,35 @@ export interface Document {
 /**
  * The document as HTML that runs nothing and loads nothing: what looks like HTML in it is text, images are their alternative
  * texts, and a link leads to a file of the same skill, to an http address or nowhere. Text that Markdown means to be read by
- * programs alone stands in its place, marked: a model reads it too.
+ * programs alone stands in its place, marked, with its line in the file: a model reads it too. So do comments of the frontmatter,
+ * before all else.
  */
 export function rendered(document: Document): string {
-  return readerOf(document).render(document.markdown)
+  return commentsOf(document.frontmatter) + readerOf(document).render(document.markdown)
 }
+
+function commentsOf(frontmatter: string): string {
+  let [line, feed] = [FIRST_OF_FRONTMATTER, frontmatter.indexOf('\n')]
+  const marks = yamlComments(frontmatter).map(({ start, text }) => {
+    for (; feed !== -1 && feed < start; feed = frontmatter.indexOf('\n', feed + 1)) line += 1
+    return unrenderedLine('comment', text, line)
+  })
+  return marks.join('')
+}
+
+const FIRST_OF_FRONTMATTER = 2
 
 function readerOf(document: Document) {
   const reader = new MarkdownIt({ html: false, linkify: false, typographer: false })
   // What a link may lead to is decided below, where it is known which document it stands in.
   reader.validateLink = () => true
-  showDefinitions(reader)
+  const lines = new MarkdownLines(reader)
+  showDefinitions(reader, lines)
   showCells(reader)
+  const nameOf = lineNamer(document.markdown, document.line)
+  const lineOf = (token: Token | undefined): number => nameOf(token?.map?.[0] ?? 0)
+  const partOf = (token: Token | undefined, part: 'address' | 'title', name: string): string =>
+    unrendered(part, attribute(token, name), nameOf(lines.of(token, part)))
   const ids = new Map<string, number>()
   // The ends of the links that are open, with what of each is not rendered.
   const links: string[] = []
@@ -35,25 +58,21 @@ function readerOf(document: Document) {
     code_block: (tokens, at) => codeBlock(tokens[at]?.content ?? ''),
     fence: (tokens, at) => {
       const info = tokens[at]?.info.trim() ?? ''
-      return unrenderedLine('code', info) + codeBlock(tokens[at]?.content ?? '')
+      return unrenderedLine('code', info, lineOf(tokens[at])) + codeBlock(tokens[at]?.content ?? '')
     },
-    definition: (tokens, at) => unrenderedLine('definition', tokens[at]?.content ?? ''),
+    definition: (tokens, at) => unrenderedLine('definition', tokens[at]?.content ?? '', lineOf(tokens[at])),
     image: (tokens, at, options, environment) => {
       const { children, content = '' } = tokens[at] ?? {}
       const isPlain = (children ?? []).every(({ type }) => IN_PLAIN_TEXT.test(type))
       const alternative = isPlain ? reader.renderer.renderInlineAsText(children ?? [], options, environment) : content
       const image = `<span class="image">Image: ${visibleText(alternative === '' ? 'without a text' : alternative)}</span>`
-      return (
-        image +
-        unrendered('address', attribute(tokens[at], 'src')) +
-        unrendered('title', attribute(tokens[at], 'title'))
-      )
+      return image + partOf(tokens[at], 'address', 'src') + partOf(tokens[at], 'title', 'title')
     },
     link_open: (tokens, at) => {
       const href = attribute(tokens[at], 'href')
       const target = targetOf(href, document)
-      const title = unrendered('title', attribute(tokens[at], 'title'))
-      links.push(target === undefined ? `</span>${unrendered('address', href)}${title}` : `</a>${title}`)
+      const title = partOf(tokens[at], 'title', 'title')
+      links.push(target === undefined ? `</span>${partOf(tokens[at], 'address', 'href')}${title}` : `</a>${title}`)
       return target === undefined ? NO_LINK : `<a href="${escapedText(target.href)}"${target.isElsewhere ? REL : ''}>`
     },
     link_close: () => links.pop() ?? '',
@@ -63,7 +82,7 @@ function readerOf(document: Document) {
     table_open: () => '<div class="wide" role="region" aria-label="Table" tabindex="0"><table>\n',
     table_close: () => '</table></div>\n',
     tr_close: (tokens, at) => {
-      const row = unrendered('row', tokens[at]?.content ?? '')
+      const row = unrendered('row', tokens[at]?.content ?? '', lineOf(tokens[at]))
       return `</tr>\n${row === '' ? '' : `<tr><td>${row}</td></tr>\n`}`
     },
     th_open: (tokens, at) => cell('th', tokens[at]?.attrGet('style')),
@@ -74,29 +93,34 @@ function readerOf(document: Document) {
 }
 
 /** Definitions of addresses become tokens: Markdown reads them and leaves nothing in their place. */
-function showDefinitions(reader: Reader): void {
-  const { ruler } = reader.block
-  const rules = ruler.getRules('')
-  ruler.disable('reference')
-  const others = new Set(ruler.getRules(''))
-  const define = rules.find((rule) => !others.has(rule))
+function showDefinitions({ block: { ruler }, utils }: Reader, lines: MarkdownLines): void {
+  const define = ruleNamed(ruler, 'reference')
   ruler.at('reference', (state, start, end, silent) => {
     if (define?.(state, start, end, silent) !== true) return false
-    if (!silent) state.push('definition', '', 0).content = state.getLines(start, state.line, state.blkIndent, false)
+    if (silent) return true
+    const token = state.push('definition', '', 0)
+    token.content = state.getLines(start, state.line, state.blkIndent, false)
+    token.map = [start, state.line]
+    const label = LABEL.exec(token.content)?.groups?.['label']
+    if (label !== undefined) lines.define(utils.normalizeReference(label), start)
     return true
   })
-  ruler.enable('reference')
 }
+
+/** The label of a definition. */
+const LABEL = /^\s*\[(?<label>(?:[^[\]\\]|\\[^])*)\]:/
 
 /** Rows with more cells than their table has columns say so at their end: Markdown drops those cells. */
 function showCells(reader: Reader): void {
   reader.core.ruler.push('cells', ({ src, tokens }) => {
     const lines = src.split('\n')
-    let [line, shown] = ['', '']
+    let [row, line, shown]: [Token | undefined, string, string] = [undefined, '', '']
     for (const token of tokens) {
-      if (token.type === 'tr_open') [line, shown] = [lines[token.map?.[0] ?? -1] ?? '', '']
+      if (token.type === 'tr_open') [row, line, shown] = [token, lines[token.map?.[0] ?? -1] ?? '', '']
       if (token.type === 'inline') shown += bare(token.content)
-      if (token.type === 'tr_close' && !bare(line).endsWith(shown)) token.content = line
+      if (token.type !== 'tr_close' || bare(line).endsWith(shown)) continue
+      token.content = line
+      token.map = row?.map ?? null
     }
   })
 }
@@ -113,12 +137,14 @@ function attribute(token: Token | undefined, name: string): string {
   return String(token?.attrGet(name) ?? '')
 }
 
-function unrendered(kind: string, text: string): string {
-  return text === '' ? '' : ` <span class="unrendered" title="${UNRENDERED}">${kind}: ${visibleText(text)}</span>`
+/** `line`: of the file, from 1. */
+function unrendered(kind: string, text: string, line: number): string {
+  if (text === '') return ''
+  return ` <span class="unrendered" title="${UNRENDERED}">${kind}, line ${line}: ${visibleText(text)}</span>`
 }
 
-function unrenderedLine(kind: string, text: string): string {
-  return text === '' ? '' : `<p>${unrendered(kind, text).trim()}</p>\n`
+function unrenderedLine(kind: string, text: string, line: number): string {
+  return text === '' ? '' : `<p>${unrendered(kind, text, line).trim()}</p>\n`
 }
 
 const UNRENDERED = 'Markdown leaves this out, and a model reads it'

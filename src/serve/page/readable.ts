@@ -1,5 +1,5 @@
 import type { CatalogFile, CatalogSkill } from '../../sync/model/catalog-entry.ts'
-import { bodyOf, utf8 } from '../../sync/model/frontmatter.ts'
+import { frontmatterBlock, utf8 } from '../../sync/model/frontmatter.ts'
 import { filesOf } from '../../sync/model/skill-files.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
 import { bytesOf, isUnread } from '../content.ts'
@@ -9,6 +9,7 @@ import { mimeTypeOf } from '../mime.ts'
 import { SideThread } from '../side-thread.ts'
 import { escapedText } from './html.ts'
 import type { Html } from './html.ts'
+import type { Document } from './markdown.ts'
 import type { Question } from './markdown-worker.ts'
 
 /** A file as people can look at it. `document`: by what its Markdown means. `text`: as it stands, its beginning where it is long. */
@@ -50,7 +51,7 @@ export class Readables implements AsyncDisposable {
   /** Undefined where it takes too long, or comes to too much. */
   async #document(skill: CatalogSkill, listed: CatalogFile, bytes: Uint8Array): Promise<Readable | undefined> {
     const html = await this.#make(`${skill.digest} ${listed.uri}`, () => ({
-      markdown: utf8(bodyOf(bytes) ?? bytes) ?? '',
+      ...partsOf(bytes),
       path: pathBelow(skill.root, listed.uri),
       files: linksFrom(skill, listed),
     }))
@@ -68,6 +69,15 @@ export class Readables implements AsyncDisposable {
     const made = this.#made.get(key) ?? (await this.#made.add(key, () => this.#thread.ask(question())))
     return made?.toString('utf8')
   }
+}
+
+/** The file without its frontmatter, and that. */
+function partsOf(bytes: Uint8Array): Pick<Document, 'markdown' | 'line' | 'frontmatter'> {
+  const block = frontmatterBlock(bytes, bytes.length)
+  if (!block.ok) return { markdown: utf8(bytes) ?? '', line: 1, frontmatter: '' }
+  const markdown = utf8(bytes.subarray(block.bodyStart)) ?? ''
+  const head = Buffer.from(bytes.subarray(0, block.bodyStart)).toString('latin1')
+  return { markdown, line: head.split('\n').length, frontmatter: utf8(block.yaml) ?? '' }
 }
 
 /** Larger files are not read for somebody who looks at one. */

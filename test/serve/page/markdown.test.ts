@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { rendered } from '../../../src/serve/page/markdown.ts'
+import { cpuSeconds } from '../../support/effort.ts'
 
 const FILES = new Map([
   ['SKILL.md', './'],
@@ -8,8 +9,16 @@ const FILES = new Map([
   ['a b.txt', './a%20b.txt'],
 ])
 
-function html(markdown: string, path = 'SKILL.md'): string {
-  return rendered({ markdown, path, files: FILES })
+function html(markdown: string, path = 'SKILL.md', head = { line: 1, frontmatter: '' }): string {
+  return rendered({ markdown, path, files: FILES, ...head })
+}
+
+/** The marks of what is not rendered, as they are read. */
+function marksIn(text: string): readonly string[] {
+  const marks = [...text.matchAll(/<span class="unrendered"[^>]*>(?<mark>[^<]*)</g)].map(
+    ({ groups }) => groups!['mark']!,
+  )
+  return marks.map((mark) => mark.replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code))))
 }
 
 /** Every tag that may come out, with all that may stand in it. */
@@ -87,27 +96,89 @@ describe('Markdown of others', () => {
     const mark = '<span class="unrendered" title="Markdown leaves this out, and a model reads it">'
 
     expect(html('![A *cat*](cat.png "tease")')).toBe(
-      `<p><span class="image">Image: A cat</span> ${mark}address: cat.png</span> ${mark}title: tease</span></p>\n`,
+      `<p><span class="image">Image: A cat</span> ${mark}address, line 1: cat.png</span> ${mark}title, line 1: tease</span></p>\n`,
     )
     expect(html('![](https://e.example/pixel)')).toContain('Image: without a text')
   })
 
   test.each([
-    ['a definition that no text uses', '# A\n\n[//]: # (secret words)\n\nb', 'definition: [//]: # (secret words)'],
-    ['a definition in a list in a quote', '> - a\n>\n>   [x]: <secret words>', 'definition: [x]: <secret words>'],
-    ['a definition over lines', '[x]:\n/a\n"secret\nwords"', 'definition: [x]:\n/a\n"secret\nwords"'],
-    ['a second definition of one name', '[x]: #\n[x]: # "secret words"', 'definition: [x]: # "secret words"'],
-    ['the title of a link', '[a](https://e.example/ "secret words")', 'title: secret words'],
-    ['the title of an image', '![a](a.png "secret words")', 'title: secret words'],
-    ['the address of an image', '![a](secret-words)', 'address: secret-words'],
-    ['the address of a link that leads nowhere', '[a](secret-words)', 'address: secret-words'],
+    [
+      'a definition that no text uses',
+      '# A\n\n[//]: # (secret words)\n\nb',
+      'definition, line 3: [//]: # (secret words)',
+    ],
+    [
+      'a definition in a list in a quote',
+      '> - a\n>\n>   [x]: <secret words>',
+      'definition, line 3: [x]: <secret words>',
+    ],
+    ['a definition over lines', '[x]:\n/a\n"secret\nwords"', 'definition, line 1: [x]:\n/a\n"secret\nwords"'],
+    ['a second definition of one name', '[x]: #\n[x]: # "secret words"', 'definition, line 2: [x]: # "secret words"'],
+    ['the title of a link', '[a](https://e.example/ "secret words")', 'title, line 1: secret words'],
+    ['the title of an image', '![a](a.png "secret words")', 'title, line 1: secret words'],
+    ['the address of an image', '![a](secret-words)', 'address, line 1: secret-words'],
+    ['the address of a link that leads nowhere', '[a](secret-words)', 'address, line 1: secret-words'],
     ['a link in the text of an image', '![[a](b "secret words")](a.png)', 'Image: [a](b "secret words")'],
-    ['what follows the language of code', '```js secret words\na\n```', 'code: js secret words'],
-    ['a cell beyond the columns of a table', '|a|\n|-|\n|b| secret words|', 'row: |b| secret words|'],
+    ['what follows the language of code', '```js secret words\na\n```', 'code, line 1: js secret words'],
+    ['a cell beyond the columns of a table', '|a|\n|-|\n|b| secret words|', 'row, line 3: |b| secret words|'],
   ])('%s is shown and marked', (_, markdown, expected) => {
     const text = html(markdown).replaceAll(/<[^>]*>/g, '')
 
     expect(text.replaceAll(/&#(\d+);/g, (_all, code: string) => String.fromCodePoint(Number(code)))).toContain(expected)
+  })
+
+  test.each([
+    ['in a later line of a paragraph', 'a\n*b*\n[c](d "e")', ['address, line 3: d', 'title, line 3: e']],
+    ['over lines', '[c](\nd\n"e")', ['address, line 2: d', 'title, line 3: e']],
+    ['behind a code span over lines', '`a\nb`\n[c](d)', ['address, line 3: d']],
+    ['in a list in a quote', '> - a\n>\n>   b\n>   [c](d)', ['address, line 4: d']],
+    ['in a cell', '|a|\n|-|\n|b|\n|[c](d)|', ['address, line 4: d']],
+    ['in the text of a link', 'a\n[b\n![c](d)](references/more.md)', ['address, line 3: d']],
+    ['between angle brackets', 'a\n<javascript:b>', ['address, line 2: javascript:b']],
+    [
+      'by its label',
+      '[x]: y "z"\n\n[c][X]\n',
+      ['definition, line 1: [x]: y "z"', 'address, line 1: y', 'title, line 1: z'],
+    ],
+    [
+      'by the first of its label',
+      '[x]\n\n[x]: y\n[x]: z\n',
+      ['address, line 3: y', 'definition, line 3: [x]: y', 'definition, line 4: [x]: z'],
+    ],
+    ['with another in its label', '[a [b](c) d](e)', ['address, line 1: c']],
+    ['after a carriage return by itself', 'a\rb\r\n[c](d)', ['address, line 2: d']],
+    ['as a picture', 'a\n![b](\nc "d")', ['address, line 3: c', 'title, line 3: d']],
+  ])('a link %s is marked with its lines', (_, markdown, marks) => {
+    expect(marksIn(html(markdown))).toEqual(marks)
+  })
+
+  test('lines are those of the file, with the frontmatter before it', () => {
+    const head = { line: 7, frontmatter: 'name: a\ndescription: b\nlicense: c\nd: e\n' }
+
+    const text = html('[a](b)\n\n```js c\n```\n', 'SKILL.md', head)
+
+    expect(marksIn(text)).toEqual(['address, line 7: b', 'code, line 9: js c'])
+  })
+
+  test('comments of the frontmatter stand before the text, marked like the rest, with their lines', () => {
+    const frontmatter =
+      '# one\n# <two>\nname: a # three\ndescription: "# none"\ntext: |\n  # none\n#\n\r\n# four\u{200B}\n'
+
+    const text = html('# A\n', 'SKILL.md', { line: 12, frontmatter })
+
+    expect(marksIn(text)).toEqual(['comment, line 2: one\n<two>', 'comment, line 4: three', 'comment, line 8: \nfour'])
+    expect(text).toContain('U+200B')
+    expect(text.indexOf('three')).toBeLessThan(text.indexOf('<h2'))
+  })
+
+  test('a document of nothing but links that lead nowhere takes no longer than its length', () => {
+    const markdown = '[a](b "c")\n'.repeat(20_000)
+    const before = process.cpuUsage()
+
+    const marks = marksIn(html(markdown))
+
+    expect(marks.at(-1)).toBe('title, line 20000: c')
+    expect(cpuSeconds(before)).toBeLessThan(5)
   })
 
   test('nothing is marked where all is rendered', () => {
