@@ -10,7 +10,7 @@ import type { Answer } from './ask.ts'
 
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror='alert(2)'> & \u202Etxt`
 const FILES = {
-  'tidy/SKILL.md': '---\nname: tidy\ndescription: Tidies up\n---\n',
+  'tidy/SKILL.md': '---\nname: tidy # first\r\ndescription: Tidies up\n---\n\n[a](nowhere)\n',
   'bad/SKILL.md': `---\nname: bad\ndescription: ${JSON.stringify(HOSTILE)}\n---\n`,
   'secret/SKILL.md': '---\nname: secret\ndescription: Nobody is told\n---\n',
 }
@@ -57,6 +57,15 @@ describe('where no token is needed', () => {
     expect(text).toContain('<title>Skills &#60;of&#62; the team</title>')
     expect(text.match(/<script>/g)).toHaveLength(1)
     expect(text).not.toMatch(/<img|\son\w+=["']?alert/)
+  })
+
+  test('the page of a skill marks what is not rendered of its SKILL.md, with the lines of the file', async () => {
+    const { text } = await ask(served.http.url, '/skills/fx/tidy/')
+
+    const marks = [...text.matchAll(/<span class="unrendered"[^>]*>(?<mark>[^<]*)</g)].map(
+      ({ groups }) => groups?.['mark'],
+    )
+    expect(marks).toEqual(['comment, line 2: first', 'address, line 6: nowhere'])
   })
 
   test('a browser runs and loads nothing but what is our own, and frames nothing of it', async () => {
