@@ -35,7 +35,7 @@ export const DOCUMENTS = {
       expect(isWithin(offset, text) && offset + characters <= text.length, 'hidden text stands outside of the text')
       expect(text.slice(0, offset).split('\n').length === line, 'hidden text stands on another line')
     }
-    expectInert(rendered({ markdown: text, path: 'SKILL.md', files: FILES }))
+    expectInert(rendered({ markdown: text, path: 'SKILL.md', files: FILES, line: 1, frontmatter: text }))
   },
 } as const satisfies Readonly<Record<string, Target>>
 

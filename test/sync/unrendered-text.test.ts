@@ -110,7 +110,7 @@ describe('what the page marks as left out by Markdown', () => {
     fc.assert(
       fc.property(fc.array(words, { maxLength: 14 }), (parts) => {
         const markdown = parts.join('')
-        const html = rendered({ markdown, path: 'SKILL.md', files: new Map() })
+        const html = rendered({ markdown, path: 'SKILL.md', files: new Map(), line: 1, frontmatter: '' })
         const marks = html.matchAll(/class="unrendered"[^>]*>(\w+)([^<]*)</g)
         // Of a row that is marked only its end is left out.
         const marked = [...marks].filter(([, kind, said = '']) =>
