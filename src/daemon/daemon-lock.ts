@@ -4,10 +4,14 @@ import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { isDiskError, unlessAbsent } from '../sync/store/disk-error.ts'
+import { isAbortError } from './abort-error.ts'
+import { systemClock } from './clock.ts'
 import { answers } from './control-client.ts'
 import { removeSocketFolder } from './control-path.ts'
 import { codeOf } from './error-code.ts'
-import { identityOf, isAlive, type ProcessIdentity } from './process-identity.ts'
+import { newLease, replaceLease, staysAsIs, TERM_MS } from './lease.ts'
+import type { Watching } from './lease.ts'
+import { identityOf, isAlive, isHere, type ProcessIdentity } from './process-identity.ts'
 
 /** Who writes a state folder, as its lock says. */
 export interface Holder extends ProcessIdentity {
@@ -17,12 +21,16 @@ export interface Holder extends ProcessIdentity {
   readonly command: string
   /** Different for each lock there ever was. */
   readonly nonce: string
+  /** Another text with each renewal, as long as the holder lives. None of an older version. */
+  readonly lease?: string
 }
 
 /** A holder as its lock was found. */
 export interface FoundHolder extends Holder {
   /** The user that wrote the lock. */
   readonly owner: number
+  /** It is of another container or machine: its pid means nothing here. */
+  readonly isElsewhere?: true
 }
 
 /** The right to write one state folder, until released. */
@@ -41,7 +49,7 @@ export class DaemonLock implements AsyncDisposable {
 
   /** Says in the lock, if it is still ours, that its holder listens elsewhere. */
   async moveTo(socket: string): Promise<void> {
-    const moved = { ...this.#holder, socket }
+    const moved = { ...this.#holder, socket, lease: newLease() }
     try {
       if ((await read(this.#path))?.nonce !== moved.nonce) return
       await replace(this.#path, moved)
@@ -49,6 +57,29 @@ export class DaemonLock implements AsyncDisposable {
       throw lockError('write', this.#path, error)
     }
     this.#holder = moved
+  }
+
+  /** Writes another lease into the lock, as far as the disk takes it; puts the lock back where somebody removed it. */
+  async renew(): Promise<Renewed> {
+    const lease = newLease()
+    try {
+      if (await replaceLease(this.#path, this.#holder.nonce, lease).catch(unlessRefused)) {
+        this.#holder = { ...this.#holder, lease }
+        return { isRenewed: true }
+      }
+      const found = await read(this.#path)
+      if (found === undefined) await this.#putBack()
+      const isAnother = found !== undefined && found !== NOBODY && found.nonce !== this.#holder.nonce
+      return { isRenewed: false, ...(isAnother && { heldBy: found }) }
+    } catch (error) {
+      throw lockError('renew', this.#path, error)
+    }
+  }
+
+  /** Not below the place of a disk that is not mounted any more. Another process that was quicker is met by the next renewal. */
+  async #putBack(): Promise<void> {
+    if ((await unlessAbsent(stat(join(dirname(this.#path), 'format')))) === undefined) return
+    await create(this.#path, this.#holder)
   }
 
   /** Removes the lock if it is still ours. */
@@ -65,16 +96,24 @@ export class DaemonLock implements AsyncDisposable {
   }
 }
 
+/** The end of a renewal. `heldBy`: the process that has the lock by now. */
+export interface Renewed {
+  readonly isRenewed: boolean
+  readonly heldBy?: FoundHolder
+}
+
 /**
  * Takes the lock of a state folder, or says who has it. The lock of a process that is gone is taken over; one that does not
- * answer and lives, because it is stopped or busy, keeps it.
+ * answer and lives, because it is stopped or busy, keeps it. One of another container or machine is gone once its lease has
+ * stayed as it is for a term, which is waited for.
  */
 export async function acquireLock(
   statePath: string,
-  { listens = false, ...me }: Contender,
+  { listens = false, clock = systemClock, signal = NEVER, onWatch = () => {}, ...me }: Contender,
 ): Promise<DaemonLock | { readonly heldBy: FoundHolder }> {
   const path = join(statePath, FILE)
-  const holder = { ...me, ...(await identityOf(me.pid)), nonce: randomBytes(8).toString('hex') }
+  const holder = { ...me, ...(await identityOf(me.pid)), nonce: randomBytes(8).toString('hex'), lease: newLease() }
+  const watching = { clock, signal, onWatch }
   try {
     // Looked at first: a disk that takes no file says nothing of another process that has the lock.
     for (let other = await read(path); ; other = await read(path)) {
@@ -84,8 +123,8 @@ export async function acquireLock(
       }
       const isOwnSocket = listens && other.socket === me.socket
       const answered = other !== NOBODY && !isOwnSocket && (await isListening(other))
-      if (answered || (other !== NOBODY && (await isAlive(other)))) return { heldBy: other }
-      await removeStale(path, other, holder)
+      if (answered || !(await isGone(path, other, watching))) return { heldBy: other }
+      await removeStale(path, other, holder, watching)
       if (!isOwnSocket) await removeSocketFolder(other.socket)
     }
     await sweep(statePath)
@@ -133,15 +172,59 @@ export async function isListening(holder: FoundHolder): Promise<boolean> {
   return socket !== undefined && (await answers(socket))
 }
 
-/** A process that takes the lock. `listens`: on its socket already, so that an answer there says nothing of another holder. */
-interface Contender extends Pick<Holder, 'pid' | 'socket' | 'command'> {
+/**
+ * Says whether a holder of another container or machine renews its lease, as far as that shows within so many milliseconds. The
+ * answer comes with the first renewal.
+ */
+export async function isAtWork(
+  statePath: string,
+  holder: FoundHolder,
+  watching: Watching & { readonly ms: number },
+): Promise<boolean> {
+  return isRenewed(join(statePath, FILE), holder, watching)
+}
+
+async function isRenewed(
+  path: string,
+  { nonce }: FoundHolder,
+  { ms = TERM_MS, ...watching }: Watching & { readonly ms?: number },
+): Promise<boolean> {
+  const read = async (): Promise<string | undefined> => leaseIn(path, nonce)
+  // One that was released is not at work.
+  return !(await staysAsIs(read, watching, ms)) && (await read()) !== undefined
+}
+
+/** A process that takes the lock. */
+interface Contender extends Pick<Holder, 'pid' | 'socket' | 'command'>, Partial<Watcher> {
+  /** It listens on its socket already, so an answer there says nothing of another holder. */
   readonly listens?: boolean
 }
+
+interface Watcher extends Watching {
+  /** Is called before the lease of a holder is watched for a term. */
+  readonly onWatch: (holder: FoundHolder) => void
+}
+
+const NEVER = new AbortController().signal
 
 const FILE = 'daemon.lock'
 
 /** Whom a file without text names: the power went before its text was on the disk. It is taken over like that of the dead. */
 const NOBODY: FoundHolder = { pid: 0, socket: '', command: '', nonce: '0'.repeat(16), owner: -1 }
+
+/** Says whether the file at the path may be removed: the process that it names is no more, or as good as that. */
+async function isGone(path: string, other: FoundHolder, { onWatch, ...watching }: Watcher): Promise<boolean> {
+  if (other === NOBODY) return true
+  if (other.isElsewhere !== true) return !(await isAlive(other))
+  onWatch(other)
+  return !(await isRenewed(path, other, watching))
+}
+
+/** The lease in a file of the nonce; undefined where there is none of it. */
+async function leaseIn(path: string, nonce: string): Promise<string | undefined> {
+  const found = await read(path)
+  return found?.nonce === nonce ? (found.lease ?? '') : undefined
+}
 
 /** Creates the file, whole from its first moment on, unless there is one. */
 async function create(path: string, holder: Holder): Promise<boolean> {
@@ -191,18 +274,20 @@ async function writeSynced(path: string, text: string): Promise<void> {
  * Removes the file of a holder that is gone, and never one that took its place. Only who has the claim on that very file
  * may remove it; the claim is a file too, its name that of the one it is on, and the claim of the dead goes the same way.
  */
-async function removeStale(path: string, stale: Holder, me: Holder): Promise<void> {
+async function removeStale(path: string, stale: Holder, me: Holder, watcher: Watcher): Promise<void> {
   const claim = `${path}.${stale.nonce}`
   if (await create(claim, me)) {
     try {
-      if ((await read(path))?.nonce === stale.nonce) await rm(path, { force: true })
+      const now = await read(path)
+      // One that was stopped may have gone on since.
+      if (now?.nonce === stale.nonce && now.lease === stale.lease) await rm(path, { force: true })
     } finally {
       await rm(claim, { force: true })
     }
     return
   }
   const other = await read(claim)
-  if (other !== undefined && (other === NOBODY || !(await isAlive(other)))) await removeStale(claim, other, me)
+  if (other !== undefined && (await isGone(claim, other, watcher))) await removeStale(claim, other, me, watcher)
 }
 
 /** Removes what contenders left that were killed while they contended. */
@@ -226,7 +311,7 @@ async function read(path: string): Promise<FoundHolder | undefined> {
   const { text, owner } = found
   if (/^[\0\s]*$/.test(text)) return NOBODY
   const holder = parse(text)
-  if (holder !== undefined) return { ...holder, owner }
+  if (holder !== undefined) return { ...holder, owner, ...((await isHere(holder)) ? {} : { isElsewhere: true }) }
   throw new SyncError('store-failed', `Cannot read the lock "${path}": it is none of ours; remove it if no daemon runs`)
 }
 
@@ -257,13 +342,23 @@ const HOLDER = z.object({
   pid: z.int().positive(),
   startTime: z.string().exactOptional(),
   bootId: z.string().exactOptional(),
+  machineId: z.string().exactOptional(),
+  pidNamespace: z.string().exactOptional(),
   socket: z.string(),
   command: z.string(),
   // It becomes part of a file name.
   nonce: z.string().regex(/^[0-9a-f]{16}$/),
+  lease: z.string().exactOptional(),
 })
 
+/** The file says no more then than who has it. */
+function unlessRefused(error: unknown): false {
+  if (!isDiskError(error)) throw error
+  return false
+}
+
 function lockError(attempt: string, path: string, cause: unknown): unknown {
+  if (isAbortError(cause)) return cause
   if (!(cause instanceof Error) || cause instanceof SyncError) return cause
   return new SyncError('store-failed', `Cannot ${attempt} the lock "${path}": ${cause.message}`, { cause })
 }

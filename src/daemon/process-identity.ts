@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { readFile, readlink } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { codeOf } from './error-code.ts'
 
@@ -10,24 +11,45 @@ export interface ProcessIdentity {
   readonly startTime?: string
   /** Which run of the machine it belongs to. */
   readonly bootId?: string
+  /** A digest of what the machine is called in `/etc/machine-id`. A service from which the run is hidden still knows it. */
+  readonly machineId?: string
+  /** The namespace of which the pid is a number, as Linux names it (`pid:[4026531836]`); elsewhere the system. */
+  readonly pidNamespace?: string
 }
 
 export async function identityOf(pid: number): Promise<ProcessIdentity> {
   const status = await statusOf(pid)
-  const bootId = await bootIdOf()
-  return {
-    pid,
-    ...(status === undefined ? {} : { startTime: status.startTime }),
-    ...(bootId === undefined ? {} : { bootId }),
-  }
+  return { pid, ...(status === undefined ? {} : { startTime: status.startTime }), ...(await placeOf()) }
 }
 
-/** Whether the process is there and still the one that it was. What the system does not tell speaks for it. */
+/** Says whether the process is there and still the one that it was. What the system does not tell speaks for it. */
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
-  if (!exists(identity.pid)) return false
+  if (!(await isHere(identity)) || !exists(identity.pid)) return false
   const status = await statusOf(identity.pid)
-  if (status?.ended === true) return false
-  return same(status?.startTime, identity.startTime) && same(await bootIdOf(), identity.bootId)
+  return status?.ended !== true && same(status?.startTime, identity.startTime)
+}
+
+/**
+ * Says whether the pid means something to this process: it is of the same run of the same machine, and of the same namespace. A
+ * number of a namespace that is given again is one of processes that are gone.
+ */
+export async function isHere({ bootId, machineId, pidNamespace }: ProcessIdentity): Promise<boolean> {
+  const here = await placeOf()
+  return same(here.bootId, bootId) && same(here.machineId, machineId) && same(here.pidNamespace, pidNamespace)
+}
+
+type Place = Pick<ProcessIdentity, 'bootId' | 'machineId' | 'pidNamespace'>
+
+/** The place of this process: what does not change as long as it lives. */
+async function placeOf(): Promise<Place> {
+  const bootId = await bootIdOf()
+  const machineId = await machineIdOf()
+  const pidNamespace = await pidNamespaceOf()
+  return {
+    ...(bootId === undefined ? {} : { bootId }),
+    ...(machineId === undefined ? {} : { machineId }),
+    ...(pidNamespace === undefined ? {} : { pidNamespace }),
+  }
 }
 
 function same(a: string | undefined, b: string | undefined): boolean {
@@ -78,6 +100,19 @@ async function psStatusOf(pid: number): Promise<ProcessStatus | undefined> {
 
 async function bootIdOf(): Promise<string | undefined> {
   return (await textOf('/proc/sys/kernel/random/boot_id'))?.trim()
+}
+
+/** The name itself is for no other eyes, machine-id(5). */
+async function machineIdOf(): Promise<string | undefined> {
+  const name = (await textOf('/etc/machine-id'))?.trim() ?? ''
+  return /^[0-9a-f]{32}$/.test(name)
+    ? createHash('sha256').update(`skillsyncd ${name}`).digest('hex').slice(0, 32)
+    : undefined
+}
+
+async function pidNamespaceOf(): Promise<string | undefined> {
+  if (process.platform !== 'linux') return process.platform
+  return readlink('/proc/self/ns/pid').catch(() => undefined)
 }
 
 /** A file of `/proc`, or undefined where this system or this sandbox has none. */

@@ -54,6 +54,8 @@ export interface Status {
   readonly notices: readonly Notice[]
   /** Of the process that answers; absent where none runs and the state folder was read. */
   readonly daemon?: DaemonStatus
+  /** A process of another container or machine that has the lock and cannot be asked from here; absent where none has. */
+  readonly elsewhere?: WriterElsewhere
   /** Why that process does not write the state folder, and what a person can try; absent where it does. */
   readonly readOnly?: Condition
   /** Of the HTTP side of that process, where it has one. */
@@ -64,6 +66,15 @@ export interface Status {
 export interface DaemonStatus extends Mode {
   readonly pid: number
   readonly startedAt: string
+}
+
+/** A process of another container or machine that has the lock of the state folder. */
+export interface WriterElsewhere {
+  readonly pid: number
+  /** What it was started as. */
+  readonly command: string
+  /** It renewed its lease while that was looked at. */
+  readonly isAlive: boolean
 }
 
 export interface LockStatus {

@@ -11,14 +11,15 @@ import { redacted } from './control-redaction.ts'
 import { ControlServer } from './control.ts'
 import type { ControlHandler, ControlHandlers } from './control.ts'
 import { socketPathOf } from './control-path.ts'
-import { socketOf } from './daemon-lock.ts'
+import { isListening, socketOf } from './daemon-lock.ts'
 import type { FoundHolder } from './daemon-lock.ts'
 import { Daemon } from './daemon.ts'
+import { TERM_MS } from './lease.ts'
 import type { Log } from './log.ts'
 import type { Parts } from './parts.ts'
 import type { Redactor } from './redactor.ts'
 import { requestHandlers } from './requests.ts'
-import { WriteRight } from './write-right.ts'
+import { HeldByOther, processText, WriteRight } from './write-right.ts'
 
 /** What a process is, that wants to write a state folder. */
 export interface Candidate {
@@ -41,7 +42,6 @@ export class Writer implements AsyncDisposable {
   readonly #control: ControlServer
   readonly #changeover = new Changeover()
   readonly #over = new AbortController()
-  readonly #lost = new AbortController()
   #daemon: Daemon
   #serve: (daemon: Daemon) => void = () => {}
   #watching: Promise<void> = Promise.resolve()
@@ -60,11 +60,11 @@ export class Writer implements AsyncDisposable {
   }
 
   /** Takes the lock and loads the last generation, or says who has the lock. */
-  static async open(candidate: Candidate): Promise<Writer | { readonly heldBy: FoundHolder }> {
-    const { config, environment, log, redactor, command, handlers } = candidate
+  static async open(candidate: Candidate, signal: AbortSignal): Promise<Writer | { readonly heldBy: FoundHolder }> {
+    const { config, environment, log, redactor, handlers } = candidate
     const socket = socketPathOf(config.state, environment.runtime)
-    const right = new WriteRight(config.state, { pid: process.pid, socket, command })
-    const other = await right.take()
+    const right = rightFor(candidate, socket)
+    const other = await right.take(signal)
     if (other !== undefined) return other
     try {
       const store = await storeOf(candidate, right)
@@ -82,7 +82,7 @@ export class Writer implements AsyncDisposable {
 
   /** Raised, with the reason, once another process writes the folder: this one is to end. */
   get lost(): AbortSignal {
-    return this.#lost.signal
+    return this.#right.lost
   }
 
   /** `serve` is called with the daemon that goes on where the disk takes writes again. */
@@ -152,8 +152,8 @@ export class Writer implements AsyncDisposable {
   }
 
   async #lookAtDisk(): Promise<void> {
-    const other = await this.#right.take(this.#control.isListening)
-    if (other !== undefined) return this.#lost.abort(new HeldByOther(this.#daemon.config.state, other.heldBy))
+    const other = await this.#right.take(this.#over.signal, this.#control.isListening)
+    if (other !== undefined) return this.#right.lose(new HeldByOther(this.#daemon.config.state, other.heldBy))
     if (this.#right.refusal !== undefined) return
     await this.#changeover.change(
       async () => this.#daemon.stop(),
@@ -230,6 +230,14 @@ interface Held {
   readonly handlers: ControlHandlers | undefined
 }
 
+function rightFor({ config: { state }, log, command }: Candidate, socket: string): WriteRight {
+  const onWatch = (holder: FoundHolder): void => {
+    const message = `${processText(holder)} has the lock: its lease is watched for ${TERM_MS / 1000} s`
+    log.failure('info', 'lock-watched', { source: '', code: 'held', message }, holder.nonce)
+  }
+  return new WriteRight(state, { pid: process.pid, socket, command }, { clock: systemClock, onWatch })
+}
+
 /** The folder to be written, or to be read where the disk takes no writes. */
 async function storeOf({ config, log, servesReadOnly }: Candidate, right: WriteRight): Promise<Store> {
   const { refusal } = right
@@ -259,10 +267,12 @@ function goOn(daemon: Daemon, serve: (daemon: Daemon) => void): Daemon {
 /** `Writer.open`, after asking an `mcp` that writes meanwhile to hand over. Throws where another daemon stays. */
 export async function becomeWriter(candidate: Candidate, signal: AbortSignal): Promise<Writer> {
   for (let attempt = 1; ; attempt += 1) {
-    const writer = await Writer.open(candidate)
+    const writer = await Writer.open(candidate, signal)
     if (!('heldBy' in writer)) return writer
     const { heldBy } = writer
-    if (heldBy.command !== 'mcp' || attempt > HANDOVER_ATTEMPTS) throw new HeldByOther(candidate.config.state, heldBy)
+    const isAsked = heldBy.command === 'mcp' && attempt <= HANDOVER_ATTEMPTS
+    if (!isAsked || (heldBy.isElsewhere === true && !(await isListening(heldBy))))
+      throw new HeldByOther(candidate.config.state, heldBy)
     await askForLock(heldBy, signal)
     await systemClock.wait(HANDOVER_PAUSE_MS, signal)
   }
@@ -286,17 +296,3 @@ const LOOK_MS = 2_000
 const HANDOVER_ATTEMPTS = 100
 const HANDOVER_PAUSE_MS = 100
 const HANDOVER_MS = 10_000
-
-/** Another process writes the state folder. */
-export class HeldByOther extends ControlError {
-  /** What that process was started as. */
-  readonly command: string
-
-  constructor(state: string, { pid, command }: FoundHolder) {
-    super(
-      'held',
-      `Cannot write "${state}": process ${pid} (skillsyncd ${command}) does; stop it first, or use another --state`,
-    )
-    this.command = command
-  }
-}

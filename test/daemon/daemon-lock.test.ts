@@ -1,12 +1,21 @@
 import { fork, spawn, type ChildProcess, type ForkOptions } from 'node:child_process'
 import { once } from 'node:events'
-import { chown, readdir, readFile, writeFile } from 'node:fs/promises'
+import { chown, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { acquireLock, DaemonLock, holderOf, socketOf, type Holder } from '../../src/daemon/daemon-lock.ts'
+import {
+  acquireLock,
+  DaemonLock,
+  holderOf,
+  socketOf,
+  type FoundHolder,
+  type Holder,
+} from '../../src/daemon/daemon-lock.ts'
+import { newLease, replaceLease } from '../../src/daemon/lease.ts'
 import { identityOf } from '../../src/daemon/process-identity.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
 const SWEEPER = new URL('../support/sweep-before-link.mjs', import.meta.url).href
@@ -67,13 +76,105 @@ test('40: a lock is stale if its pid belongs to a process that began at another 
   expect(lock.holder.startTime).not.toBe('1')
 })
 
-test('40: a lock is stale if the machine was started anew since', async () => {
+const ELSEWHERE: readonly Partial<Holder>[] = [
+  { bootId: 'an earlier one' },
+  { machineId: 'of another machine' },
+  { pidNamespace: 'pid:[1]' },
+  { pidNamespace: 'another system' },
+]
+
+test.each(ELSEWHERE)(
+  '40: the lock of a process of %o is taken over after a term in which nothing changed',
+  async (place) => {
+    await using state = await temporaryFolder()
+    const clock = new FakeClock()
+    // Here its number is that of a process that lives.
+    const stale = await plant(state.path, { ...(await identityOf(process.pid)), ...place, lease: LEASE })
+    const { taking, watched } = contending(state.path, clock)
+    const holder = await watched
+
+    await clock.advance(9_500)
+    const early = await holderOf(state.path)
+    await clock.advance(500)
+    const lock = await taking
+
+    expect(early).toEqual({ ...stale, owner: OWNER, isElsewhere: true })
+    expect(holder).toEqual(early)
+    expect(lock).toBeInstanceOf(DaemonLock)
+    expect(await holderOf(state.path)).toEqual({ ...(lock as DaemonLock).holder, owner: OWNER })
+  },
+)
+
+test.each(ELSEWHERE)(
+  '40: the lock of a process of %o is held where its lease changes within the term',
+  async (place) => {
+    await using state = await temporaryFolder()
+    const clock = new FakeClock()
+    const other = await plant(state.path, { pid: await deadPid(), ...place, lease: LEASE })
+    const { taking, watched } = contending(state.path, clock)
+    await watched
+    await clock.advance(9_000)
+
+    await replaceLease(join(state.path, 'daemon.lock'), other.nonce, newLease())
+    await clock.advance(1_000)
+
+    expect(await taking).toMatchObject({ heldBy: { nonce: other.nonce, isElsewhere: true } })
+    expect(await holderOf(state.path)).toMatchObject({ nonce: other.nonce })
+  },
+)
+
+test('a contender that was stopped itself looks on for as long as it has not looked, since the holder may have been stopped with it', async () => {
   await using state = await temporaryFolder()
-  await plant(state.path, { ...(await identityOf(process.pid)), bootId: 'an earlier one' })
+  const clock = new FakeClock()
+  const other = await plant(state.path, { pidNamespace: 'pid:[1]', lease: LEASE })
+  const { taking, watched } = contending(state.path, clock)
+  await watched
 
-  await using lock = await acquired(state.path)
+  await clock.suspend(60_000)
+  await replaceLease(join(state.path, 'daemon.lock'), other.nonce, newLease())
+  await clock.advance(500)
 
-  expect(lock.holder.bootId).not.toBe('an earlier one')
+  expect(await taking).toMatchObject({ heldBy: { nonce: other.nonce } })
+})
+
+test('a lock of elsewhere that is released while its lease is watched is free at once', async () => {
+  await using state = await temporaryFolder()
+  const clock = new FakeClock()
+  await plant(state.path, { pidNamespace: 'pid:[1]', lease: LEASE })
+  const { taking, watched } = contending(state.path, clock)
+  await watched
+  await clock.advance(1_000)
+
+  await rm(join(state.path, 'daemon.lock'))
+  await clock.advance(500)
+
+  expect(await taking).toBeInstanceOf(DaemonLock)
+})
+
+test('who watches a lease and is stopped watches no longer', async () => {
+  await using state = await temporaryFolder()
+  await plant(state.path, { pidNamespace: 'pid:[1]', lease: LEASE })
+  const stop = new AbortController()
+  const onWatch = (): void => stop.abort()
+
+  const taking = acquireLock(state.path, { ...me(state.path), clock: new FakeClock(), signal: stop.signal, onWatch })
+
+  await expect(taking).rejects.toMatchObject({ name: 'AbortError' })
+})
+
+test('a lease that is replaced changes that lock and no other, and no byte beside it', async () => {
+  await using state = await temporaryFolder()
+  const file = join(state.path, 'daemon.lock')
+  const { nonce } = await plant(state.path, { socket: '/tmp/ä"lease":"/s', lease: LEASE })
+  const before = await readFile(file, 'utf8')
+  const lease = newLease()
+
+  const isOfAnother = await replaceLease(file, '1'.repeat(16), newLease())
+  const isThere = await replaceLease(file, nonce, lease)
+
+  expect([isOfAnother, isThere]).toEqual([false, true])
+  expect(await readFile(file, 'utf8')).toBe(before.replace(LEASE, lease))
+  expect(await replaceLease(join(state.path, 'absent'), nonce, lease)).toBe(false)
 })
 
 test('40: a lock whose socket answers is held, whatever its pid says', async () => {
@@ -226,9 +327,17 @@ async function acquired(statePath: string): Promise<DaemonLock> {
   return end
 }
 
+/** Contends for a lock that a process of elsewhere has. `watched`: its holder, once its lease is about to be watched. */
+function contending(statePath: string, clock: FakeClock) {
+  const { promise: watched, resolve: onWatch } = Promise.withResolvers<FoundHolder>()
+  return { taking: acquireLock(statePath, { ...me(statePath), clock, onWatch }), watched }
+}
+
 function me(statePath: string): Pick<Holder, 'pid' | 'socket' | 'command'> {
   return { pid: process.pid, socket: join(statePath, 'no.sock'), command: 'test' }
 }
+
+const LEASE = '0123456789abcdef'
 
 let planted = 0
 
@@ -236,7 +345,8 @@ let planted = 0
 async function plant(statePath: string, identity: Partial<Holder>, name = 'daemon.lock'): Promise<Holder> {
   planted += 1
   const nonce = planted.toString(16).padStart(16, '0')
-  const holder = { ...me(statePath), command: 'planted', ...identity, nonce }
+  const { lease, ...rest } = identity
+  const holder = { ...me(statePath), command: 'planted', ...rest, nonce, ...(lease !== undefined && { lease }) }
   await writeFile(join(statePath, name), JSON.stringify(holder))
   return holder
 }

@@ -146,7 +146,7 @@ class Desk implements AsyncDisposable {
   }
 
   async write(): Promise<Writer> {
-    const writer = await Writer.open({ ...this.#parts(), config: this.config(), command: 'start' })
+    const writer = await Writer.open({ ...this.#parts(), config: this.config(), command: 'start' }, STEADY)
     if ('heldBy' in writer) throw new Error('Somebody else writes')
     return writer
   }

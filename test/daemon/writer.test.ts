@@ -11,7 +11,8 @@ import { holderOf } from '../../src/daemon/daemon-lock.ts'
 import { createLog } from '../../src/daemon/log.ts'
 import { Redactor } from '../../src/daemon/redactor.ts'
 import { request } from '../../src/daemon/requests.ts'
-import { becomeWriter, HeldByOther, Writer } from '../../src/daemon/writer.ts'
+import { HeldByOther } from '../../src/daemon/write-right.ts'
+import { becomeWriter, Writer } from '../../src/daemon/writer.ts'
 import type { Candidate } from '../../src/daemon/writer.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { temporaryFolder } from '../support/temporary.ts'
@@ -34,7 +35,7 @@ test('a second writer is told who has the lock', async () => {
   await using desk = await Desk.open()
   await using _first = await opened(desk.candidate('start'))
 
-  const second = await Writer.open(desk.candidate('mcp'))
+  const second = await Writer.open(desk.candidate('mcp'), desk.signal)
 
   expect(second).toMatchObject({ heldBy: { pid: process.pid, command: 'start' } })
 })
@@ -54,7 +55,7 @@ test('a writer that cannot listen gives the lock back', async () => {
   await using desk = await Desk.open()
   await writeFile(join(desk.environment.runtime!, 'skillsyncd'), 'in the way')
 
-  await expect(Writer.open(desk.candidate('start'))).rejects.toMatchObject({ code: 'socket-failed' })
+  await expect(Writer.open(desk.candidate('start'), desk.signal)).rejects.toMatchObject({ code: 'socket-failed' })
 
   expect(await holderOf(desk.config.state)).toBeUndefined()
 })
@@ -136,7 +137,7 @@ class Desk implements AsyncDisposable {
 }
 
 async function opened(candidate: Candidate): Promise<Writer> {
-  const writer = await Writer.open(candidate)
+  const writer = await Writer.open(candidate, new AbortController().signal)
   if ('heldBy' in writer) throw new Error(`Held by ${writer.heldBy.command}`)
   return writer
 }

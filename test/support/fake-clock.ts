@@ -101,7 +101,7 @@ async function settle(): Promise<void> {
 
 /** Whether anything in this process waits for the file system. */
 function isOnDisk(): boolean {
-  return process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'))
+  return process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq') || name === 'CloseReq')
 }
 
 const QUIET_TURNS = 3

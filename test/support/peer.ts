@@ -155,6 +155,7 @@ export async function stdio(
   args: readonly string[],
   era: 'legacy' | 'modern' = 'legacy',
   env: Readonly<Record<string, string>> = {},
+  under: readonly string[] = [],
 ): Promise<
   Peer & {
     readonly process: ChildProcessWithoutNullStreams
@@ -163,7 +164,8 @@ export async function stdio(
   }
 > {
   const main = fileURLToPath(new URL('../../dist/program/main.js', import.meta.url))
-  const child = spawn(process.execPath, [main, 'mcp', ...args], { env: { ...process.env, ...env } })
+  const [file = '', ...words] = [...under, process.execPath, main, 'mcp', ...args]
+  const child = spawn(file, words, { env: { ...process.env, ...env } })
   let stderr = ''
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
   const lines: string[] = []

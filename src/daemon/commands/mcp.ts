@@ -3,7 +3,7 @@ import { NO_HOLDER } from '../../serve/shares.ts'
 import { NONE } from '../../serve/views.ts'
 import { serveStream } from '../../serve/mcp/stdio.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { ignoreAbort } from '../abort-error.ts'
+import { ignoreAbort, isAbortError } from '../abort-error.ts'
 import { auditLogOf, withAudit } from '../audit-log.ts'
 import { systemClock } from '../clock.ts'
 import { Follower } from '../follower.ts'
@@ -11,6 +11,7 @@ import type { Config } from '../config.ts'
 import { expectLock } from '../lock-rules.ts'
 import type { Log } from '../log.ts'
 import { agreeWithDaemon } from '../requests.ts'
+import { HeldByOther } from '../write-right.ts'
 import { Writer } from '../writer.ts'
 import { MODE_OPTIONS, configOf, logOf } from './command.ts'
 import type { Command, Context } from './command.ts'
@@ -80,6 +81,7 @@ async function keepWriting(
   let asked = 0
   while (!signal.aborted) {
     const isHandedOver = await write(context, config, log, follower, signal).catch((error: unknown) => {
+      if (signal.aborted && isAbortError(error)) return false
       // A folder that cannot be written can be read all the same.
       if (!(error instanceof SyncError)) throw error
       log.failure('warn', 'cannot-write', { source: '', code: error.code, message: error.message })
@@ -110,7 +112,7 @@ async function write(
       return null
     },
   }
-  const writer = await Writer.open({ config, environment, log, redactor, command: 'mcp', handlers })
+  const writer = await Writer.open({ config, environment, log, redactor, command: 'mcp', handlers }, signal)
   if ('heldBy' in writer) return false
   await using _writer = writer
   using _reading = follower.readWith(writer.daemon.serving.read)
@@ -119,7 +121,13 @@ async function write(
   using _listening = writer.daemon.registry.listen(() => void follower.look())
   await writer.daemon.tellChanges()
   writer.daemon.poll()
-  return await Promise.race([handedOver.promise, aborted(signal)])
+  const isHandedOver = await Promise.race([handedOver.promise, aborted(AbortSignal.any([signal, writer.lost]))])
+  const { reason }: { readonly reason: unknown } = writer.lost
+  if (reason instanceof HeldByOther) {
+    const { code, message } = reason
+    log.failure('warn', 'cannot-write', { source: '', code, message })
+  }
+  return isHandedOver
 }
 
 async function aborted(signal: AbortSignal): Promise<false> {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { ControlError } from '../control-client.ts'
 import { holderOf } from '../daemon-lock.ts'
 import { request } from '../requests.ts'
+import { ELSEWHERE_MEND, processText } from '../write-right.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command } from './command.ts'
 
@@ -22,6 +23,11 @@ export const reload: Command = {
         `Cannot reload: process ${holder.pid} (skillsyncd ${holder.command}) is no daemon`,
       )
     const answer = await request(config, 'reload', {}, { signal: context.signal, timeoutMs: RELOAD_MS })
+    if (answer === undefined && holder?.isElsewhere === true)
+      throw new ControlError(
+        'no-daemon',
+        `Cannot reload: ${processText(holder)} has the lock and cannot be asked from here; ${ELSEWHERE_MEND}`,
+      )
     if (answer === undefined)
       throw new ControlError(
         'no-daemon',

@@ -13,6 +13,8 @@ import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
 import { VERSION } from '../../serve/version.ts'
 import { ControlError } from '../control-client.ts'
+import { holderOf, isAtWork } from '../daemon-lock.ts'
+import { GLANCE_MS } from '../lease.ts'
 import { foldersNow, isAsServed, linkCommandOf } from '../link/folders-now.ts'
 import type { FolderNow } from '../link/folders-now.ts'
 import { lockRead } from '../lock-rules.ts'
@@ -20,10 +22,11 @@ import { printable } from '../log-line.ts'
 import { noticesOf, unlessUnreadable } from '../notices.ts'
 import { request, sourcesOf } from '../requests.ts'
 import { statusOf, withFindings } from '../status.ts'
-import type { DaemonStatus, HttpStatus, SourceStatus, Status } from '../status.ts'
+import type { DaemonStatus, HttpStatus, SourceStatus, Status, WriterElsewhere } from '../status.ts'
 import type { Unready } from '../../serve/http/health.ts'
 import { agoText, spanText } from '../age-text.ts'
 import { systemClock } from '../clock.ts'
+import { processText } from '../write-right.ts'
 import { URGENCIES, isUpToDate, urgencyOf } from '../urgency.ts'
 import type { Urgency } from '../urgency.ts'
 import { configOf, printJson, printLines } from './command.ts'
@@ -148,7 +151,16 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
     startedAt: undefined,
     http: undefined,
   })
-  return withFindings(now, catalog, config)
+  const elsewhere = await writerElsewhere(config, signal)
+  return withFindings({ ...now, ...(elsewhere !== undefined && { elsewhere }) }, catalog, config)
+}
+
+/** The process that writes and cannot be asked from here. */
+async function writerElsewhere({ state }: Config, signal: AbortSignal): Promise<WriterElsewhere | undefined> {
+  const holder = await holderOf(state)
+  if (holder?.isElsewhere !== true) return undefined
+  const isAlive = await isAtWork(state, holder, { clock: systemClock, signal, ms: GLANCE_MS })
+  return { pid: holder.pid, command: holder.command, isAlive }
 }
 
 /** Another version of this program may say other things in its status. */
@@ -164,7 +176,7 @@ function isStatus(result: unknown): result is Status {
 function linesOf(now: Status, { attention, folders, foldersError }: Beside, look: Look): string[] {
   const daemon =
     now.daemon === undefined
-      ? 'no daemon runs'
+      ? absenceText(now.elsewhere)
       : `daemon ${now.daemon.pid}, started ${agoText(now.daemon.startedAt, look.now)}${modeText(now.daemon)}`
   const head = `skillsyncd ${now.version}: ${daemon}; generation ${now.generation}, ${countOf(now.skills, 'skill')} served`
   const clients =
@@ -190,6 +202,13 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     ...collisionLines(now),
     ...problemLines(now, look.all),
   ]
+}
+
+function absenceText(elsewhere: WriterElsewhere | undefined): string {
+  if (elsewhere === undefined) return 'no daemon runs'
+  const who = processText({ ...elsewhere, isElsewhere: true })
+  if (elsewhere.isAlive) return `${who} writes, and cannot be asked from here`
+  return `no daemon runs here; ${who} has the lock and left its lease as it is for ${GLANCE_MS / 1000} s`
 }
 
 function modeText({ locked, offline }: DaemonStatus): string {

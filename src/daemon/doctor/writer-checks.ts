@@ -6,11 +6,13 @@ import { SyncError, mendOf } from '../../sync/model/sync-error.ts'
 import { VERSION } from '../../serve/version.ts'
 import { answers, ControlError } from '../control-client.ts'
 import { isFresh, socketPathOf, unlockedSocketOf, whyNotOwn } from '../control-path.ts'
-import { holderOf, isListening } from '../daemon-lock.ts'
-import type { Holder } from '../daemon-lock.ts'
+import { holderOf, isAtWork, isListening } from '../daemon-lock.ts'
+import type { FoundHolder } from '../daemon-lock.ts'
 import { whyNotUsed } from '../disk-words.ts'
-import { identityOf, isAlive } from '../process-identity.ts'
+import { GLANCE_MS, TERM_MS } from '../lease.ts'
+import { isAlive } from '../process-identity.ts'
 import { request } from '../requests.ts'
+import { ELSEWHERE_MEND, processText } from '../write-right.ts'
 import { verdicts } from './check.ts'
 import type { Check, Checked, Ground } from './check.ts'
 
@@ -53,7 +55,7 @@ async function whyNoSocketIn(folder: string): Promise<string | undefined> {
 
 const SOCKET_MEND = mendOf('socket-failed')
 
-async function lockChecked({ config, environment }: Ground, signal: AbortSignal): Promise<Checked[]> {
+async function lockChecked({ config, environment, clock }: Ground, signal: AbortSignal): Promise<Checked[]> {
   const { ok, fail, warn } = verdicts('lock')
   const holder = await holderOf(config.state)
   if (holder === undefined) {
@@ -61,13 +63,16 @@ async function lockChecked({ config, environment }: Ground, signal: AbortSignal)
     if (socket === undefined || !(await answers(socket))) return [ok('no daemon holds it')]
     return [warn('a daemon serves what is stored, read-only: the disk took no lock', 'See what the state folder lacks')]
   }
-  if (!(await isListening(holder))) return [await silent(holder)]
+  if (!(await isListening(holder))) {
+    if (holder.isElsewhere !== true) return [await silent(holder)]
+    return [elsewhere(holder, await isAtWork(config.state, holder, { clock, signal, ms: GLANCE_MS }))]
+  }
   try {
     await request(config, 'hello', {}, { signal, timeoutMs: ANSWER_MS })
     return [ok(`skillsyncd ${holder.command}, process ${holder.pid}, holds it and answers`)]
   } catch (error) {
     if (!(error instanceof ControlError)) throw error
-    const who = `process ${holder.pid} (skillsyncd ${holder.command})`
+    const who = processText(holder)
     if (error.code === 'timed-out') return [fail(`${who} holds it and does not answer`, STOPPED_MEND)]
     return [
       fail(error.message, `Restart the daemon with the configuration and the version (${VERSION}) that are meant`),
@@ -77,16 +82,22 @@ async function lockChecked({ config, environment }: Ground, signal: AbortSignal)
 
 const STOPPED_MEND = 'It is stopped or hangs: continue it (kill -CONT), or end it and start it again'
 
-/** A process of the machine before its last start is no process any more; one of another machine cannot be seen from here. */
-async function silent(holder: Holder): Promise<Checked> {
-  const { ok, warn, fail } = verdicts('lock')
-  const what = `process ${holder.pid} (skillsyncd ${holder.command})`
-  if (await isAlive(holder)) return fail(`${what} holds it and does not listen`, STOPPED_MEND)
-  const here = await identityOf(process.pid)
-  if (here.bootId === holder.bootId) return ok(`${what} left it and is gone; the next start takes it over`)
+async function silent(holder: FoundHolder): Promise<Checked> {
+  const { ok, fail } = verdicts('lock')
+  const who = processText(holder)
+  if (await isAlive(holder)) return fail(`${who} holds it and does not listen`, STOPPED_MEND)
+  return ok(`${who} left it and is gone; the next start takes it over`)
+}
+
+/** A process of the machine before it was started anew is one of another machine, as far as can be told from here. */
+function elsewhere(holder: FoundHolder, isRenewed: boolean): Checked {
+  const { warn } = verdicts('lock')
+  const who = processText(holder)
+  if (isRenewed)
+    return warn(`${who} holds it and renews its lease; it cannot be asked from here`, `To ask it, ${ELSEWHERE_MEND}`)
   return warn(
-    `${what} of another machine, or of this one before it was started anew, has not released it`,
-    'Nothing to do if this folder is on this machine alone; a folder that several machines share serves none of them',
+    `${who}, or of this machine before it was started anew, left its lease as it is for ${GLANCE_MS / 1000} s`,
+    `Nothing, where it is gone: the next start takes over after ${TERM_MS / 1000} s`,
   )
 }
 
