@@ -101,14 +101,15 @@ export class Renewal implements AsyncDisposable {
 
   async #once(): Promise<void> {
     const beforeMs = this.#renewedMs
-    const turn = this.#last.then(async () => {
-      // Another one in turn did it meanwhile.
-      if (this.#renewedMs !== beforeMs) return
-      const startMs = this.#clock.monotonicMs()
-      if (await this.#renew()) this.#renewedMs = startMs
-    })
+    // Another one in turn may do it meanwhile.
+    const turn = this.#last.then(async () => (this.#renewedMs === beforeMs ? this.#renewNow() : undefined))
     this.#last = turn.catch(() => {}) // The next in turn does not ask how this one went; its own caller is told.
     await turn
+  }
+
+  async #renewNow(): Promise<void> {
+    const startMs = this.#clock.monotonicMs()
+    if (await this.#renew()) this.#renewedMs = startMs
   }
 
   async #renewNowAndThen(): Promise<void> {

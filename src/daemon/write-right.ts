@@ -73,7 +73,7 @@ export class WriteRight {
 
   /** From now on this process writes: whatever it knew of the folder from before the lock is to be read anew first. */
   grant(): void {
-    this.#isGranted = this.#lock !== undefined
+    this.#isGranted = this.#lock !== undefined && !this.#lost.signal.aborted
   }
 
   /** Nothing is written until it is granted again. The lock stays. */

@@ -118,7 +118,7 @@ export class Writer implements AsyncDisposable {
     const { clock } = this.#parts
     while (!signal.aborted) {
       await clock.wait(LOOK_MS, signal).catch(ignoreAbort)
-      if (signal.aborted) return
+      if (signal.aborted || this.lost.aborted) return
       await this.#lookAtSocket()
       if (this.#right.readOnly !== undefined) await this.#lookAtDisk().catch((error: unknown) => this.#tellDisk(error))
     }

@@ -1,17 +1,16 @@
 import { execFile } from 'node:child_process'
 import { readFile, readdir } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { Home } from '../support/program.ts'
+import type { Home } from '../support/program.ts'
 
 /** Processes and the runtime folder are its own; the disk is that of all. */
-const CONTAINER = ['unshare', '--pid', '--fork', '--kill-child', '--mount', '--mount-proc', 'sh', '-ec']
+const CONTAINER = ['--pid', '--fork', '--kill-child', '--mount', '--mount-proc', 'sh', '-ec']
 const OWN_RUNTIME = 'mount -t tmpfs -o mode=0700 tmpfs "$XDG_RUNTIME_DIR"; exec "$@"'
 
 /** Why no container can be made here; empty where one can. */
 export async function noContainers(): Promise<string> {
-  const [file = '', ...words] = [...CONTAINER, OWN_RUNTIME, 'sh', 'true']
   const env = { ...process.env, XDG_RUNTIME_DIR: '/mnt' }
-  return promisify(execFile)(file, words, { env }).then(
+  return promisify(execFile)('unshare', [...CONTAINER, OWN_RUNTIME, 'sh', 'true'], { env }).then(
     () => '',
     () => ': no namespaces can be made here',
   )
@@ -19,7 +18,7 @@ export async function noContainers(): Promise<string> {
 
 /** Has what is started in the home run in a container of its own each time. */
 export function contain(home: Home): Home {
-  home.under = [...CONTAINER, OWN_RUNTIME, 'sh']
+  home.under = ['unshare', ...CONTAINER, OWN_RUNTIME, 'sh']
   return home
 }
 

@@ -147,7 +147,7 @@ interface DiskKind {
   readonly why: string
 }
 
-/** Who writes is told by the process and the boot of its machine, which two machines cannot see of each other. */
+/** The lease of a writer tells another machine of it only as far as the disk shows changed files there in time. */
 const NETWORK: DiskKind = { name: 'a disk of the network', why: 'two machines could write to it at once' }
 const MEMORY: DiskKind = { name: 'kept in memory', why: 'it is gone with the machine, or the container' }
 

@@ -17,6 +17,7 @@ import { programChecks } from '../../../src/daemon/doctor/program-checks.ts'
 import { serviceChecks } from '../../../src/daemon/doctor/service-checks.ts'
 import { stateChecks } from '../../../src/daemon/doctor/state-checks.ts'
 import { writerChecks } from '../../../src/daemon/doctor/writer-checks.ts'
+import { newLease, replaceLease } from '../../../src/daemon/lease.ts'
 import { Redactor } from '../../../src/daemon/redactor.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { Authority } from '../../support/certificates.ts'
@@ -237,6 +238,26 @@ test('a lock is told by what became of its holder: gone, silent, or there and sa
   expect(gone).toMatchObject({ check: 'lock', state: expect.stringMatching(/ok|warn/) })
   expect(silent).toMatchObject({ state: 'fail', message: expect.stringContaining('does not listen') })
   expect(mute).toMatchObject({ state: 'fail', message: expect.stringContaining('does not answer') })
+})
+
+test.each([
+  [true, 'process 7 (skillsyncd start) of another container or machine holds it and renews its lease'],
+  [false, 'left its lease as it is for 5 s'],
+])('a holder in another container is told by its lease, renewed: %s', async (isRenewed, message) => {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'daemon.lock')
+  const nonce = '0'.repeat(16)
+  const elsewhere = { pid: 7, pidNamespace: 'pid:[1]', socket: join(folder.path, 's'), command: 'start', nonce }
+  await writeFile(file, JSON.stringify({ ...elsewhere, lease: nonce }))
+  const clock = new FakeClock()
+  const looking = looked(writerChecks({ ...inState(folder.path), clock }))
+  await expect.poll(() => clock.waiting).toBe(1)
+  if (isRenewed) await replaceLease(file, nonce, newLease())
+
+  await clock.advance(5_000)
+  const [, lock] = await looking
+
+  expect(lock).toMatchObject({ check: 'lock', state: 'warn', message: expect.stringContaining(message) })
 })
 
 test('a port that another program has is named, and a free one is free', async () => {
