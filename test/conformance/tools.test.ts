@@ -9,8 +9,9 @@ import { Repository } from '../support/repository.ts'
 import { serve } from '../support/served.ts'
 import { INITIALIZE, exchange, legacy, modern } from './exchange.ts'
 import type { Answer } from './exchange.ts'
-import { KINDS, contentOf, expectInvalidParams, itemsOf, openPeer, openScene, resultOf, walkPages } from './peers.ts'
+import { KINDS, expectInvalidParams, itemsOf, openPeer, openScene, resultOf, walkPages } from './peers.ts'
 import type { Scene } from './peers.ts'
+import { readByTool } from './file-by-tool.ts'
 import { openSmall, skillOf } from './small.ts'
 
 let fx: Scene
@@ -77,10 +78,16 @@ test.each(KINDS)('C151: the tools need nothing, some words and an id (%s)', asyn
   const { tools } = resultOf(await peer.call('tools/list'))
 
   expect(peer.opening.result.capabilities.tools).toBeDefined()
+  const readFile = {
+    name: 'read_skill_file',
+    inputSchema: { properties: { path: { type: 'string' } }, required: ['id', 'path'] },
+  }
   expect(tools).toMatchObject([
     { name: 'list_skills', inputSchema: { type: 'object', required: [] } },
     { name: 'search_skills', inputSchema: { properties: { query: { type: 'string' } }, required: ['query'] } },
     { name: 'get_skill', inputSchema: { properties: { id: { type: 'string' } }, required: ['id'] } },
+    // A caller that shares the disk has the path.
+    ...(kind === 'M' || kind === 'LH' ? [readFile] : []),
   ])
   expect(Object.keys(tools[0].inputSchema.properties)).toEqual(['cursor', 'limit'])
   for (const { title, description, annotations } of tools) {
@@ -177,9 +184,9 @@ describe('C155: where a skill lies', () => {
     for (const reply of replies) expectNoPath(reply)
     const { json, result } = await call(peer, 'get_skill', { id: 'pdf-processing' })
     expect(json.uri).toBe(fx.uri('pdf-processing'))
-    expect(result.content[1].text).toContain('resources/read')
+    expect(result.content[1].text).toContain('read_skill_file')
     const unheld = await call(peer, 'get_skill', { id: 'Upper' })
-    expect(Object.keys(unheld.json)).toEqual(['source', 'name', 'description', 'content'])
+    expect(Object.keys(unheld.json)).toEqual(['source', 'name', 'description', 'content', 'files'])
   })
 
   test('is told nobody where the operator wants it so', async () => {
@@ -194,6 +201,8 @@ describe('C155: where a skill lies', () => {
       expect(JSON.parse(resultOf(reply).content[0].text)).toMatchObject({ uri: 'skill://fx/alpha/SKILL.md' })
       expectNoPath(reply)
       expect(reply.result.structuredContent.path).toBeUndefined()
+      const { tools } = resultOf(await peer.call('tools/list'))
+      expect(tools.map(({ name }: { readonly name: string }) => name)).toContain('read_skill_file')
     }
   })
 })
@@ -288,12 +297,15 @@ test.each([
     const text = await refusedBy(peer, 'alpha')
 
     expect(text).toContain(why)
-    const [, path, uri] = /its bytes are in (.+)$|resources\/read of (.+) gives its bytes$/.exec(text) ?? []
-    expect(uri === undefined).toBe(peer.kind === 'LS' || peer.kind === 'MS')
-    const bytes = path === undefined ? contentOf(await peer.call('resources/read', { uri })).bytes : readFile(path)
+    const [, path, id] = PLACES.exec(text)!
+    expect(path !== undefined).toBe(peer.kind === 'LS' || peer.kind === 'MS')
+    const bytes = path === undefined ? readByTool(peer, String(id), 'SKILL.md') : readFile(path)
     expect(await bytes).toEqual(document)
   }
 })
+
+/** A path, or the id with which the tool for files is called. */
+const PLACES = /its bytes are in (.+)$|read_skill_file with the id "(.+)" and the path "SKILL.md" gives its bytes$/
 
 test('what is unlisted is got by who knows its id, and is in no list', async () => {
   const files = {
@@ -350,7 +362,7 @@ test.each(['modern', 'legacy'] as const)(
 
     expect(await named(['skills', 'tools'])).toEqual({
       isDeclared: true,
-      listed: 3,
+      listed: 4,
       text: expect.stringContaining('alpha'),
     })
     expect(await named(['skills', 'prompts'])).toEqual({ isDeclared: false, listed: -32601, text: -32601 })
@@ -406,5 +418,6 @@ function expectNoPath({ result, error }: Reply): void {
   const text = JSON.stringify({ result, error })
   expect(text).not.toContain(fx.served.config.state)
   expect(text.replaceAll(/skill:\/\/[^\s"\\]*/g, '')).not.toMatch(/\/[^\s"\\]*\/SKILL\.md/)
-  expect(text).not.toMatch(/"path\\?"/)
+  // One below the folder of a skill is no place on the disk.
+  expect(text).not.toMatch(/"path\\?":\s*\\?"\//)
 }

@@ -133,7 +133,8 @@ describe('published clients', () => {
         const listed = await untilListed(() => client.callTool({ name: 'list_skills' }))
         const got: any = await client.callTool({ name: 'get_skill', arguments: { id: 'alpha' } })
 
-        expect(tools.map((tool) => tool.name)).toEqual(['list_skills', 'search_skills', 'get_skill'])
+        const forThoseAfar = 'url' in place ? ['read_skill_file'] : []
+        expect(tools.map((tool) => tool.name)).toEqual(['list_skills', 'search_skills', 'get_skill', ...forThoseAfar])
         const entry = { id: 'alpha', name: 'alpha', source: 'fx', description: 'alpha of the tests' }
         expect(listed).toEqual([entry])
         const found: any = await client.callTool({ name: 'search_skills', arguments: { query: 'alhpa' } })
@@ -144,6 +145,11 @@ describe('published clients', () => {
         expect(JSON.parse(got.content[0].text)).toEqual(got.structuredContent)
         const read = (uri: string) => client.readResource({ uri })
         expect(await otherFile(got.structuredContent, read)).toBe('more')
+        const named = { id: 'alpha', path: 'references/more.md' }
+        for (const name of forThoseAfar) {
+          const file: any = await client.callTool({ name, arguments: named })
+          expect(file.structuredContent).toMatchObject({ encoding: 'utf-8', content: 'more' })
+        }
         expect(await client.callTool({ name: 'get_skill', arguments: { id: 'none' } })).toMatchObject({ isError: true })
         await client.close()
       }

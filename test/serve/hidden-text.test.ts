@@ -4,6 +4,7 @@ import { describeFile } from '../../src/serve/mcp/resources.ts'
 import { skillList } from '../../src/serve/mcp/skill-list.ts'
 import { skillPromptsIn } from '../../src/serve/mcp/skill-prompt-list.ts'
 import { answerOf } from '../../src/serve/mcp/tool-answer.ts'
+import type { ToolAnswer } from '../../src/serve/mcp/tool-answer.ts'
 import { hitsWithin } from '../../src/serve/search/hits.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
 import { hiddenIn } from '../../src/sync/model/hidden-unicode.ts'
@@ -21,7 +22,7 @@ const CATALOG = catalogWith({
 })
 
 test.each<[string, (catalog: Catalog) => string]>([
-  ['list_skills', (catalog) => skillList(catalog, {}, { entries: 10, bytes: 2 ** 20 }).content[0]!.text],
+  ['list_skills', (catalog) => textsOf(skillList(catalog, {}, { entries: 10, bytes: 2 ** 20 })).join()],
   ['search_skills', (catalog) => JSON.stringify(hitsWithin(offeredIn(catalog).forModels))],
   ['prompts/list', (catalog) => JSON.stringify([...skillPromptsIn(catalog).values()].map(({ listed }) => listed))],
   ['skills-catalog', (catalog) => atOnce(textingCatalog(catalog))],
@@ -49,25 +50,29 @@ test('two skills whose paths look alike have ids that do not, and each is found 
 test('get_skill gives the text as it stands, and says what of it people do not see', () => {
   const body = 'Fill it in.\nPass\u200Bword, hy\u00ADphen 👩‍💻\n'
 
-  const { content, structuredContent } = got(CATALOG, 'pdf', body)
+  const answer = got(CATALOG, 'pdf', body)
 
-  expect(structuredContent).toMatchObject({ content: body, hidden: expect.stringContaining('U+200B at 2:5') })
-  expect(content[1]?.text).toContain('2 in all, U+200B at 2:5; U+00AD at 2:14')
+  expect(answer.structuredContent).toMatchObject({ content: body, hidden: expect.stringContaining('U+200B at 2:5') })
+  expect(textsOf(answer)[1]).toContain('2 in all, U+200B at 2:5; U+00AD at 2:14')
 })
 
 test('get_skill writes what smuggles, reorders or conceals as escapes, though the policy lets it through', () => {
-  const { content, structuredContent } = got(CATALOG, 'pdf', 'Run\u{E0041}\u202E \u001B[8mrm\u200B\n')
+  const answer = got(CATALOG, 'pdf', 'Run\u{E0041}\u202E \u001B[8mrm\u200B\n')
 
-  expect(structuredContent).toMatchObject({ content: 'Run\\u{E0041}\\u{202E} \\u{001B}[8mrm\u200B\n' })
-  expect(content[1]?.text).toContain('are escapes in it')
+  expect(answer.structuredContent).toMatchObject({ content: 'Run\\u{E0041}\\u{202E} \\u{001B}[8mrm\u200B\n' })
+  expect(textsOf(answer)[1]).toContain('are escapes in it')
 })
 
 test('get_skill says nothing of a text in which everything is seen', () => {
-  const { content, structuredContent } = got(CATALOG, 'pdf', 'Fill it in. 👩‍💻 می‌خواهم\r\n')
+  const answer = got(CATALOG, 'pdf', 'Fill it in. 👩‍💻 می‌خواهم\r\n')
 
-  expect(structuredContent).not.toHaveProperty('hidden')
-  expect(content[1]?.text).not.toContain('do not see')
+  expect(answer.structuredContent).not.toHaveProperty('hidden')
+  expect(textsOf(answer)[1]).not.toContain('do not see')
 })
+
+function textsOf({ content }: ToolAnswer): string[] {
+  return content.flatMap((block) => ('text' in block ? [block.text] : []))
+}
 
 function at(path: string, made: Sample): Sample {
   return { ...made, skill: { ...made.skill, path } }

@@ -104,7 +104,11 @@ describe('search_skills', () => {
     const { tools }: any = await methods['tools/list']!({}, ...caller)
     const params = { name: 'search_skills', arguments: { query: 'pdf' } }
 
-    expect(tools.map(({ name }: { readonly name: string }) => name)).toEqual(['list_skills', 'get_skill'])
+    expect(tools.map(({ name }: { readonly name: string }) => name)).toEqual([
+      'list_skills',
+      'get_skill',
+      'read_skill_file',
+    ])
     await expect(methods['tools/call']!(params, ...caller)).rejects.toMatchObject({ code: -32602 })
   })
 

@@ -13,7 +13,7 @@ test('a list that fits a page is whole, and is an array and nothing else', () =>
   const { content, ...rest } = skillList(MANY, {}, PAGES)
 
   expect(content).toHaveLength(1)
-  expect(JSON.parse(content[0]!.text)).toHaveLength(25)
+  expect(JSON.parse(listed(MANY))).toHaveLength(25)
   expect(rest).toEqual({})
 })
 
@@ -25,7 +25,7 @@ test.each([
 ])('all pages together are the whole list: %s', (_, given, limits, count) => {
   const pages = walk(MANY, given, limits)
 
-  expect(pages.flat()).toEqual(JSON.parse(skillList(MANY, {}, PAGES).content[0]!.text))
+  expect(pages.flat()).toEqual(JSON.parse(listed(MANY)))
   expect(pages).toHaveLength(count)
 })
 
@@ -60,7 +60,7 @@ test.each([true, 'true', 'True', 'yes', 'on', 1])(
     const deploy = saying('deploy', { description: 'Go live', 'disable-model-invocation': disabled })
     const catalog = catalogWith({ team: [deploy, saying('pdf', { description: 'Forms' })] })
 
-    expect(JSON.parse(skillList(catalog, {}, PAGES).content[0]!.text)).toMatchObject([{ id: 'pdf' }])
+    expect(JSON.parse(listed(catalog))).toMatchObject([{ id: 'pdf' }])
   },
 )
 
@@ -69,7 +69,7 @@ test.each([false, 'false', 'no', null, 2, 'sometimes'])('any other value (%j) hi
     team: [saying('deploy', { description: 'Go live', 'disable-model-invocation': disabled })],
   })
 
-  expect(JSON.parse(skillList(catalog, {}, PAGES).content[0]!.text)).toMatchObject([{ id: 'deploy' }])
+  expect(JSON.parse(listed(catalog))).toMatchObject([{ id: 'deploy' }])
 })
 
 /** The rows of each page. */
@@ -81,4 +81,10 @@ function walk(catalog: Catalog, given: object, limits: PageLimits): object[][] {
     cursor = answer.structuredContent.nextCursor
     if (cursor === undefined) return pages
   }
+}
+
+/** The first text of an answer that is the whole list. */
+function listed(catalog: Catalog): string {
+  const [first] = skillList(catalog, {}, PAGES).content
+  return first !== undefined && 'text' in first ? first.text : ''
 }

@@ -103,8 +103,8 @@ function subjectOf(method: string, params: Readonly<Record<string, unknown>>): s
   const { uri, name, arguments: given, notifications } = params
   switch (method) {
     case 'tools/call': {
-      const id = isObject(given) ? given['id'] : undefined
-      return typeof name === 'string' ? remembered(typeof id === 'string' ? `${name} ${id}` : name) : undefined
+      const words = isObject(given) ? [given['id'], given['path']].filter((word) => typeof word === 'string') : []
+      return typeof name === 'string' ? remembered([name, ...words].join(' ')) : undefined
     }
     case 'prompts/get':
       return typeof name === 'string' ? remembered(name) : undefined

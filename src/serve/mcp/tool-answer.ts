@@ -1,16 +1,34 @@
 import { bodyOf, utf8 } from '../../sync/model/frontmatter.ts'
-import { describeHidden, hiddenIn, withDeceitEscaped } from '../../sync/model/hidden-unicode.ts'
+import { describeHidden, hiddenIn, withDeceitEscaped, withHiddenEscaped } from '../../sync/model/hidden-unicode.ts'
 import type { Offered } from '../../sync/model/offered.ts'
+import { uriOf } from '../../sync/model/skill-uri.ts'
+import type { Skill, SkillFile } from '../../sync/model/skill.ts'
 import { isUnread, NOT_READ_NOW } from '../content.ts'
 import type { Unread } from '../content.ts'
+import { mimeTypeOf } from '../mime.ts'
 import type { Document } from './tool-document.ts'
 import { asUntrusted } from './untrusted.ts'
 
 /** The result of a call. What went wrong in a way that a model can do something about is a result too. */
 export interface ToolAnswer {
-  readonly content: readonly { readonly type: 'text'; readonly text: string }[]
+  readonly content: readonly (TextBlock | LinkBlock)[]
   readonly structuredContent?: object
   readonly isError?: true
+}
+
+export interface TextBlock {
+  readonly type: 'text'
+  readonly text: string
+}
+
+/** A resource that the host may read, and show to a person or a model. */
+export interface LinkBlock {
+  readonly type: 'resource_link'
+  readonly uri: string
+  readonly name: string
+  readonly mimeType: string
+  /** In bytes. */
+  readonly size: number
 }
 
 /** A call that came to nothing, and why. */
@@ -28,14 +46,51 @@ export function answerOf(offered: Offered, document: Document | Unread): ToolAns
   const { source, name, description } = offered
   const { hidden } = told
   const content = markedAs(offered, told.text)
-  const skill = { ...told.place, source, name, description, content, ...(hidden !== undefined && { hidden }) }
+  // Beside SKILL.md on the disk of the caller they are found without a list.
+  const files = told.place.path === undefined ? filesBeside(offered) : undefined
+  const skill = {
+    ...told.place,
+    source,
+    name,
+    description,
+    content,
+    ...(hidden !== undefined && { hidden }),
+    ...(files !== undefined && { files }),
+  }
   return {
     content: [
       { type: 'text', text: JSON.stringify(skill) },
       { type: 'text', text: told.note },
+      ...(files === undefined ? [] : linksTo(offered)),
     ],
     structuredContent: skill,
   }
+}
+
+/** The files of a skill but its SKILL.md, with their sizes in bytes. */
+function filesBeside({ skill }: Offered): readonly { readonly path: string; readonly size: number }[] {
+  return othersIn(skill).map(({ path, size }) => ({ path: withHiddenEscaped(path), size }))
+}
+
+function linksTo({ source, skill, uri }: Offered): readonly LinkBlock[] {
+  const { servedPath } = skill
+  if (uri === undefined || servedPath === undefined) return []
+  return othersIn(skill)
+    .slice(0, MOST_LINKS)
+    .map(({ path, size }) => ({
+      type: 'resource_link',
+      uri: uriOf(source, `${servedPath}/${path}`),
+      name: withHiddenEscaped(path),
+      mimeType: mimeTypeOf(path),
+      size,
+    }))
+}
+
+/** Each costs some 50 tokens, and says nothing that the list of files does not. */
+const MOST_LINKS = 50
+
+function othersIn({ files }: Skill): readonly SkillFile[] {
+  return files.filter(({ path }) => path !== 'SKILL.md')
 }
 
 /**
@@ -52,9 +107,7 @@ interface Place {
 }
 
 export function instructionsOf(offered: Offered, document: Document | Unread): Instructions {
-  if (document === undefined) return { why: notHere(offered) }
-  if (document === 'not-now') return { why: `${NOT_READ_NOW}: it is that of the skill ${JSON.stringify(offered.id)}` }
-  if (isUnread(document)) return { why: document.why }
+  if (isUnread(document)) return { why: whyNotRead(offered, document) }
   if (document.bytes.length > MOST_DOCUMENT_BYTES) return { why: tooLarge(offered, document) }
   // Where the frontmatter cannot be read, nobody knows what of it belongs to the instructions.
   const body = offered.skill.frontmatter === undefined ? undefined : bodyOf(document.bytes)
@@ -70,7 +123,8 @@ export function instructionsOf(offered: Offered, document: Document | Unread): I
   }
 }
 
-function hiddenNote(text: string): string | undefined {
+/** What of a text people do not see, in words; undefined where there is nothing. */
+export function hiddenNote(text: string): string | undefined {
   const hidden = hiddenIn(text)
   if (hidden === undefined) return undefined
   const escaped = hidden.deceit === undefined ? '' : '; those that smuggle, reorder or conceal text are escapes in it'
@@ -103,14 +157,26 @@ function noteOn(offered: Offered, document: Document, isWhole: boolean): string 
 }
 
 /** Where the other files are. */
-function restOf({ skill, uri }: Offered, { path }: Document): string {
-  const others = skill.files.length - 1
-  if (others === 0) return 'It has no other files.'
+function restOf({ id, skill }: Offered, { path }: Document): string {
+  const others = othersIn(skill).length
+  if (others === 0) return isEnumerated(skill) ? 'It has no other files.' : NOT_ENUMERATED
   const files = others === 1 ? 'Its other file' : `Its other ${others} files`
   if (path !== undefined) return `${files} can be found in the folder of that path, with your own tools.`
-  if (uri === undefined) return `${files} cannot be had over this connection: no URI can hold the name of the skill.`
-  const folder = uri.slice(0, -'/SKILL.md'.length)
-  return `${files} can be read through MCP alone: resources/directory/read of ${folder} lists them, resources/read of a URI below it reads one.`
+  return `${files} can be read with read_skill_file, by the id ${JSON.stringify(id)} and the path of a file.`
+}
+
+/** False where the files are those that another server happened to name: there may be more. */
+function isEnumerated({ findings }: Skill): boolean {
+  return !findings.some(({ rule }) => rule === 'not-verifiable')
+}
+
+const NOT_ENUMERATED = 'The server that publishes it lists no other files of it, and need not list all that it has.'
+
+/** The reason that the content of a skill is not given, in words for a model. */
+export function whyNotRead(offered: Offered, unread: Unread): string {
+  if (unread === undefined) return notHere(offered)
+  if (unread === 'not-now') return `${NOT_READ_NOW}: it is that of the skill ${JSON.stringify(offered.id)}`
+  return unread.why
 }
 
 function notHere({ id, skill: { upstream } }: Offered): string {
@@ -130,7 +196,7 @@ function notText(offered: Offered, document: Document): string {
   return bytesElsewhere(why, offered, document)
 }
 
-function bytesElsewhere(why: string, { uri }: Offered, { path }: Document): string {
+function bytesElsewhere(why: string, { id }: Offered, { path }: Document): string {
   if (path !== undefined) return `${why}; its bytes are in ${path}`
-  return uri === undefined ? why : `${why}; resources/read of ${uri} gives its bytes`
+  return `${why}; read_skill_file with the id ${JSON.stringify(id)} and the path "SKILL.md" gives its bytes`
 }

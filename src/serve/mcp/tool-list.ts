@@ -1,8 +1,19 @@
 import { DEFAULT_HITS, LEAST_TOKENS, MOST_CHARACTERS, MOST_HITS } from '../search/query.ts'
 
 /** What `tools/list` holds. `hasPaths`: whether the caller is told where skills lie. */
-export function toolsFor({ hasPaths, hasSearch }: { hasPaths: boolean; hasSearch: boolean }): readonly object[] {
-  return [LIST_SKILLS, ...(hasSearch ? [SEARCH_SKILLS] : []), getSkillTool(hasPaths)]
+export function toolsFor({ hasPaths, hasSearch }: { hasPaths: boolean; hasSearch: boolean }): readonly Tool[] {
+  const finding = [LIST_SKILLS, ...(hasSearch ? [SEARCH_SKILLS] : [])]
+  return [...finding, getSkillTool(hasPaths), ...(hasPaths ? [] : [READ_SKILL_FILE])]
+}
+
+/** An entry of `tools/list`. */
+export interface Tool {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly inputSchema: object
+  readonly outputSchema?: object
+  readonly annotations: object
 }
 
 /** Nothing is written, and nobody is asked but the sources that the operator named. */
@@ -76,7 +87,42 @@ const SEARCH_SKILLS = {
   annotations: HARMLESS,
 }
 
-function getSkillTool(hasPaths: boolean): object {
+const READ_SKILL_FILE = {
+  name: 'read_skill_file',
+  title: 'Read a file of a skill',
+  description:
+    'Gives one file of a skill: what its instructions name (references/, scripts/, assets/), at a path that get_skill lists. A large file comes in parts, each with the offset of the next. Call this when a step of the instructions leads to the file, not before.',
+  inputSchema: {
+    type: 'object',
+    properties: {
+      id: { type: 'string', description: 'The id of the skill, as list_skills gives it' },
+      path: { type: 'string', description: 'The path of the file below the folder of the skill' },
+      offset: {
+        type: 'integer',
+        minimum: 0,
+        default: 0,
+        description: 'The byte to begin at: next_offset of the part before',
+      },
+    },
+    required: ['id', 'path'],
+  },
+  outputSchema: {
+    type: 'object',
+    properties: {
+      path: { type: 'string', description: 'The path of the file' },
+      size: { type: 'integer', description: 'Bytes of the whole file' },
+      offset: { type: 'integer', description: 'The byte at which this part begins' },
+      next_offset: { type: 'integer', description: 'The byte at which the next part begins; left out with the last' },
+      encoding: { type: 'string', enum: ['utf-8', 'base64'], description: 'base64 where the file is not UTF-8' },
+      content: { type: 'string', description: 'This part of the file' },
+      hidden: { type: 'string', description: 'What of the content people do not see, where there is anything' },
+    },
+    required: ['path', 'size', 'offset', 'encoding', 'content'],
+  },
+  annotations: HARMLESS,
+}
+
+function getSkillTool(hasPaths: boolean): Tool {
   const place = hasPaths ? PATH : URI
   return {
     name: 'get_skill',
@@ -119,7 +165,21 @@ const PATH: Place = {
 
 const URI: Place = {
   description:
-    'With them comes the URI of that file: what the instructions name (references/, scripts/, assets/) is read by resources/read at URIs below the same folder.',
-  properties: { uri: { type: 'string', description: 'The URI of SKILL.md; left out for a skill that has none' } },
-  required: [],
+    'With them comes the list of its other files: what the instructions name (references/, scripts/, assets/) is read with read_skill_file.',
+  properties: {
+    uri: { type: 'string', description: 'The URI of SKILL.md; left out for a skill that has none' },
+    files: {
+      type: 'array',
+      description: 'The other files of the skill',
+      items: {
+        type: 'object',
+        properties: {
+          path: { type: 'string', description: 'The path below the folder of the skill, for read_skill_file' },
+          size: { type: 'integer', description: 'In bytes' },
+        },
+        required: ['path', 'size'],
+      },
+    },
+  },
+  required: ['files'],
 }

@@ -6,6 +6,8 @@ import type { Unread } from '../content.ts'
 import type { Finder } from '../search/finder.ts'
 import type { Holder } from '../shares.ts'
 import type { Serving, Surface } from './methods.ts'
+import { bytesOfFile, fileAsked, readSkillFile } from './file-tool.ts'
+import type { FileAsked } from './file-tool.ts'
 import type { Params } from './params.ts'
 import { invalidParams } from './rpc-error.ts'
 import { bytesOfSearch, searchAsked, searchSkills } from './search-tool.ts'
@@ -13,18 +15,23 @@ import { bytesOfList, listingForModels, skillList } from './skill-list.ts'
 import { MOST_DOCUMENT_BYTES, answerOf, refusal } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 import { toolsFor } from './tool-list.ts'
+import type { Tool } from './tool-list.ts'
 import { isBehind, readDocument } from './tool-document.ts'
 import { readingFor } from './trace.ts'
 import type { Document, ToolHost } from './tool-document.ts'
 
 type Served = Pick<Serving, 'registry' | 'read' | 'pages'>
 
+interface ToolList {
+  readonly tools: readonly Tool[]
+}
+
 /**
- * The tools `list_skills`, `search_skills` and `get_skill`, for agents whose host has tools and nothing newer. They find skills
- * and hand them out; they run nothing. Without a finder nothing is searched.
+ * The tools `list_skills`, `search_skills`, `get_skill` and, for callers without the disk, `read_skill_file`: for agents whose host
+ * has tools and nothing newer. They find skills and hand them out; they run nothing. Without a finder nothing is searched.
  */
 export function skillTools(serving: Served, host: ToolHost, finder?: Finder): Surface {
-  const list = { tools: toolsFor({ hasPaths: host.disk !== undefined, hasSearch: finder !== undefined }) }
+  const list: ToolList = { tools: toolsFor({ hasPaths: host.disk !== undefined, hasSearch: finder !== undefined }) }
   return {
     scope: 'tools',
     capabilities: { tools: {} },
@@ -38,6 +45,7 @@ export function skillTools(serving: Served, host: ToolHost, finder?: Finder): Su
         new SkillTools(
           { ...serving, read: readingFor(caller, serving.read) },
           waitingFor(signal, host),
+          list,
           finder && findingFor(signal, finder),
         ).call(params, caller.holder),
     }),
@@ -69,8 +77,10 @@ async function unlessAborted<Value>(signal: AbortSignal, work: Promise<Value>): 
 export function bytesOfCall(catalog: Catalog, { name, arguments: given }: Params): number {
   if (name === 'list_skills') return bytesOfList(catalog, isObject(given) ? given : {})
   if (name === 'search_skills') return bytesOfSearch(isObject(given) ? given : {})
-  const id = name === 'get_skill' && isObject(given) ? given['id'] : undefined
+  if ((name !== 'get_skill' && name !== 'read_skill_file') || !isObject(given)) return 0
+  const { id } = given
   const [offered] = typeof id === 'string' ? offeredIn(catalog).find(id) : []
+  if (name === 'read_skill_file') return bytesOfFile(offered, given)
   const size = offered?.skill.files.find(({ path }) => path === 'SKILL.md')?.size ?? 0
   // Once as an object, once as its text.
   return size > MOST_DOCUMENT_BYTES ? 0 : 2 * size
@@ -79,28 +89,34 @@ export function bytesOfCall(catalog: Catalog, { name, arguments: given }: Params
 class SkillTools {
   readonly #serving: Served
   readonly #host: ToolHost
+  readonly #list: ToolList
   readonly #finder: Finder | undefined
 
-  constructor(serving: Served, host: ToolHost, finder: Finder | undefined) {
+  constructor(serving: Served, host: ToolHost, list: ToolList, finder: Finder | undefined) {
     this.#serving = serving
     this.#host = host
+    this.#list = list
     this.#finder = finder
   }
 
   async call({ name, arguments: given = {} }: Params, holder: Holder | undefined): Promise<ToolAnswer> {
     if (!isObject(given)) throw invalidParams('`arguments` is an object')
+    const { tools } = this.#list
+    if (!tools.some((tool) => tool.name === name)) throw unknownTool(name, tools)
     switch (name) {
       case 'list_skills':
         await this.#host.look()
         return this.#listSkills(this.#serving.registry.catalog, given)
       case 'search_skills':
-        if (this.#finder === undefined) throw unknownTool(name, THERE_ARE)
+        if (this.#finder === undefined) throw unknownTool(name, tools)
         return this.#searchSkills(this.#finder, given, holder)
       case 'get_skill':
         if (typeof given['id'] !== 'string') throw invalidParams('`id` is required, and is a string')
         return this.#getSkill(given['id'])
+      case 'read_skill_file':
+        return this.#readFile(fileAsked(given))
       default:
-        throw unknownTool(name, this.#finder === undefined ? THERE_ARE : THERE_ARE_TO_SEARCH)
+        throw unknownTool(name, tools)
     }
   }
 
@@ -128,6 +144,12 @@ class SkillTools {
     return 'answer' in second ? second.answer : answerOf(second, await this.#documentOf(second))
   }
 
+  async #readFile(asked: FileAsked): Promise<ToolAnswer> {
+    await this.#lookFor(asked.id)
+    const found = await this.#find(asked.id)
+    return 'answer' in found ? found.answer : readSkillFile(found, asked, this.#serving.read)
+  }
+
   /** An id that nobody knows may be that of a skill that has just been written. */
   async #lookFor(id: string): Promise<number> {
     const leftMs = await this.#host.look()
@@ -152,12 +174,12 @@ class SkillTools {
   }
 }
 
-function unknownTool(name: unknown, there: string): Error {
-  return invalidParams(`There is no tool ${JSON.stringify(name)}; there are ${there}`)
+function unknownTool(name: unknown, there: readonly Tool[]): Error {
+  const names = there.map((tool) => tool.name)
+  return invalidParams(
+    `There is no tool ${JSON.stringify(name)}; there are ${names.slice(0, -1).join(', ')} and ${names.at(-1)}`,
+  )
 }
-
-const THERE_ARE = 'list_skills and get_skill'
-const THERE_ARE_TO_SEARCH = 'list_skills, search_skills and get_skill'
 
 function unknownId(id: string): ToolAnswer {
   return refusal(`There is no skill with the id ${quoted(id)}; list_skills gives the ids of those that there are`)
