@@ -1,4 +1,5 @@
-import { catalogOfPacks } from '../sync/model/catalog-of-packs.ts'
+import { packingCatalog } from '../sync/model/catalog-of-packs.ts'
+import { atOnce } from '../sync/model/slices.ts'
 import type { Contract } from '../sync/model/contract.ts'
 import { disabledIn } from '../sync/model/disabled-matches.ts'
 import type { Finding } from '../sync/model/finding.ts'
@@ -79,7 +80,7 @@ export async function readOffered(config: Config, packs?: readonly string[]): Pr
   const whole = await currentCatalog(store, idsOf(config), admissionOf(config))
   if (packs === undefined) return offeredIn(whole).listed
   const named = config.packs.filter(({ id }) => packs.includes(id))
-  return offeredIn(catalogOfPacks(whole, named)).listed
+  return offeredIn(atOnce(packingCatalog(whole, named))).listed
 }
 
 /** In the order of paths. */

@@ -8,7 +8,7 @@ import type { Steps } from '../sync/model/slices.ts'
 /** Hears of every change of the catalog, after it is served. */
 export type Listener = (changes: Changes, catalog: Catalog, before: Catalog) => void
 
-/** Makes what a listener tells of the way from one catalog to another. */
+/** Makes what is done or told on the way from one catalog to another. */
 export type Preparing = (before: Catalog, catalog: Catalog) => Steps<unknown>
 
 /** Hears of every catalog that is served, also of one in which nothing moved, when all listeners know. */
@@ -18,7 +18,7 @@ export type Watcher = (before: Catalog, catalog: Catalog) => void
 export class Registry {
   #catalog: Catalog = EMPTY_CATALOG
   readonly #listeners = new Map<Listener, Preparing | undefined>()
-  readonly #watchers = new Set<Watcher>()
+  readonly #watchers = new Map<Watcher, Preparing | undefined>()
 
   get catalog(): Catalog {
     return this.#catalog
@@ -29,11 +29,15 @@ export class Registry {
    * longer than others should wait. Nothing is served or told of it yet. Where another is served by then, it is made at once.
    */
   async prepare(next: Catalog): Promise<void> {
-    if (this.#listeners.size === 0) return
+    await stepByStep(this.preparing(next))
+  }
+
+  /** `prepare`, as a part of a larger work. */
+  *preparing(next: Catalog): Steps<void> {
     const before = this.#catalog
-    if (isEmpty(await stepByStep(diffing(before, next)))) return
-    for (const preparing of this.#listeners.values())
-      if (preparing !== undefined) await stepByStep(preparing(before, next))
+    const isTold = this.#listeners.size > 0 && !isEmpty(yield* diffing(before, next))
+    for (const preparing of [...(isTold ? this.#listeners.values() : []), ...this.#watchers.values()])
+      if (preparing !== undefined) yield* preparing(before, next)
   }
 
   /** Swaps the catalog in whole, then tells the listeners what moved. */
@@ -41,7 +45,7 @@ export class Registry {
     const before = this.#catalog
     this.#catalog = next
     if (this.#listeners.size > 0) this.#tell(before, next)
-    for (const watcher of this.#watchers) watcher(before, next)
+    for (const watcher of this.#watchers.keys()) watcher(before, next)
   }
 
   #tell(before: Catalog, next: Catalog): void {
@@ -55,9 +59,9 @@ export class Registry {
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) }
   }
 
-  /** Calls back on each catalog until what is returned is disposed. */
-  watch(watcher: Watcher): Disposable {
-    this.#watchers.add(watcher)
+  /** Calls back on each catalog until what is returned is disposed. `preparing`: what can be made before. */
+  watch(watcher: Watcher, preparing?: Preparing): Disposable {
+    this.#watchers.set(watcher, preparing)
     return { [Symbol.dispose]: () => void this.#watchers.delete(watcher) }
   }
 }

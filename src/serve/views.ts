@@ -1,7 +1,9 @@
 import type { Catalog } from '../sync/model/catalog.ts'
-import { catalogOfPacks } from '../sync/model/catalog-of-packs.ts'
+import { packingCatalog } from '../sync/model/catalog-of-packs.ts'
 import { canHold, choicesDigestOf } from '../sync/model/pack.ts'
 import type { Pack } from '../sync/model/pack.ts'
+import { atOnce } from '../sync/model/slices.ts'
+import type { Steps } from '../sync/model/slices.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
 import { Registry } from './registry.ts'
 import { NO_HOLDER, Shares } from './shares.ts'
@@ -33,6 +35,13 @@ interface Made {
   readonly catalog: Catalog
 }
 
+/** What a view is to be made of once the catalog is served. */
+interface Ready {
+  readonly whole: Catalog
+  readonly packs: ReadonlyMap<string, Pack>
+  readonly made: Made
+}
+
 /** What goes on in a view: it ends with it. */
 export interface ViewUse {
   /** Whether something listens there; if not, whether a session is there. Undefined where nothing would be missed. */
@@ -61,6 +70,8 @@ export class Views {
   readonly #whole: Registry
   readonly #registries = new Map<ViewName, Registry>()
   readonly #made = new Map<ViewName, Made>()
+  /** Made before it is served. */
+  readonly #ready = new Map<ViewName, Ready>()
   readonly #shares = new Shares<ViewName>()
   /** The one used longest ago first. */
   readonly #held = new Map<ViewName, Held>()
@@ -74,9 +85,13 @@ export class Views {
     this.#whole = whole
     this.#now = now
     // Before whoever writes down what was told: by then all views have been.
-    whole.watch((_, catalog) => {
-      for (const [view, registry] of this.#registries) registry.publish(this.#next(catalog, view))
-    })
+    whole.watch(
+      (_, catalog) => {
+        for (const [view, registry] of this.#registries) registry.publish(this.#next(catalog, view))
+        this.#ready.clear()
+      },
+      (_, catalog) => this.#preparing(catalog),
+    )
   }
 
   /** From now on these are the packs. */
@@ -181,10 +196,30 @@ export class Views {
     this.#use.end(view)
     this.#registries.delete(view)
     this.#made.delete(view)
+    this.#ready.delete(view)
+  }
+
+  /** So that neither a catalog of packs nor what is told of it is made in the turn in which all of them are served. */
+  *#preparing(whole: Catalog): Steps<void> {
+    for (const [view, registry] of this.#registries) {
+      const packs = this.#packs
+      const made = yield* this.#making(whole, view)
+      yield* registry.preparing(made.catalog)
+      // It may have been let go meanwhile.
+      if (this.#registries.get(view) === registry) this.#ready.set(view, { whole, packs, made })
+    }
+  }
+
+  #next(whole: Catalog, view: ViewName): Catalog {
+    const ready = this.#ready.get(view)
+    const isReady = ready?.whole === whole && ready.packs === this.#packs
+    const made = isReady ? ready.made : atOnce(this.#making(whole, view))
+    this.#made.set(view, made)
+    return made.catalog
   }
 
   /** Where nothing moved that the packs can hold, it is what it was. */
-  #next(whole: Catalog, view: ViewName): Catalog {
+  *#making(whole: Catalog, view: ViewName): Steps<Made> {
     const packs = this.packsOf(view)
     const isHeld = (source: string): boolean => packs.some((pack) => canHold(pack, source))
     const from = whole.snapshots.filter(({ source }) => isHeld(source))
@@ -194,13 +229,16 @@ export class Views {
       before?.disabled === disabled &&
       before.from.length === from.length &&
       from.every((snapshot, index) => snapshot === before.from[index])
-    const catalog = isSame ? { ...before.catalog, generation: whole.generation } : this.in(whole, view)
-    this.#made.set(view, { from, disabled, catalog })
-    return catalog
+    const catalog = isSame ? { ...before.catalog, generation: whole.generation } : yield* this.#seeing(whole, view)
+    return { from, disabled, catalog }
   }
 
   /** What of a catalog those of the view see. */
   in(catalog: Catalog, view: ViewName): Catalog {
-    return view === WHOLE ? catalog : catalogOfPacks(catalog, this.packsOf(view))
+    return atOnce(this.#seeing(catalog, view))
+  }
+
+  *#seeing(catalog: Catalog, view: ViewName): Steps<Catalog> {
+    return view === WHOLE ? catalog : yield* packingCatalog(catalog, this.packsOf(view))
   }
 }

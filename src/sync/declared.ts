@@ -9,10 +9,10 @@ import type { Finding, FindingRule } from './model/finding.ts'
 import { frontmatterOf } from './model/frontmatter.ts'
 import type { JsonObject } from './model/frontmatter.ts'
 import { baseName, folderOf, foldersAbove, joinPath, relativeTo } from './model/paths.ts'
-import { place } from './model/placement.ts'
+import { placing } from './model/placement.ts'
 import { EXECUTABLES } from './model/skill.ts'
 import type { Skill, SkillFile, UpstreamNames } from './model/skill.ts'
-import { inSlices } from './model/slices.ts'
+import { inSlices, stepByStep } from './model/slices.ts'
 import type { SourceId } from './model/source-id.ts'
 import { pathOf, readUpstreamUri } from './model/upstream-uri.ts'
 import { worstStanding } from './model/worst-standing.ts'
@@ -56,7 +56,7 @@ export async function declaredSkills(
   const consistent = await withoutContradictions(known, signal)
   const skills = consistent.filter(({ path }) => isSelected(path))
   return {
-    skills: place(skills, { names: 'exact', nested, isUnlisted: matcher(unlisted) }),
+    skills: await stepByStep(placing(skills, { names: 'exact', nested, isUnlisted: matcher(unlisted) })),
     findings: firstFindings([...unnamed, ...twins], MOST_TOLD, (left) => {
       return { path: '', message: `${left} more entries of the listing are refused` }
     }),

@@ -1,6 +1,7 @@
 import { folderOf, foldersAbove, joinPath } from './model/paths.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Skill } from './model/skill.ts'
+import { sorting } from './model/slices.ts'
 import type { Steps } from './model/slices.ts'
 import type { Finding } from './model/finding.ts'
 import type { Snapshot } from './model/snapshot.ts'
@@ -55,8 +56,7 @@ export interface FoundLink {
 
 /** Walks the tree below `root`. A folder that has the id it had in `held` is not entered: its skills are taken from there. */
 export function* findSkills(tree: Tree, root: string, held: Snapshot | undefined, gatherer: Gatherer): Steps<Found> {
-  const before = held && new HeldFolders(held)
-  yield
+  const before = held && (yield* HeldFolders.of(held))
   const walk = new Walk(tree, before, gatherer)
   yield* walk.enter('', rootFolder(tree, root), false)
   return walk
@@ -123,12 +123,24 @@ class HeldFolders {
   readonly findings: Inside<Finding>
   readonly folders: Inside<readonly [string, ObjectId]>
 
-  constructor({ skills, findings, folders }: Snapshot) {
+  private constructor(
+    ids: ReadonlyMap<string, ObjectId>,
+    inside: Pick<HeldFolders, 'skills' | 'findings' | 'folders'>,
+  ) {
+    this.#ids = ids
+    this.skills = inside.skills
+    this.findings = inside.findings
+    this.folders = inside.folders
+  }
+
+  static *of({ skills, findings, folders }: Snapshot): Steps<HeldFolders> {
     const ids = Object.entries(folders)
-    this.#ids = new Map(ids)
-    this.skills = byFolder(skills, ({ path }) => path)
-    this.findings = byFolder(findings, ({ path }) => path)
-    this.folders = byFolder(ids, ([path]) => path)
+    yield
+    return new HeldFolders(new Map(ids), {
+      skills: yield* byFolder(skills, ({ path }) => path),
+      findings: yield* byFolder(findings, ({ path }) => path),
+      folders: yield* byFolder(ids, ([path]) => path),
+    })
   }
 
   idOf(path: string): ObjectId | undefined {
@@ -139,9 +151,10 @@ class HeldFolders {
 /** By folder, what is at it and below it. */
 type Inside<Item> = ReadonlyMap<string, readonly Item[]>
 
-function byFolder<Item>(items: readonly Item[], pathOf: (item: Item) => string): Inside<Item> {
+function* byFolder<Item>(items: readonly Item[], pathOf: (item: Item) => string): Steps<Inside<Item>> {
   const inside = new Map<string, Item[]>()
   for (const item of items) {
+    yield
     for (let folder = pathOf(item); ; folder = folderOf(folder)) {
       const met = inside.get(folder)
       if (met === undefined) inside.set(folder, [item])
@@ -256,16 +269,18 @@ function isFileLike(entry: TreeEntry): boolean {
  * The folders whose tree id alone decides what is found below them. A link may lead elsewhere although its folder is as it
  * was, so the folders above one are left out; `alone` are left out without those above them.
  */
-export function decidedByTheirId(
+export function* decidingByTheirId(
   folders: ReadonlyMap<string, ObjectId>,
   links: Iterable<string>,
   alone: Iterable<string>,
-): Readonly<Record<string, ObjectId>> {
+): Steps<Readonly<Record<string, ObjectId>>> {
   const left = new Set(alone)
   for (const path of links) {
     left.add(path)
     for (const above of foldersAbove(path)) left.add(above)
+    yield
   }
   const kept = [...folders].filter(([path]) => !left.has(path))
-  return Object.fromEntries(kept.toSorted(([a], [b]) => comparePaths(a, b)))
+  yield
+  return Object.fromEntries(yield* sorting(kept, ([a], [b]) => comparePaths(a, b)))
 }

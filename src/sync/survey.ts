@@ -1,17 +1,16 @@
-import { setImmediate } from 'node:timers/promises'
 import { firstFindings } from './first-findings.ts'
-import { Gatherer, decidedByTheirId, findSkills } from './find-skills.ts'
+import { Gatherer, decidingByTheirId, findSkills } from './find-skills.ts'
 import type { Candidate, Found } from './find-skills.ts'
 import type { TextOf } from './links.ts'
-import { inPathOrder } from './model/digest.ts'
+import { comparePaths } from './model/digest.ts'
 import type { DocFile, Docs } from './model/docs.ts'
 import { READ_HERE } from './document-reading.ts'
 import type { DocumentReader } from './model/document-reader.ts'
-import { decidedByNeighbours, place } from './model/placement.ts'
+import { decidedByNeighbours, placing } from './model/placement.ts'
 import type { Finding } from './model/finding.ts'
 import type { ObjectId } from './model/revision.ts'
 import type { Skill } from './model/skill.ts'
-import { inSlices, stepByStep } from './model/slices.ts'
+import { inSlices, sorting, stepByStep } from './model/slices.ts'
 import type { Snapshot } from './model/snapshot.ts'
 import type { Selection } from './model/source.ts'
 import { SyncError } from './model/sync-error.ts'
@@ -119,12 +118,9 @@ class Surveyor {
     const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
     const unread = { outside: found.unread, linked: behindLinks, candidates: resolved, contentOf }
     const judged = await withUnread([...found.kept.skills, ...fresh], this.#selectedStandIns(), unread)
-    // Each of the steps from here on is about all skills of the source, and takes some milliseconds for ten thousand.
-    await setImmediate()
     const isUnlisted = matcher(this.#selection.unlisted)
     const { names, nested } = this.#selection
-    const skills = place(judged, { names, nested, isUnlisted })
-    await setImmediate()
+    const skills = await stepByStep(placing(judged, { names, nested, isUnlisted }))
     const unusable = found.unusable.map((path) => unusableFinding(path, 'A folder that is not looked into'))
     const elsewhere = [
       ...found.submodules.map(submoduleFinding),
@@ -132,12 +128,11 @@ class Surveyor {
       ...unreadFindings(unread),
       ...outwardFindings(outward),
     ]
-    const findings = inPathOrder([...found.kept.findings, ...elsewhere])
-    const folders = decidedByTheirId(
-      found.folders,
-      [...leaningOnLinks(found, linked), ...this.#unfinished],
-      decidedByNeighbours(skills),
+    const findings = await stepByStep(
+      sorting([...found.kept.findings, ...elsewhere], (a, b) => comparePaths(a.path, b.path)),
     )
+    const leaning = [...leaningOnLinks(found, linked), ...this.#unfinished]
+    const folders = await stepByStep(decidingByTheirId(found.folders, leaning, decidedByNeighbours(skills)))
     return { skills, findings, folders, ...(await this.#docs()), taken: this.#taken }
   }
 

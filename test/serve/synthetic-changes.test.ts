@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { manifestText, manifestUriOf } from '../../src/serve/mcp/manifest.ts'
 import { INDEX_URI } from '../../src/serve/mcp/synthetic.ts'
-import { syntheticChanges } from '../../src/serve/mcp/synthetic-changes.ts'
+import { changingSynthetics } from '../../src/serve/mcp/synthetic-changes.ts'
+import { atOnce } from '../../src/sync/model/slices.ts'
 import type { CatalogSkill } from '../../src/sync/model/catalog-entry.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
 import { diff } from '../../src/sync/model/changes.ts'
@@ -23,7 +24,7 @@ test('index, manifests and archives are told exactly where their bytes are other
     const uris = new Set([...was!.keys(), ...is!.keys()])
     const changed = [...uris].filter((uri) => was!.get(uri) !== is!.get(uri))
     const step = { before, after, changes: diff(before, after) }
-    expect(syntheticChanges(step, forms).toSorted()).toEqual(changed.toSorted())
+    expect(atOnce(changingSynthetics(step, forms)).toSorted()).toEqual(changed.toSorted())
   }
   expect(pairs.length).toBeGreaterThan(60)
 })
@@ -35,7 +36,10 @@ test('the manifest of a skill that a rule took out of a skill is told, though no
   const changes = diff(before, after)
 
   expect(changes.changed.size + changes.added.size + changes.removed.size).toBe(0)
-  expect(syntheticChanges({ before, after, changes }, formsOf())).toEqual([INDEX_URI, 'skill://team/o/i/_manifest'])
+  expect(atOnce(changingSynthetics({ before, after, changes }, formsOf()))).toEqual([
+    INDEX_URI,
+    'skill://team/o/i/_manifest',
+  ])
 })
 
 test('nothing is told of a folder that is called now as it was served: all that is said of it is the same', async () => {
@@ -46,7 +50,7 @@ test('nothing is told of a folder that is called now as it was served: all that 
   const changes = diff(before, after)
 
   expect(changes).toMatchObject({ added: new Set(), removed: new Set(), changed: new Set(), list: false })
-  expect(syntheticChanges({ before, after, changes }, formsOf())).toEqual([])
+  expect(atOnce(changingSynthetics({ before, after, changes }, formsOf()))).toEqual([])
   expect(await textsOf(after)).toEqual(await textsOf(before))
 })
 
@@ -62,7 +66,7 @@ test('an archive is told where the folder of another skill takes its URI by a ru
   ] as const) {
     const changes = diff(before, after)
     expect(changes.changed.size + changes.added.size + changes.removed.size).toBe(0)
-    expect(syntheticChanges({ before, after, changes }, forms)).toContain('skill://team/fold.zip')
+    expect(atOnce(changingSynthetics({ before, after, changes }, forms))).toContain('skill://team/fold.zip')
   }
 })
 
@@ -76,7 +80,9 @@ test('however deep skills lie in one another, each folder above their files is l
   const after = catalogOf(await surveyed(Object.fromEntries(files)))
   const skills = new CountingMap(after.skills)
 
-  const told = syntheticChanges({ before, after: { ...after, skills }, changes: diff(before, after) }, formsOf())
+  const told = atOnce(
+    changingSynthetics({ before, after: { ...after, skills }, changes: diff(before, after) }, formsOf()),
+  )
 
   expect(told.length).toBe(1 + folders.length)
   expect(skills.looks).toBeLessThanOrEqual(4 * files.length)

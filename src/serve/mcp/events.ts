@@ -10,7 +10,7 @@ import type { Forms } from './forms.ts'
 import type { Serving } from './methods.ts'
 import { areSameLists } from './resource-list.ts'
 import { areSamePrompts } from './skill-prompt-list.ts'
-import { syntheticChanges } from './synthetic-changes.ts'
+import { changingSynthetics } from './synthetic-changes.ts'
 
 /** What subscribers may want to hear of one change of the catalog. */
 export interface Events {
@@ -46,8 +46,7 @@ export function* eventing(before: Catalog, after: Catalog, forms: Forms): Steps<
   const changes = yield* diffing(before, after)
   const { updated, listChanged } = eventsOf(changes)
   yield
-  const made = syntheticChanges({ before, after, changes }, forms)
-  yield
+  const made = yield* changingSynthetics({ before, after, changes }, forms)
   const ofContract = yield* changingContract(before, after, forms)
   return {
     updated: new Set([...updated, ...made, ...ofContract]),

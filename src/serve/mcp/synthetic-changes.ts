@@ -3,6 +3,7 @@ import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Changes } from '../../sync/model/changes.ts'
 import { filesOf } from '../../sync/model/skill-files.ts'
 import { folderUrisAbove } from '../../sync/model/skill-uri.ts'
+import type { Steps } from '../../sync/model/slices.ts'
 import { ARCHIVE_FORMATS } from './archive.ts'
 import type { Archive } from './archive.ts'
 import type { Forms } from './forms.ts'
@@ -20,20 +21,30 @@ export interface Step {
  * The URIs of what is made by us that came, went or changed its bytes. Of the skills, those are looked at that the changed
  * files belong to.
  */
-export function syntheticChanges(step: Step, forms: Forms): string[] {
-  const skills = touchedSkills(step)
-  const isSame = forms.index === undefined || isSameIndex(step, skills, forms)
-  return [...(isSame ? [] : [INDEX_URI]), ...skills.flatMap((uri) => changesOfSkill(step, forms, uri))]
+export function* changingSynthetics(step: Step, forms: Forms): Steps<readonly string[]> {
+  const skills = yield* touchingSkills(step)
+  const isSame = forms.index === undefined || (yield* sameIndex(step, skills, forms))
+  const uris = isSame ? [] : [INDEX_URI]
+  for (const uri of skills) {
+    uris.push(...changesOfSkill(step, forms, uri))
+    yield
+  }
+  return uris
 }
 
 /** Every skill of which anything made by us can be another, by the URI of its SKILL.md. */
-function touchedSkills({ before, after, changes }: Step): string[] {
+function* touchingSkills({ before, after, changes }: Step): Steps<readonly string[]> {
   const isSkill = (uri: string): boolean => before.skills.has(uri) || after.skills.has(uri)
-  const moved = [...onlyIn(before, after), ...onlyIn(after, before), ...restanding(before, after)]
+  const moved = [
+    ...(yield* onlyIn(before, after)),
+    ...(yield* onlyIn(after, before)),
+    ...(yield* restanding(before, after)),
+  ]
   const uris = new Set(moved)
   const met = new Set<string>()
   // Folders are there for listed skills alone: one can come or go without a file that does.
   for (const file of [...moved, ...changes.added, ...changes.removed, ...changes.changed]) {
+    yield
     for (const at of upFrom(file)) {
       // The folders above it were met with it.
       if (met.has(at)) break
@@ -53,13 +64,23 @@ function* upFrom(uri: string): Generator<string> {
 }
 
 /** A skill inside of a skill can come and go by a rule, and its files stay. */
-function onlyIn(catalog: Catalog, other: Catalog): string[] {
-  return [...catalog.skills.keys()].filter((uri) => !other.skills.has(uri))
+function* onlyIn(catalog: Catalog, other: Catalog): Steps<readonly string[]> {
+  const uris: string[] = []
+  for (const uri of catalog.skills.keys()) {
+    if (!other.skills.has(uri)) uris.push(uri)
+    yield
+  }
+  return uris
 }
 
-function restanding(before: Catalog, after: Catalog): string[] {
-  const standings = [...before.skills].map(([uri, { skill }]) => [uri, skill.standing, after.skills.get(uri)] as const)
-  return standings.flatMap(([uri, was, is]) => (is === undefined || is.skill.standing === was ? [] : [uri]))
+function* restanding(before: Catalog, after: Catalog): Steps<readonly string[]> {
+  const uris: string[] = []
+  for (const [uri, was] of before.skills) {
+    const is = after.skills.get(uri)
+    if (is !== undefined && is.skill.standing !== was.skill.standing) uris.push(uri)
+    yield
+  }
+  return uris
 }
 
 function changesOfSkill({ before, after }: Step, forms: Forms, skill: string): string[] {
@@ -82,16 +103,26 @@ function isSameSynthetic(a: Synthetic | undefined, b: Synthetic | undefined): bo
 }
 
 /** Whether the document would have the same bytes. It has no mode of a file, but where an archive has it. */
-function isSameIndex({ before, after }: Step, touched: readonly string[], { archives }: Forms): boolean {
+function* sameIndex(step: Step, touched: readonly string[], { archives }: Forms): Steps<boolean> {
+  const { before, after } = step
   if (before.listed.length !== after.listed.length) return false
-  if (before.listed.some(({ uri }, index) => uri !== after.listed[index]?.uri)) return false
-  return touched.every((uri) => {
-    const [was, is] = [before.skills.get(uri), after.skills.get(uri)]
-    if (was === undefined || is === undefined || is.skill.standing !== 'served') return true
-    const [old, now] = [archives.of(before, was), archives.of(after, is)]
-    if (!isSameEntry(was, is) || old.length !== now.length) return false
-    return old.every((archive, index) => isSameArchive(archive, now[index]))
-  })
+  for (const [index, { uri }] of before.listed.entries()) {
+    if (uri !== after.listed[index]?.uri) return false
+    yield
+  }
+  for (const uri of touched) {
+    if (!isSaidAlike(step, uri, archives)) return false
+    yield
+  }
+  return true
+}
+
+function isSaidAlike({ before, after }: Step, uri: string, archives: Forms['archives']): boolean {
+  const [was, is] = [before.skills.get(uri), after.skills.get(uri)]
+  if (was === undefined || is === undefined || is.skill.standing !== 'served') return true
+  const [old, now] = [archives.of(before, was), archives.of(after, is)]
+  if (!isSameEntry(was, is) || old.length !== now.length) return false
+  return old.every((archive, index) => isSameArchive(archive, now[index]))
 }
 
 /** Of equal files, the SKILL.md is equal, and all that is read out of it. */

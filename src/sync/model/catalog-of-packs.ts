@@ -5,7 +5,7 @@ import { packedIn } from './pack.ts'
 import type { Pack } from './pack.ts'
 import { renamedFolders } from './placement.ts'
 import type { Skill } from './skill.ts'
-import { atOnce } from './slices.ts'
+import type { Steps } from './slices.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
@@ -13,29 +13,42 @@ import type { Snapshot } from './snapshot.ts'
  * they are of; of every other skill there is nothing, its existence and its number included. Only `generation` counts on with
  * the whole.
  */
-export function catalogOfPacks(whole: Catalog, packs: readonly Pack[]): Catalog {
+export function* packingCatalog(whole: Catalog, packs: readonly Pack[]): Steps<Catalog> {
   const disabled = new Map(whole.sources.map(([id, ...paths]) => [id, new Set<string>(paths)]))
-  const parts = whole.snapshots.flatMap((snapshot): Part[] => {
-    const chosen = packs.map((pack) => packedIn(snapshot, pack))
-    const isSeen = (skill: Skill): boolean =>
-      skill.standing !== 'withheld' &&
-      disabled.get(snapshot.source)?.has(skill.path) !== true &&
-      chosen.some((skills) => skills.has(skill))
-    const skills = snapshot.skills.filter(isSeen).map(ownFindings)
+  const parts: Part[] = []
+  for (const snapshot of whole.snapshots) {
+    const skills = yield* seeing(snapshot, packs, disabled.get(snapshot.source) ?? new Set())
     // A source of which nothing is seen is not there.
-    if (skills.length === 0) return []
-    return [{ snapshot: withSkills(snapshot, skills), renamed: renamedFolders(snapshot.skills) }]
-  })
+    if (skills.length === 0) continue
+    parts.push({ snapshot: withSkills(snapshot, skills), renamed: renamedFolders(snapshot.skills) })
+    yield
+  }
   const builder = new CatalogBuilder()
-  for (const { snapshot, renamed } of parts) atOnce(builder.adding(snapshot, undefined, renamed))
+  for (const { snapshot, renamed } of parts) yield* builder.adding(snapshot, undefined, renamed)
   const snapshots = parts.map(({ snapshot }) => snapshot)
   return {
     generation: whole.generation,
-    digest: digestOf(snapshots),
+    digest: yield* digesting(snapshots),
     sources: snapshots.map(({ source }) => [source]),
     snapshots,
-    ...atOnce(builder.building()),
+    ...(yield* builder.building()),
   }
+}
+
+/** The skills of a snapshot that are in one of the packs. */
+function* seeing(snapshot: Snapshot, packs: readonly Pack[], disabled: ReadonlySet<string>): Steps<readonly Skill[]> {
+  const chosen: ReadonlySet<Skill>[] = []
+  for (const pack of packs) {
+    chosen.push(packedIn(snapshot, pack))
+    yield
+  }
+  const seen: Skill[] = []
+  for (const skill of snapshot.skills) {
+    yield
+    if (skill.standing === 'withheld' || disabled.has(skill.path)) continue
+    if (chosen.some((skills) => skills.has(skill))) seen.push(ownFindings(skill))
+  }
+  return seen
 }
 
 /** Of one snapshot what is seen, and its folders that are renamed, whoever renamed them. */
@@ -58,11 +71,16 @@ function ownFindings(skill: Skill): Skill {
 
 const OF_NEIGHBOURS: ReadonlySet<string> = new Set(['name-clash', 'nested-skill', 'entry-refused', 'link-refused'])
 
-function digestOf(snapshots: readonly Snapshot[]): string {
+/** Of the JSON of all that is said of them; written skill by skill, since all at one go takes longer than others should wait. */
+function* digesting(snapshots: readonly Snapshot[]): Steps<string> {
   const hash = createHash('sha256')
   for (const { source, url, revision, tree, skills, form, isPrivate, proof, rebuiltFrom } of snapshots) {
-    const said = skills.map(({ files: _files, ...skill }) => skill)
-    hash.update(JSON.stringify([source, url, revision, tree, said, form, isPrivate, proof, rebuiltFrom]))
+    hash.update(`${JSON.stringify([source, url, revision, tree]).slice(0, -1)},[`)
+    for (const [index, { files: _files, ...said }] of skills.entries()) {
+      hash.update(`${index === 0 ? '' : ','}${JSON.stringify(said)}`)
+      yield
+    }
+    hash.update(`],${JSON.stringify([form, isPrivate, proof, rebuiltFrom]).slice(1)}`)
   }
   return hash.digest('hex')
 }

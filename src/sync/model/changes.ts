@@ -51,7 +51,7 @@ function* comparing(before: Catalog, after: Catalog): Steps<Changes> {
     else if (current === undefined) removed.add(file.uri)
     else if (!isSameFile(old, current)) changed.add(file.uri)
   }
-  const list = !isSameList(before.listed, after.listed)
+  const list = !(yield* listingSame(before.listed, after.listed))
   yield
   const isAsBefore = added.size + removed.size + changed.size === 0 && !list
   const contract = isAsBefore && !isSameContract(before, after)
@@ -128,12 +128,14 @@ function isKeptAlike(a: CatalogSkill, b: CatalogSkill | undefined): boolean {
   return a.skill.contract === b.skill.contract || JSON.stringify(a.skill.contract) === JSON.stringify(b.skill.contract)
 }
 
-function isSameList(before: readonly CatalogSkill[], after: readonly CatalogSkill[]): boolean {
+function* listingSame(before: readonly CatalogSkill[], after: readonly CatalogSkill[]): Steps<boolean> {
   if (before.length !== after.length) return false
-  return before.every((skill, index) => {
+  for (const [index, skill] of before.entries()) {
     const other = after[index]
-    return other !== undefined && isListedAlike(skill, other)
-  })
+    if (other === undefined || !isListedAlike(skill, other)) return false
+    yield
+  }
+  return true
 }
 
 /** What `resources/list` says of a skill: the URI, name, description and size of its SKILL.md. */

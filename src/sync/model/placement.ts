@@ -3,6 +3,8 @@ import type { Finding } from './finding.ts'
 import { baseName, foldedPath, folderOf, foldersAbove, joinPath, relativeTo } from './paths.ts'
 import { isSkillName } from './skill-name.ts'
 import type { Skill } from './skill.ts'
+import { sorting } from './slices.ts'
+import type { Steps } from './slices.ts'
 
 /** How a source wants its skills to be placed. */
 export interface PlacementRules {
@@ -17,11 +19,19 @@ export interface PlacementRules {
  * for everything below it. Where two would share a path, the one whose folder matches stays, else the first by path.
  * Depends on all skills at once, so it is done anew for skills that are otherwise taken over unread.
  */
-export function place(skills: readonly Skill[], rules: PlacementRules): Skill[] {
-  const unjudged = skills.map(unplaced)
-  const placement = new Placement(unjudged, rules)
-  const placed = skills.map((skill, index) => asBefore(skill, placement.place(unjudged[index] ?? skill)))
-  return placed.toSorted((a, b) => comparePaths(a.path, b.path))
+export function* placing(skills: readonly Skill[], rules: PlacementRules): Steps<readonly Skill[]> {
+  const unjudged: Skill[] = []
+  for (const skill of skills) {
+    unjudged.push(unplaced(skill))
+    yield
+  }
+  const placement = yield* Placement.claiming(unjudged, rules)
+  const placed: Skill[] = []
+  for (const [index, skill] of skills.entries()) {
+    placed.push(asBefore(skill, placement.place(unjudged[index] ?? skill)))
+    yield
+  }
+  return yield* sorting(placed, (a, b) => comparePaths(a.path, b.path))
 }
 
 /** One that stands where it stood is the same object: what was made of it holds. */
@@ -71,11 +81,21 @@ class Placement {
   /** True paths at which something stands: nothing is renamed onto them. */
   readonly #taken: ReadonlySet<string>
 
-  constructor(skills: readonly Skill[], rules: PlacementRules) {
+  private constructor(rules: PlacementRules, taken: ReadonlySet<string>) {
     this.#rules = rules
+    this.#taken = taken
+  }
+
+  /** The placement in which all skills have claimed their paths. */
+  static *claiming(skills: readonly Skill[], rules: PlacementRules): Steps<Placement> {
     const servable = skills.filter(isServable)
-    this.#taken = servable.every(folderMatches) ? new Set() : takenPaths(skills)
-    for (const skill of inOrderOfPlacement(servable)) this.#claim(skill)
+    const taken = servable.every(folderMatches) ? new Set<string>() : yield* takingPaths(skills)
+    const placement = new Placement(rules, taken)
+    for (const skill of yield* inOrderOfPlacement(servable)) {
+      placement.#claim(skill)
+      yield
+    }
+    return placement
   }
 
   place(skill: Skill): Skill {
@@ -160,11 +180,15 @@ export function renamedFolders(skills: readonly Skill[]): ReadonlyMap<string, st
 }
 
 /** Parents before children; on one level, those whose folder matches first, then by path; the root among the first level. */
-function inOrderOfPlacement(skills: readonly Skill[]): Skill[] {
+function* inOrderOfPlacement(skills: readonly Skill[]): Steps<readonly Skill[]> {
   // Looked up once for each: most compare a dozen times.
   const ranked = skills.map((skill) => ({ skill, depth: depthOf(skill), rank: folderMatches(skill) ? 0 : 1 }))
-  ranked.sort((a, b) => a.depth - b.depth || a.rank - b.rank || comparePaths(a.skill.path, b.skill.path))
-  return ranked.map(({ skill }) => skill)
+  yield
+  const ordered = yield* sorting(
+    ranked,
+    (a, b) => a.depth - b.depth || a.rank - b.rank || comparePaths(a.skill.path, b.skill.path),
+  )
+  return ordered.map(({ skill }) => skill)
 }
 
 function depthOf({ path }: Skill): number {
@@ -173,9 +197,10 @@ function depthOf({ path }: Skill): number {
   return depth
 }
 
-function takenPaths(skills: readonly Skill[]): ReadonlySet<string> {
+function* takingPaths(skills: readonly Skill[]): Steps<ReadonlySet<string>> {
   const taken = new Set<string>()
   for (const skill of skills) {
+    yield
     if (skill.path === '') continue // What lies in the root is served below the root's own name, out of everyone's way.
     for (const path of [skill.path, ...skill.files.map((file) => joinPath(skill.path, file.path))]) {
       taken.add(path)

@@ -1,4 +1,5 @@
 import { isOfUpstream } from '../model/skill.ts'
+import { inSlices } from '../model/slices.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { undefinedIfDamaged } from '../model/sync-error.ts'
@@ -30,7 +31,8 @@ export class Contents {
     for (const digest of digests) {
       if (!counted.has(digest)) bytes += await this.#snapshots.bytes(digest)
       counted.add(digest)
-      for (const piece of (await this.of(digest))?.pieces ?? []) bytes += countPlaces(piece, counted)
+      const pieces = (await this.of(digest))?.pieces ?? []
+      await inSlices(pieces, (piece) => void (bytes += countPlaces(piece, counted)))
     }
     return bytes
   }

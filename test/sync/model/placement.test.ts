@@ -1,11 +1,16 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { place, renamedFolders, servedPathOf, type PlacementRules } from '../../../src/sync/model/placement.ts'
+import { placing, renamedFolders, servedPathOf, type PlacementRules } from '../../../src/sync/model/placement.ts'
 import type { Skill, Standing } from '../../../src/sync/model/skill.ts'
+import { atOnce } from '../../../src/sync/model/slices.ts'
 import { sample } from '../store/samples.ts'
 
 const REMAP: PlacementRules = { names: 'remap', nested: 'as-skills', isUnlisted: () => false }
 const EXACT: PlacementRules = { names: 'exact', nested: 'as-skills', isUnlisted: () => false }
+
+function place(skills: readonly Skill[], rules: PlacementRules): readonly Skill[] {
+  return atOnce(placing(skills, rules))
+}
 
 /** A skill before it has a place: its folder, its name, and what lies in it besides SKILL.md. */
 function found(path: string, name: string | undefined, ...files: readonly string[]): Skill {
