@@ -34,6 +34,7 @@ test.each([
   ['a footnote that is used', `a[^b]\n\n[^b]: ${LONG}`, []],
   ['a footnote that is used by nothing', `a\n\n[^b]: ${LONG}`, ['footnote 3 51']],
   ['cells beyond the columns', `| a |\n|---|\n| b | ${LONG} |`, ['cells 3 45']],
+  ['a definition below code that ends a table', `| a |\n|---|\n    code\n[x]: b.md "${LONG}"`, ['definition 4 57']],
   ['cells between the columns', `| a | b |\n|---|---|\n| b | ${LONG} |`, []],
   ['a comment between backticks of different cells', `| \` | <!-- ${LONG} --> | \` |\n|-|-|-|`, ['comment 1 45']],
   ['a comment in the frontmatter', `---\nname: a\n# ${LONG}\n---\n`, ['comment in the frontmatter 3 45']],
