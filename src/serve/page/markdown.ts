@@ -43,6 +43,7 @@ function readerOf(document: Document) {
   // What a link may lead to is decided below, where it is known which document it stands in.
   reader.validateLink = () => true
   const lines = new MarkdownLines(reader)
+  readTablesLast(reader)
   showDefinitions(reader, lines)
   showCells(reader)
   const nameOf = lineNamer(document.markdown, document.line)
@@ -90,6 +91,14 @@ function readerOf(document: Document) {
   }
   Object.assign(reader.renderer.rules, rules)
   return reader
+}
+
+/** A line that begins a heading, a list or a quotation is no head of a table, as CommonMark has it. */
+function readTablesLast({ block: { ruler } }: Reader): void {
+  const table = ruleNamed(ruler, 'table')
+  if (table === undefined) return
+  ruler.disable('table')
+  ruler.after('heading', 'table_last', table, { alt: ['paragraph', 'reference'] })
 }
 
 /** Definitions of addresses become tokens: Markdown reads them and leaves nothing in their place. */
