@@ -80,24 +80,18 @@ class Search {
   }
 
   #readProse(content: MarkdownContent): void {
-    const end = this.#readDefinitions(content, 0)
-    const footnote = FOOTNOTE.exec(content.text.slice(end))?.groups?.['label']
-    if (footnote !== undefined)
-      this.#named.set(labelOf(footnote), pieceIn(content, 'footnote', { start: end, end: content.text.length }))
-    this.#readInlines(content, footnote === undefined ? end : end + footnote.length + FOOTNOTE_MARKS)
-  }
-
-  /** Reads those that stand at `start`, one after another, and says where the last of them ends. */
-  #readDefinitions(content: MarkdownContent, start: number): number {
-    const { defined, end } = definitionsIn(content.text.slice(start))
+    const { defined, end } = definitionsIn(content.text)
     for (const { label, title, ...span } of defined) {
-      const piece = pieceIn(content, 'definition', { start: start + span.start, end: start + span.end })
+      const piece = pieceIn(content, 'definition', span)
       const isTold = title !== undefined && isTelling('title', title.end - title.start)
       // The first of a label holds, and another is used by nothing.
       if (isTold || this.#named.has(label)) this.#add(piece)
       else this.#named.set(label, piece)
     }
-    return start + end
+    const footnote = FOOTNOTE.exec(content.text.slice(end))?.groups?.['label']
+    if (footnote !== undefined)
+      this.#named.set(labelOf(footnote), pieceIn(content, 'footnote', { start: end, end: content.text.length }))
+    this.#readInlines(content, footnote === undefined ? end : end + footnote.length + FOOTNOTE_MARKS)
   }
 
   /** In a table each cell is a text by itself: nothing that begins in one ends in another. */
@@ -110,14 +104,6 @@ class Search {
       if (first !== undefined && last !== undefined)
         this.#add(pieceIn(content, 'cells', { start: first.start, end: last.end }))
     }
-    if (table !== undefined && CODE_LINE.test(content.text)) this.#readBelow(content, table.rows)
-  }
-
-  /** Indented code ends a table, though no paragraph: the lines below it may be definitions. */
-  #readBelow(content: MarkdownContent, rows: readonly (readonly Span[])[]): void {
-    let end = 0
-    for (const [first] of rows)
-      if (first !== undefined && first.start >= end) end = this.#readDefinitions(content, first.start)
   }
 
   #readInline(content: MarkdownContent, { start, end }: Span): void {
@@ -130,8 +116,6 @@ class Search {
 
 /** A paragraph that stands at the end of a page that links to it, and on no page that does not. */
 const FOOTNOTE = /^[ \t]*\[(?<label>\^[^[\]\s]{1,999})\]:/
-/** A line below another that is code where no paragraph goes on. */
-const CODE_LINE = /\n(?: {4}| {0,3}\t)/
 const FOOTNOTE_MARKS = '[]:'.length
 
 function inlinePiece(content: MarkdownContent, { kind, ...span }: MarkdownSpan): Piece | undefined {

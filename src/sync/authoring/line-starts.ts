@@ -1,5 +1,6 @@
 import { htmlBlockAt } from './html-block.ts'
 import type { LineCursor } from './line-cursor.ts'
+import { beginsTable } from './markdown-table.ts'
 
 /** A quotation, or an item of a list with the columns that its text is indented by. */
 export type Container =
@@ -8,7 +9,9 @@ export type Container =
 
 /** What the next line may belong to. */
 export type Leaf =
-  | { readonly kind: 'paragraph' }
+  /** `last`: its last line, without the indentation. */
+  | { readonly kind: 'paragraph'; readonly last: string }
+  | { readonly kind: 'table' }
   | { readonly kind: 'indented' }
   | { readonly kind: 'fence'; readonly mark: string }
   | { readonly kind: 'html'; readonly closing: RegExp | undefined }
@@ -25,7 +28,7 @@ export interface Line {
 /** The blocks that a line is read in. */
 export interface OpenBlocks {
   readonly containers: readonly Container[]
-  readonly isParagraph: boolean
+  readonly leaf: Leaf | undefined
   /** Ends the leaf, and all containers but the first `kept`. */
   leave(kept: number): void
   enter(container: Container): void
@@ -54,7 +57,7 @@ export class LineStarts {
   read(): Line {
     while (!this.#cursor.isBlank && this.#depth < MOST_CONTAINERS) {
       if (this.#cursor.indent >= 4) {
-        if (this.#mayGoOn) break
+        if (this.#paragraph !== undefined) break
         return this.#begin('code', { kind: 'indented' })
       }
       const leaf = this.#leafLine(this.#cursor.rest)
@@ -65,17 +68,34 @@ export class LineStarts {
       this.#leave()
       return { kind: 'blank', goesOn: false, from: this.#cursor.at }
     }
-    if (this.#mayGoOn) return { kind: 'prose', goesOn: true, from: this.#cursor.at }
-    return this.#begin('prose', { kind: 'paragraph' })
+    if (this.#mayGoOn) return this.#goOn()
+    return this.#begin('prose', { kind: 'paragraph', last: this.#cursor.rest })
   }
 
   get #depth(): number {
     return this.#hasLeft ? this.#blocks.containers.length : this.#matched
   }
 
-  /** A paragraph goes on without the marks of what it stands in, as long as nothing begins. */
+  /** A paragraph goes on without the marks of what it stands in, as long as nothing begins. A table does not. */
   get #mayGoOn(): boolean {
-    return this.#blocks.isParagraph && !this.#hasLeft
+    const isRow = this.#isInside && !this.#hasLeft && this.#blocks.leaf?.kind === 'table'
+    return isRow || this.#paragraph !== undefined
+  }
+
+  /** The paragraph that the line may belong to. */
+  get #paragraph(): (Leaf & { readonly kind: 'paragraph' }) | undefined {
+    const { leaf } = this.#blocks
+    return leaf?.kind === 'paragraph' && !this.#hasLeft ? leaf : undefined
+  }
+
+  #goOn(): Line {
+    const last = this.#paragraph?.last
+    if (last !== undefined) {
+      const { rest } = this.#cursor
+      const isTable = this.#isInside && this.#cursor.indent < 4 && beginsTable(last, rest)
+      this.#blocks.put(isTable ? { kind: 'table' } : { kind: 'paragraph', last: rest })
+    }
+    return { kind: 'prose', goesOn: true, from: this.#cursor.at }
   }
 
   #leave(): void {
@@ -118,7 +138,7 @@ export class LineStarts {
   }
 
   #html(rest: string): Line | undefined {
-    const html = htmlBlockAt(rest, !this.#mayGoOn)
+    const html = htmlBlockAt(rest, this.#paragraph === undefined)
     if (html === undefined) return undefined
     const isOver = html.closing?.test(rest) === true
     return this.#begin('html', isOver ? undefined : { kind: 'html', closing: html.closing })
@@ -126,7 +146,7 @@ export class LineStarts {
 
   /** A line across the page, or one below a heading. */
   #rule(rest: string): Line | undefined {
-    if (this.#isInside && this.#mayGoOn && SETEXT.test(rest)) {
+    if (this.#isInside && this.#paragraph !== undefined && SETEXT.test(rest)) {
       this.#blocks.put(undefined)
       return { kind: 'prose', goesOn: true, from: this.#cursor.at }
     }
@@ -144,7 +164,7 @@ export class LineStarts {
     }
     const marker = MARKER.exec(rest)?.[0]
     if (marker === undefined) return false
-    const interrupts = this.#isInside && this.#mayGoOn
+    const interrupts = this.#isInside && this.#paragraph !== undefined
     if (interrupts && /^\d/.test(marker) && Number.parseInt(marker, 10) !== 1) return false
     if (interrupts && /^[ \t]*$/.test(rest.slice(marker.length))) return false
     this.#leave()

@@ -75,8 +75,8 @@ class BlockReader implements OpenBlocks {
     return this.#containers
   }
 
-  get isParagraph(): boolean {
-    return this.#leaf?.kind === 'paragraph'
+  get leaf(): Leaf | undefined {
+    return this.#leaf
   }
 
   leave(kept: number): void {
@@ -120,6 +120,7 @@ class BlockReader implements OpenBlocks {
         if (cursor.isBlank) return 'blank'
         return cursor.indent >= 4 ? 'code' : undefined
       case 'paragraph':
+      case 'table':
       case undefined:
         return undefined
       default:

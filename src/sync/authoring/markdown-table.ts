@@ -14,14 +14,21 @@ export function tableIn(text: string): MarkdownTable | undefined {
   const lines = linesOf(text)
   for (const [index, { start, end }] of lines.entries()) {
     const head = lines[index - 1]
-    if (head === undefined || !DELIMITERS.test(text.slice(start, end))) continue
+    if (head === undefined || !beginsTable(text.slice(head.start, head.end), text.slice(start, end))) continue
     const columns = cellsIn(text, head)
-    if (!text.slice(head.start, head.end).includes('|') || columns.length !== cellsIn(text, { start, end }).length)
-      continue
     const rows = lines.slice(index + 1).map((line) => cellsIn(text, line))
     return { start: head.start, columns: columns.length, rows: [columns, ...rows] }
   }
   return undefined
+}
+
+/** Whether a table begins with these two lines of a paragraph, which have no line ends. */
+export function beginsTable(head: string, delimiters: string): boolean {
+  return head.includes('|') && DELIMITERS.test(delimiters) && columnsOf(head) === columnsOf(delimiters)
+}
+
+function columnsOf(line: string): number {
+  return cellsIn(line, { start: 0, end: line.length }).length
 }
 
 function linesOf(text: string): Span[] {
