@@ -1,11 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import type { Stats } from 'node:fs'
-import { lstat, mkdir, rm, rmdir, stat } from 'node:fs/promises'
+import { lstat, rm, rmdir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { isDiskError, unlessAbsent } from '../sync/store/disk-error.ts'
+import { makeFolders } from '../sync/store/make-folders.ts'
 import { codeOf } from './error-code.ts'
 
 /**
@@ -73,7 +74,7 @@ function realPathOf(statePath: string): string {
 /** Makes the folder of the socket where there is none. A user that could put a socket into it could pass for the daemon. */
 export async function makeSocketFolder(folder: string): Promise<void> {
   await expectOwnRuntime(dirname(folder))
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolders(folder, 0o700)
   const why = whyNotOwn(await lstat(folder))
   if (why !== undefined) throw unusable(`Cannot listen in "${folder}": ${why}`)
 }

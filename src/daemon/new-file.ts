@@ -1,7 +1,8 @@
-import { link, mkdir, open, rename, rm } from 'node:fs/promises'
+import { link, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { syncFolder, temporaryIn } from '../sync/store/atomic.ts'
 import { cannot, isDiskError } from '../sync/store/disk-error.ts'
+import { makeFolders } from '../sync/store/make-folders.ts'
 
 /**
  * Writes a file whole or not at all, for others to read. Says false, and leaves what is there as it is, if something is; with
@@ -11,7 +12,7 @@ export async function writeNew(path: string, text: string, replace: boolean): Pr
   const folder = dirname(path)
   const temporary = temporaryIn(folder)
   try {
-    await mkdir(folder, { recursive: true })
+    await makeFolders(folder)
     await using handle = await open(temporary, 'wx', 0o644)
     await handle.writeFile(text)
     await handle.sync()

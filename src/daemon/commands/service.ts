@@ -1,5 +1,6 @@
-import { access, mkdir } from 'node:fs/promises'
+import { access } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { makeFolders } from '../../sync/store/make-folders.ts'
 import { readConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { printable } from '../log-line.ts'
@@ -129,7 +130,7 @@ function printFiles(context: Context, { files }: Planned): ExitStatus {
 async function installFiles(context: Context, { scope, service, config, files }: Planned): Promise<ExitStatus> {
   const installed = await install(files, context.values['force'] === true)
   // The sandbox is laid over what is there when it starts.
-  if (scope === 'user') await mkdir(service.state, { recursive: true, mode: 0o700 })
+  if (scope === 'user') await makeFolders(service.state, 0o700)
   const unseen = scope === 'system' ? await hiddenFolders(config) : []
   const notes = unseen.map((path) => `the service does not see the folder "${path}": its sandbox hides it`)
   const next = nextSteps(scope, files)

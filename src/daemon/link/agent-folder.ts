@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
-import { lstat, mkdir, readdir, readlink, rename, rmdir, symlink, unlink } from 'node:fs/promises'
+import { lstat, readdir, readlink, rename, rmdir, symlink, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import { digestOf } from '../../sync/model/digest.ts'
@@ -65,10 +65,6 @@ export function digestsOf({ digest, skill }: CatalogSkill): { readonly whole: st
 export async function missingAbove(path: string): Promise<string[]> {
   if ((await unlessAbsent(lstat(path))) !== undefined) return []
   return path === dirname(path) ? [] : [...(await missingAbove(dirname(path))), path]
-}
-
-export async function makeFolders(path: string): Promise<void> {
-  await mkdir(path, { recursive: true })
 }
 
 /** Removes the folders that were made, innermost first, as far as nobody uses them. */

@@ -5,20 +5,12 @@ import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { removeAll } from '../../sync/store/atomic.ts'
 import { isDiskError } from '../../sync/store/disk-error.ts'
+import { makeFolders } from '../../sync/store/make-folders.ts'
 import { storedSkill } from '../../sync/take.ts'
 import { systemClock } from '../clock.ts'
 import { whyNotUsed } from '../disk-words.ts'
 import { writeAll } from '../project/output-folder.ts'
-import {
-  digestsOf,
-  makeFolders,
-  missingAbove,
-  placeFolder,
-  placeLink,
-  removeOurs,
-  scratchIn,
-  sweep,
-} from './agent-folder.ts'
+import { digestsOf, missingAbove, placeFolder, placeLink, removeOurs, scratchIn, sweep } from './agent-folder.ts'
 import type { Ours } from './agent-folder.ts'
 import type { FolderPlan, Step } from './folder-plan.ts'
 import type { LinkedState } from './linked-state.ts'

@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto'
-import { lstat, mkdir, readdir, rename, stat, writeFile } from 'node:fs/promises'
+import { lstat, readdir, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { digestOf } from '../../sync/model/digest.ts'
 import { foldersAbove } from '../../sync/model/paths.ts'
 import { isTemporary, removeAll, syncFolder, temporaryIn } from '../../sync/store/atomic.ts'
 import { unlessAbsent } from '../../sync/store/disk-error.ts'
 import { makeDurable } from '../../sync/store/durable.ts'
+import { makeFolders } from '../../sync/store/make-folders.ts'
 import { Turn } from '../../sync/store/turn.ts'
 import { FolderFault, filesAsWritten } from './folder-files.ts'
 import type { FolderFile } from './folder-files.ts'
@@ -28,7 +29,7 @@ export class OutputFolder {
 
   /** Makes it where it is not there yet. `now` is the wall clock, for what killed runs left. */
   static async open(path: string, now: () => number): Promise<OutputFolder> {
-    await mkdir(path, { recursive: true })
+    await makeFolders(path)
     await readRecord(path)
     const output = new OutputFolder(path, now)
     await output.#sweep()
@@ -145,12 +146,12 @@ function digestOfFiles(files: readonly FolderFile[]): string {
 
 /** Makes the folder and writes the files into it. All of it is on the disk when this returns. */
 export async function writeAll(folder: string, files: readonly FolderFile[], signal: AbortSignal): Promise<void> {
-  await mkdir(folder, { recursive: true })
+  await makeFolders(folder)
   const folders = new Set([dirname(folder), folder])
   const paths: string[] = []
   for (const { path, executable, bytes } of files) {
     const file = join(folder, path)
-    await mkdir(dirname(file), { recursive: true })
+    await makeFolders(dirname(file))
     await writeFile(file, bytes, { mode: executable ? 0o755 : 0o644, flag: 'wx' })
     paths.push(file)
     for (const above of foldersAbove(path)) folders.add(join(folder, above))

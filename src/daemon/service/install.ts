@@ -1,8 +1,9 @@
-import { chmod, lstat, mkdir, readFile, readlink, rm, symlink } from 'node:fs/promises'
+import { chmod, lstat, readFile, readlink, rm, symlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { writeWhole } from '../../sync/store/atomic.ts'
 import { unlessAbsent } from '../../sync/store/disk-error.ts'
+import { makeFolders } from '../../sync/store/make-folders.ts'
 import { codeOf } from '../error-code.ts'
 import { UsageError } from '../usage-error.ts'
 import { PLIST_MARK } from './launch-agent.ts'
@@ -74,7 +75,7 @@ async function undoOf({ path }: ServiceFile): Promise<() => Promise<void>> {
 
 async function write({ path, text }: ServiceFile): Promise<void> {
   try {
-    await mkdir(dirname(path), { recursive: true })
+    await makeFolders(dirname(path))
     await writeWhole(path, text)
     await chmod(path, 0o644)
   } catch (error) {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { Home } from '../../support/program.ts'
 import { World, skill } from '../../e2e/world.ts'
 
@@ -21,6 +21,34 @@ test('where all is well nothing is found, with a daemon and without one, and eac
   expect(beside.stdout).toContain(`lock: skillsyncd start, process ${daemon.pid}, holds it and answers\n`)
   expect(beside.stdout).toContain(`host ${world.git.origin}: it answers`)
   expect(beside.stdout.trimEnd().split('\n').at(-1)).toMatch(/^\d+ checks: (?:nothing found|0 faults, \d warnings?)$/)
+})
+
+test('where git or ssh is needed and missing, each other check is made all the same', async () => {
+  await using home = await Home.create()
+  const overSsh = ['url: git@git.example.com:team/x.git']
+  const cases = [
+    { source: overSsh, rest: ['programs: { git: no-such-git }'], env: {} },
+    { source: overSsh, rest: ['programs: { ssh: no-such-ssh }'], env: {} },
+    { source: overSsh, rest: [], env: { PATH: home.path } },
+    { source: ['url: https://git.example.com/x.git', 'backend: system'], rest: [], env: { PATH: home.path } },
+    { source: [`url: file://${home.path}`, 'backend: system'], rest: [], env: { PATH: home.path } },
+    { source: [`url: file://${home.path}`], rest: [], env: { PATH: home.path } },
+  ]
+
+  for (const { source, rest, env } of cases) {
+    await home.configure({ s: source }, rest)
+    const end = await runWith(home, env, 'doctor', '--offline', '--json')
+
+    expect(end, String(source)).toMatchObject({ signal: null, stderr: '' })
+    const { checks } = JSON.parse(end.stdout)
+    expect(checks, String(source)).toContainEqual(
+      expect.objectContaining({ check: 'program', message: expect.stringContaining('there is no such program') }),
+    )
+    const made = checks.map(({ check }: { check: string }) => check)
+    expect(made).toEqual(
+      expect.arrayContaining(['node', 'state-folder', 'disk', 'socket', 'lock', 'listen', 'service']),
+    )
+  }
 })
 
 test("a port that a daemon with an earlier configuration may have is not said to be another program's", async () => {
@@ -98,6 +126,26 @@ test.skipIf(process.platform !== 'linux')(
   },
 )
 
+describe.skipIf(process.platform !== 'linux')('a folder in a folder that takes none', () => {
+  test.each([
+    { args: ['link', 'claude-code'], env: { CLAUDE_CONFIG_DIR: '/proc/nope' }, says: 'alpha (team/alpha) failed: ' },
+    {
+      args: ['init', 'https://127.0.0.1:9/x.git', '--offline', '--config', '/proc/nope/x.yaml'],
+      env: {},
+      says: 'ENOENT',
+    },
+    { args: ['start'], env: { XDG_RUNTIME_DIR: '/proc/nope' }, says: 'ENOENT' },
+  ])('is refused at once by $args.0', async ({ args, env, says }) => {
+    await using world = await World.create()
+    await world.synced()
+
+    const { status, stdout, stderr } = await runWith(world.home, env, ...args)
+
+    expect(status, stdout + stderr).toBe(1)
+    expect(stdout + stderr).toContain(says)
+  })
+})
+
 test('a folder of an agent that is behind what is served is named by status and doctor, with the command that mends it', async () => {
   await using world = await World.create()
   const { home, repository } = world
@@ -144,3 +192,13 @@ test('docs/doctor.md has a heading for each check and for no other', async () =>
   expect(names).toContain('state-folder')
   expect([...text.matchAll(/^### (.+)$/gm)].map(([, name]) => name)).toEqual(names)
 })
+
+async function runWith(home: Home, env: Readonly<Record<string, string>>, ...args: string[]) {
+  const before = { ...home.env }
+  Object.assign(home.env, env)
+  try {
+    return await home.run(...args)
+  } finally {
+    Object.assign(home.env, before)
+  }
+}
