@@ -20,10 +20,9 @@ if (major < FLOOR.major || (major === FLOOR.major && minor < FLOOR.minor)) {
   const { prepareThreads } = await import('./config/process-environment.ts')
   prepareThreads()
   const { run } = await import('./cli.ts')
-  const status = await run(process.argv.slice(2), process)
+  const { endThoughHung, leave } = await import('./last-resort.ts')
+  const { stdin, stdout, stderr } = process
+  const status = await run(process.argv.slice(2), { stdin, stdout, stderr, on: process.on.bind(process), exit: leave })
   process.exitCode = status
-  if (process.argv[2] === 'doctor') {
-    const { endThoughHung } = await import('./last-resort.ts')
-    endThoughHung(status, process.stdout)
-  }
+  if (process.argv[2] === 'doctor') endThoughHung(status, stdout)
 }
