@@ -189,7 +189,7 @@ interface Deed {
 
 async function deedsOf(url: string, { skills }: ServedSkills): Promise<Deed[]> {
   const uris = skills.documents.map((path) => `skill://bench/${path}`)
-  const asked = methodsFor(uris)
+  const asked = [...methodsFor(uris), readingFile(skills)]
   const ofEras = ERAS.map(async (era) => {
     const client = await Client.open(era, url)
     const second = async (method: string): Promise<Params> => cursorIn(await client.bodyOf(method, {}))
@@ -257,6 +257,7 @@ function methodsFor(uris: readonly string[]): readonly (readonly [method: string
     ['tools/list', {}],
     ['tools/call', { name: 'list_skills', arguments: {} }, 'list_skills'],
     ['tools/call', { name: 'get_skill', arguments: { id: name } }, 'get_skill'],
+    ['tools/call', { name: 'get_skill', arguments: { id: `${name}-of-none` } }, 'get_skill, unknown'],
     ['tools/call', { name: 'search_skills', arguments: { query: 'read a report' } }, 'search_skills'],
     ['prompts/list', {}],
     ['prompts/get', { name: 'init-skills' }, 'init-skills'],
@@ -266,6 +267,15 @@ function methodsFor(uris: readonly string[]): readonly (readonly [method: string
     ['completion/complete', ofTemplate(SPACE, 'skill', 'skill-1', { folder: 'skills' }), 'template'],
     ['completion/complete', ofTemplate('resource://docs/{+path}', 'path', 'page'), 'docs'],
   ]
+}
+
+/** A file beside a SKILL.md, of a skill that has one. */
+function readingFile({ files }: ServedSkills['skills']): readonly [method: string, params: Params, of: string] {
+  const file = Object.keys(files).findLast((path) => path.endsWith('/references/part-0.md'))
+  if (file === undefined) throw new TypeError('No skill has a file beside its SKILL.md')
+  const [, id = '', ...path] = file.split('/')
+  const given = { id, path: path.join('/') }
+  return ['tools/call', { name: 'read_skill_file', arguments: given }, 'read_skill_file']
 }
 
 function ofLegacy(uris: readonly string[]): readonly (readonly [method: string, params: Params])[] {

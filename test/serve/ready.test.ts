@@ -18,6 +18,7 @@ const SKILLS_CATALOG = 'skills-catalog'
 const ASKED = [
   { method: 'tools/call', params: { name: 'list_skills', arguments: {} } },
   { method: 'tools/call', params: { name: 'get_skill', arguments: { id: 'skill-1' } } },
+  { method: 'tools/call', params: { name: 'read_skill_file', arguments: { id: 'no-such-skill', path: 'a.md' } } },
   { method: 'prompts/get', params: { name: SKILLS_CATALOG } },
   { method: 'prompts/get', params: { name: 'skill-1' } },
 ]

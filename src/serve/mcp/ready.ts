@@ -5,6 +5,7 @@ import { whileWanted } from '../../sync/model/while-wanted.ts'
 import { isObject } from '../json-object.ts'
 import { SKILLS_CATALOG, textingPrompt } from './catalog-prompt.ts'
 import type { Forms } from './forms.ts'
+import { skillsMeant } from './skill-asked.ts'
 import { listingForModels } from './skill-list.ts'
 import { promptingSkills } from './skill-prompt-list.ts'
 
@@ -33,10 +34,10 @@ export async function readyFor(
 /** The same for one message. Undefined where the size is not read off what is made of a catalog. */
 export function makingFor(catalog: Catalog, forms: Forms, message: unknown): Promise<unknown> | undefined {
   if (!isObject(message)) return undefined
-  const { name, uri } = isObject(message['params']) ? message['params'] : {}
+  const { name, uri, arguments: given } = isObject(message['params']) ? message['params'] : {}
   switch (message['method']) {
     case 'tools/call':
-      return name === 'list_skills' ? listingForModels(catalog) : offeringIn(catalog)
+      return name === 'list_skills' ? listingForModels(catalog) : skillReady(catalog, given)
     case 'prompts/get':
       if (name === SKILLS_CATALOG.name) return textingPrompt(catalog)
       return forms.skillPrompts ? promptingSkills(catalog) : undefined
@@ -46,4 +47,9 @@ export function makingFor(catalog: Catalog, forms: Forms, message: unknown): Pro
     default:
       return undefined
   }
+}
+
+async function skillReady(catalog: Catalog, given: unknown): Promise<unknown> {
+  const id = isObject(given) ? given['id'] : undefined
+  return typeof id === 'string' ? skillsMeant(catalog, id) : offeringIn(catalog)
 }

@@ -87,6 +87,9 @@ const SEARCH_SKILLS = {
   annotations: HARMLESS,
 }
 
+const ID =
+  'The id of the skill, as list_skills gives it; a name that no other skill has, or its skill:// URI, does as well'
+
 const READ_SKILL_FILE = {
   name: 'read_skill_file',
   title: 'Read a file of a skill',
@@ -95,7 +98,7 @@ const READ_SKILL_FILE = {
   inputSchema: {
     type: 'object',
     properties: {
-      id: { type: 'string', description: 'The id of the skill, as list_skills gives it' },
+      id: { type: 'string', description: ID },
       path: { type: 'string', description: 'The path of the file below the folder of the skill' },
       offset: {
         type: 'integer',
@@ -130,7 +133,7 @@ function getSkillTool(hasPaths: boolean): Tool {
     description: `Gives the full instructions of one skill: the text of its SKILL.md without the frontmatter. ${place.description} Call this when a task is one that the description of the skill covers, not before.`,
     inputSchema: {
       type: 'object',
-      properties: { id: { type: 'string', description: 'The id of the skill, as list_skills gives it' } },
+      properties: { id: { type: 'string', description: ID } },
       required: ['id'],
     },
     outputSchema: {

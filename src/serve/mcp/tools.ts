@@ -1,6 +1,5 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import { offeredIn, offeringIn } from '../../sync/model/offered.ts'
-import type { Offered, OfferedSkills } from '../../sync/model/offered.ts'
+import type { Offered } from '../../sync/model/offered.ts'
 import { isObject } from '../json-object.ts'
 import type { Unread } from '../content.ts'
 import type { Finder } from '../search/finder.ts'
@@ -11,8 +10,9 @@ import type { FileAsked } from './file-tool.ts'
 import type { Params } from './params.ts'
 import { invalidParams } from './rpc-error.ts'
 import { bytesOfSearch, searchAsked, searchSkills } from './search-tool.ts'
+import { notTheOne, skillMeantAtOnce, skillsMeant, skillsOfId } from './skill-asked.ts'
 import { bytesOfList, listingForModels, skillList } from './skill-list.ts'
-import { MOST_DOCUMENT_BYTES, answerOf, refusal } from './tool-answer.ts'
+import { MOST_DOCUMENT_BYTES, answerOf } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 import { toolsFor } from './tool-list.ts'
 import type { Tool } from './tool-list.ts'
@@ -79,7 +79,7 @@ export function bytesOfCall(catalog: Catalog, { name, arguments: given }: Params
   if (name === 'search_skills') return bytesOfSearch(isObject(given) ? given : {})
   if ((name !== 'get_skill' && name !== 'read_skill_file') || !isObject(given)) return 0
   const { id } = given
-  const [offered] = typeof id === 'string' ? offeredIn(catalog).find(id) : []
+  const offered = typeof id === 'string' ? skillMeantAtOnce(catalog, id) : undefined
   if (name === 'read_skill_file') return bytesOfFile(offered, given)
   const size = offered?.skill.files.find(({ path }) => path === 'SKILL.md')?.size ?? 0
   // Once as an object, once as its text.
@@ -154,19 +154,16 @@ class SkillTools {
   async #lookFor(id: string): Promise<number> {
     const leftMs = await this.#host.look()
     const { folders = [] } = this.#host
-    if ((await this.#offered()).find(id).length > 0) return leftMs
+    if ((await skillsOfId(this.#serving.registry.catalog, id)).length > 0) return leftMs
     return Math.min(leftMs, ...(await Promise.all(folders.map((folder) => this.#host.look(folder, leftMs)))))
   }
 
-  async #offered(): Promise<OfferedSkills> {
-    return offeringIn(this.#serving.registry.catalog)
-  }
-
   async #find(id: string): Promise<Offered | { readonly answer: ToolAnswer }> {
-    const found = (await this.#offered()).find(id)
-    const [offered, ...others] = found
-    if (offered === undefined) return { answer: unknownId(id) }
-    return others.length === 0 ? offered : { answer: ambiguousId(id, found) }
+    const { catalog } = this.#serving.registry
+    const meant = await skillsMeant(catalog, id)
+    const [offered, ...others] = meant
+    if (offered !== undefined && others.length === 0) return offered
+    return { answer: await notTheOne(catalog, id, meant) }
   }
 
   async #documentOf(offered: Offered): Promise<Document | Unread> {
@@ -180,22 +177,3 @@ function unknownTool(name: unknown, there: readonly Tool[]): Error {
     `There is no tool ${JSON.stringify(name)}; there are ${names.slice(0, -1).join(', ')} and ${names.at(-1)}`,
   )
 }
-
-function unknownId(id: string): ToolAnswer {
-  return refusal(`There is no skill with the id ${quoted(id)}; list_skills gives the ids of those that there are`)
-}
-
-function ambiguousId(id: string, candidates: readonly Offered[]): ToolAnswer {
-  const named = candidates.slice(0, MOST_NAMED).map((offered) => `${quoted(offered.id)} (${offered.name})`)
-  const more = candidates.length > MOST_NAMED ? ` and ${candidates.length - MOST_NAMED} more` : ''
-  return refusal(`The id ${quoted(id)} can mean ${candidates.length} skills; ask for one of ${named.join(', ')}${more}`)
-}
-
-const MOST_NAMED = 32
-
-/** What was asked for comes back in the answer, but not all of it where it is a book. */
-function quoted(text: string): string {
-  return JSON.stringify(text.length > MOST_QUOTED ? `${text.slice(0, MOST_QUOTED)}…` : text)
-}
-
-const MOST_QUOTED = 1_200
