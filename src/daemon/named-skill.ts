@@ -2,6 +2,8 @@ import { ControlError } from './control-client.ts'
 
 /** What a skill can be called by. */
 export interface Named {
+  /** The id that search and the tools print, where they offer it or would without a decision of a person. */
+  readonly id?: string
   readonly source: string
   /** The true folder, relative to the source's root. */
   readonly path: string
@@ -27,13 +29,13 @@ export function theOnlyIfAny<Skill extends Named>(all: readonly Skill[], asked: 
 }
 
 /**
- * Those that the text fits best: as URI or `source/path`, as `source/name`, as path or name alone; to the letter first, and
- * then whatever the case of letters.
+ * Those that the text fits best: as URI or `source/path`, as the id that search prints, as `source/name`, as path or name alone;
+ * to the letter first, and then whatever the case of letters.
  */
 function matching<Skill extends Named>(all: readonly Skill[], asked: string): readonly Skill[] {
   for (const as of [toTheLetter, folded]) {
     const wanted = as(asked)
-    for (const forms of [FULL, OF_SOURCE, ALONE]) {
+    for (const forms of [FULL, AS_OFFERED, OF_SOURCE, ALONE]) {
       const found = all.filter((skill) => forms(skill).some((form) => as(form) === wanted))
       if (found.length > 0) return found
     }
@@ -45,6 +47,7 @@ const FULL = ({ uri, source, path }: Named): string[] => [
   ...(uri === undefined ? [] : [uri, uri.slice(0, -'/SKILL.md'.length)]),
   `${source}/${path}`,
 ]
+const AS_OFFERED = ({ id }: Named): string[] => (id === undefined ? [] : [id])
 const OF_SOURCE = ({ source, name }: Named): string[] => (name === undefined ? [] : [`${source}/${name}`])
 const ALONE = ({ path, name }: Named): string[] => (name === undefined ? [path] : [path, name])
 

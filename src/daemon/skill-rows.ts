@@ -1,3 +1,4 @@
+import type { Catalog } from '../sync/model/catalog.ts'
 import { packingCatalog } from '../sync/model/catalog-of-packs.ts'
 import { atOnce } from '../sync/model/slices.ts'
 import type { Contract } from '../sync/model/contract.ts'
@@ -21,6 +22,11 @@ export interface SkillRow {
   readonly source: string
   /** The true folder, relative to the source's root. */
   readonly path: string
+  /**
+   * The id that search and the tools have for it, of one that is offered; of one that is disabled or waits for approval, the id that
+   * it has where no skill is. Absent of one that is withheld or in no list.
+   */
+  readonly id?: string
   /** Of its SKILL.md; only where it is served, or would be if nobody had disabled it. */
   readonly uri: string | undefined
   /** What another MCP server calls it, where it is of one. */
@@ -65,8 +71,15 @@ export async function readSkillRows(config: Config): Promise<{ readonly row: Ski
   const store = await Store.openExisting(config.state)
   if (store === undefined) return []
   await store.decisions.read()
-  const { snapshots } = await currentCatalog(store, idsOf(config), admissionOf(config))
-  return snapshots.flatMap((snapshot) => rowsOf(snapshot, store, config))
+  const catalog = await currentCatalog(store, idsOf(config), admissionOf(config))
+  const ids = idsIn(catalog)
+  return catalog.snapshots.flatMap((snapshot) => rowsOf(snapshot, store, config, ids))
+}
+
+/** The ids of the skills that tools offer, and of those that they would if no person had decided anything. */
+function idsIn(catalog: Catalog): ReadonlyMap<Skill, string> {
+  const undecided: Catalog = { ...catalog, sources: [] }
+  return new Map([undecided, catalog].flatMap((of) => offeredIn(of).listed.map(({ skill, id }) => [skill, id])))
 }
 
 /**
@@ -88,6 +101,7 @@ function rowsOf(
   snapshot: Snapshot,
   { decisions }: Store,
   config: Config,
+  ids: ReadonlyMap<Skill, string>,
 ): { readonly row: SkillRow; readonly skill: Skill }[] {
   const { source, revision, skills } = snapshot
   const disabled = disabledIn(snapshot, decisions.disabled)
@@ -101,7 +115,7 @@ function rowsOf(
       pending: pending.has(skill.path),
     }
     const own = packs.filter(({ skills: packed }) => packed.has(skill)).map(({ id }) => id)
-    return { row: rowOf(skill, source, revision, { ...decided, packs: own }), skill }
+    return { row: rowOf(skill, source, revision, { ...decided, packs: own }, ids.get(skill)), skill }
   })
 }
 
@@ -110,12 +124,14 @@ function rowOf(
   source: string,
   revision: { readonly commit: string; readonly ref: string },
   decided: Pick<SkillRow, 'disabled' | 'disabledBy' | 'pending' | 'packs'>,
+  id: string | undefined,
 ): SkillRow {
   const { path, name, description, standing, digest, size, contract, findings, servedPath } = skill
   const isServed = (standing === 'served' || standing === 'unlisted') && servedPath !== undefined
   return {
     source,
     path,
+    ...(id !== undefined && { id }),
     uri: isServed ? uriOf(source, `${servedPath}/SKILL.md`) : undefined,
     ...decided,
     name,

@@ -176,8 +176,3 @@ function textsOf(values: unknown): readonly string[] {
 function optional(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
-
-/** The line as wide as a terminal of so many columns shows it. */
-export function cutTo(line: string, columns = 120): string {
-  return line.length > columns ? `${line.slice(0, columns - 1)}…` : line
-}

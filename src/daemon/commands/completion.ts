@@ -25,7 +25,9 @@ const ASKED: Readonly<Record<string, (config: Config) => Promise<readonly string
   sources: async (config) => idsOf(config),
   packs: async ({ packs }) => packs.map(({ id }) => id),
   skills: async (config) =>
-    (await readRows(config)).map(({ source, path, name = '' }) => `${source}/${path === '' ? name : path}`),
+    (await readRows(config)).flatMap(({ source, path, id, name = '' }) =>
+      [id, `${source}/${path === '' ? name : path}`].filter((text) => text !== undefined),
+    ),
 }
 
 export const completion: Command = {

@@ -9,6 +9,7 @@ import { theOnlyIfAny } from '../named-skill.ts'
 import type { Named } from '../named-skill.ts'
 import { agreeWithDaemon } from '../requests.ts'
 import { readRows } from '../skill-rows.ts'
+import type { SkillRow } from '../skill-rows.ts'
 import type { DisabledBy } from '../status.ts'
 import { UsageError } from '../usage-error.ts'
 import { withWriter } from './asking.ts'
@@ -50,7 +51,7 @@ function disabling(kind: Disabling): Command {
     summary: kind.summary,
     operands: { text: 'SKILL…', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
     details: `
-  SKILL is its URI, SOURCE/PATH, SOURCE/NAME, its path or its name, whatever the case of letters.
+  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name, whatever the case of letters.
   ${kind.details}
 `,
     options: kind.options,
@@ -59,7 +60,7 @@ function disabling(kind: Disabling): Command {
         throw new UsageError(`"${kind.name}" wants the URI, path or name of a skill; skillsyncd list shows them`)
       const config = await configOf(context)
       await agreeWithDaemon(config, context.signal)
-      const { skills, unknown } = await meant(context, config)
+      const { skills, unknown } = await meant(kind, context, config)
       const sourceOnly = context.values[SOURCE_ONLY] === true
       const decided =
         skills.length === 0 ? [] : await withWriter(context, config, (ask) => decide(kind, { skills, sourceOnly }, ask))
@@ -77,8 +78,8 @@ interface Meant {
 }
 
 /** Nothing is decided where one of the names can mean several skills. */
-async function meant({ operands }: Context, config: Config): Promise<Meant> {
-  const known = await knownSkills(config)
+async function meant({ name }: Disabling, { operands }: Context, config: Config): Promise<Meant> {
+  const known = await knownSkills(config, name)
   const skills = new Set<Named>()
   const unknown: string[] = []
   for (const asked of operands) {
@@ -96,8 +97,8 @@ interface Known {
   readonly gone: readonly Named[]
 }
 
-async function knownSkills(config: Config): Promise<Known> {
-  const rows = await readRows(config)
+async function knownSkills(config: Config, name: Disabling['name']): Promise<Known> {
+  const rows = (await readRows(config)).map((row) => callableIn(row, name))
   const store = await Store.openExisting(config.state)
   await store?.decisions.read()
   const there = new Set(rows.map(({ source, path }) => `${source}/${path}`))
@@ -120,6 +121,13 @@ async function knownSkills(config: Config): Promise<Known> {
   // What such a one is called by, it is called by where it is now.
   const lost = gone.filter(({ source, path }) => !elsewhere.has(`${source}/${path}`))
   return { all: [...rows, ...lost], gone }
+}
+
+/** A skill that is disabled leaves a shorter id to the others of its name, and that is not what a person wants enabled. */
+function callableIn(row: SkillRow, command: Disabling['name']): SkillRow {
+  if (command === 'disable' || row.disabled) return row
+  const { id: _, ...others } = row
+  return others
 }
 
 /** What became of one skill. */

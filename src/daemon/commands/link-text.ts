@@ -1,5 +1,6 @@
 import { countOf } from '../../serve/count-text.ts'
 import type { Done } from '../link/apply-plan.ts'
+import type { LeftOut } from '../link/left-out.ts'
 import type { LinkedSkill, Use } from '../link/links.ts'
 import { printable } from '../log-line.ts'
 import type { ExitStatus } from './command.ts'
@@ -35,6 +36,11 @@ export function linesOf({ folder, uses, done, cautions, ofUpstream }: FolderEnd)
     ...cautions.map((caution) => `  - ${caution}`),
   ]
   return lines.map(printable)
+}
+
+/** A skill that is in none of the folders, and why. */
+export function leftOutLine({ source, path, why }: LeftOut): string {
+  return printable(`- ${source}/${path} is not linked: ${why}`)
 }
 
 /** For whom a folder is. */

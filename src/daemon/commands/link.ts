@@ -8,11 +8,13 @@ import { AGENTS, cautionsFor, folderOf } from '../link/agents.ts'
 import { applied, foreseen } from '../link/apply-plan.ts'
 import type { Recording } from '../link/apply-plan.ts'
 import { planOf } from '../link/folder-plan.ts'
+import type { LeftOut } from '../link/left-out.ts'
 import { linkedState } from '../link/linked-state.ts'
 import type { LinkedState } from '../link/linked-state.ts'
 import { readLinks } from '../link/links-file.ts'
 import type { Only, Use } from '../link/links.ts'
-import { theOnly } from '../named-skill.ts'
+import { theOnly, theOnlyIfAny } from '../named-skill.ts'
+import type { Named } from '../named-skill.ts'
 import { isWithin } from '../project/skill-folders.ts'
 import { agreeWithDaemon, sourcesOf } from '../requests.ts'
 import { UsageError } from '../usage-error.ts'
@@ -21,7 +23,7 @@ import { MODE_OPTIONS, configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
 import { listLinks } from './link-list.ts'
 import { AGENT_OPERANDS, DRY_RUN_OPTION, PROJECT_OPTION, agentsOf, projectOf, recordingOf } from './link-operands.ts'
-import { endInJson, exitOf, linesOf } from './link-text.ts'
+import { endInJson, exitOf, leftOutLine, linesOf } from './link-text.ts'
 import type { FolderEnd } from './link-text.ts'
 
 export const link: Command = {
@@ -31,7 +33,7 @@ export const link: Command = {
   details: `
   AGENT is ${AGENTS.map(({ id }) => id).join(', ')}.
   Each skill is a link to the version that is served, which the daemon switches. Again: what came since, and what went.
-  What is in such a folder already and is not ours is left, and told.
+  What is in such a folder already and is not ours is left, and told. So is each skill that has no place in a folder.
 `,
   options: {
     project: PROJECT_OPTION,
@@ -39,7 +41,7 @@ export const link: Command = {
       type: 'string',
       multiple: true,
       value: 'SKILL',
-      help: 'only this one: URI, SOURCE/PATH, SOURCE/NAME, path or name; may be repeated',
+      help: 'only this one: id, URI, SOURCE/PATH, SOURCE/NAME, path or name; may be repeated',
       offers: 'skills',
     },
     only: {
@@ -61,11 +63,11 @@ export const link: Command = {
     await expectOwnFolder(config.state, { asReader: false })
     await agreeWithDaemon(config, context.signal)
     const isDry = context.values['dry-run'] === true
-    const ends = isDry
+    const { ends, leftOut } = isDry
       ? await linked(context, config, targets, undefined)
       : await withWriter(context, config, (ask) => linked(context, config, targets, recordingOf(ask)))
-    if (context.json) printJson(context, { dryRun: isDry, folders: ends.map(endInJson) })
-    else printLines(context, ends.flatMap(linesOf))
+    if (context.json) printJson(context, { dryRun: isDry, folders: ends.map(endInJson), leftOut })
+    else printLines(context, [...ends.flatMap(linesOf), ...leftOut.map(leftOutLine)])
     return exitOf(ends)
   },
 }
@@ -122,13 +124,19 @@ async function expectApart(folder: string, { state, sources }: Config): Promise<
   }
 }
 
+interface Linked {
+  readonly ends: readonly FolderEnd[]
+  /** What was asked for, as all is where nothing is named, and is put into no folder. */
+  readonly leftOut: readonly LeftOut[]
+}
+
 /** Without anybody to write it down, only what would be done. */
 async function linked(
   context: Context,
   config: Config,
   targets: readonly Target[],
   recording: Recording | undefined,
-): Promise<FolderEnd[]> {
+): Promise<Linked> {
   const served = await servedState(config)
   const only = onlyOf(context, served)
   const ends: Omit<FolderEnd, 'cautions'>[] = []
@@ -140,7 +148,10 @@ async function linked(
     ends.push({ folder, uses, copies: plan.copies, done, ofUpstream: state.ofUpstream })
   }
   const links = await readLinks(config.state)
-  return ends.map((end) => Object.assign(end, { cautions: cautionsFor(end.uses, end.copies, links) }))
+  return {
+    ends: ends.map((end) => Object.assign(end, { cautions: cautionsFor(end.uses, end.copies, links) })),
+    leftOut: served.leftOut.filter(({ source }) => only === undefined || only.sources.includes(source)),
+  }
 }
 
 async function servedState(config: Config): Promise<LinkedState> {
@@ -153,14 +164,28 @@ async function servedState(config: Config): Promise<LinkedState> {
 }
 
 /** What was asked for, in words that mean the same tomorrow; undefined for all. */
-function onlyOf({ values }: Context, { config, linkable }: LinkedState): Only | undefined {
+function onlyOf({ values }: Context, state: LinkedState): Only | undefined {
   const [sources, skills] = [textsOf(values['only']), textsOf(values['skill'])]
   if (sources.length === 0 && skills.length === 0) return undefined
-  const named = linkable.map(({ source, uri, name, skill }) => ({ source, uri, name, path: skill.path }))
   return {
-    sources: sources.length === 0 ? [] : sourcesOf(sources, config),
-    skills: skills.map((asked) => theOnly(named, asked)).map(({ source, path }) => `${source}/${path}`),
+    sources: sources.length === 0 ? [] : sourcesOf(sources, state.config),
+    skills: skills.map((asked) => theOneToLink(state, asked)).map(({ source, path }) => `${source}/${path}`),
   }
+}
+
+function theOneToLink({ linkable, offered, leftOut }: LinkedState, asked: string): Named {
+  const ids = new Map(offered.listed.map(({ skill, id }) => [skill, id]))
+  const named = linkable.map(({ source, uri, name, skill }): Named => {
+    const id = ids.get(skill)
+    return { source, uri, name, path: skill.path, ...(id !== undefined && { id }) }
+  })
+  const found = theOnlyIfAny(named, asked)
+  if (found !== undefined) return found
+  const { source, path, why } = theOnly(
+    leftOut.map((one) => ({ ...one, uri: undefined })),
+    asked,
+  )
+  throw new ControlError('cannot-link', `Cannot link "${source}/${path}": ${why}`)
 }
 
 function textsOf(values: unknown): readonly string[] {

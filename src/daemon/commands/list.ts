@@ -1,10 +1,10 @@
 import { catalogText } from '../../serve/catalog-text.ts'
 import { isForModels } from '../../sync/model/model-invocation.ts'
-import { printable } from '../log-line.ts'
 import { agreeWithDaemon, sourcesOf } from '../requests.ts'
 import { readOffered, readRows } from '../skill-rows.ts'
 import type { SkillRow } from '../skill-rows.ts'
-import { configOf, cutTo, printJson, printLines } from './command.ts'
+import { printRows } from './columns.ts'
+import { configOf, printJson } from './command.ts'
 import type { Command } from './command.ts'
 import { packsNamed } from './packs-named.ts'
 
@@ -39,19 +39,15 @@ export const list: Command = {
       ? wanted.filter(({ uri, disabled, pending }) => uri !== undefined && !disabled && !pending)
       : wanted
     if (context.json) printJson(context, { skills: shown })
-    else
-      printLines(
-        context,
-        shown.map((row) => cutTo(lineOf(row), context.streams.stdout.columns)),
-      )
+    else printRows(context, shown.map(cellsOf))
     return 0
   },
 }
 
-function lineOf(row: SkillRow): string {
+function cellsOf(row: SkillRow): readonly string[] {
   const { name, description } = row
   const what = `${placeOf(row)}${row.disabled ? ' (disabled)' : ''}${row.pending ? ' (waits for approval)' : ''}`
-  return printable(`${what.padEnd(48)} ${description?.replaceAll(/\s+/g, ' ') ?? name ?? ''}`)
+  return [what, description?.replaceAll(/\s+/g, ' ') ?? name ?? '']
 }
 
 function placeOf({ source, path, uri, standing }: SkillRow): string {

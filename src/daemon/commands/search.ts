@@ -4,12 +4,12 @@ import { SkillIndex } from '../../serve/search/skill-index.ts'
 import type { Offered } from '../../sync/model/offered.ts'
 import { Store } from '../../sync/store/store.ts'
 import type { Config } from '../config.ts'
-import { printable } from '../log-line.ts'
 import { agreeWithDaemon } from '../requests.ts'
 import { headingsOf, searchedOf } from '../searched.ts'
 import { readOffered } from '../skill-rows.ts'
 import { UsageError } from '../usage-error.ts'
-import { configOf, cutTo, printJson, printLines } from './command.ts'
+import { printRows } from './columns.ts'
+import { configOf, printJson, printLines } from './command.ts'
 import type { Command, Context } from './command.ts'
 import { packsNamed } from './packs-named.ts'
 
@@ -49,12 +49,11 @@ export const search: Command = {
     if (context.json) printJson(context, hits)
     else if (hits.skills.length === 0) printLines(context, ['Nothing was found; try fewer or other words'])
     else {
-      const { columns } = context.streams.stdout
-      const lines = hits.skills.map(({ id, source, description }) =>
-        cutTo(printable(`${id.padEnd(32)} ${source.padEnd(16)} ${description}`), columns),
+      printRows(
+        context,
+        hits.skills.map(({ id, source, description }) => [id, source, description.replaceAll(/\s+/g, ' ')]),
       )
-      const more = hits.omitted === undefined ? [] : [`${hits.omitted} more left out`]
-      printLines(context, [...lines, ...more])
+      if (hits.omitted !== undefined) printLines(context, [`${hits.omitted} more left out`])
     }
     return 0
   },

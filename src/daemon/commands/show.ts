@@ -15,7 +15,7 @@ export const show: Command = {
   summary: 'One skill: from which commit, with which files and digests, with which findings',
   operands: { text: 'SKILL', most: 1, offers: ['skills'] },
   details: `
-  SKILL is its URI, SOURCE/PATH, SOURCE/NAME, its path or its name.
+  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name.
 `,
   async run(context) {
     const [asked] = context.operands

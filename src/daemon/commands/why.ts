@@ -26,7 +26,7 @@ export const why: Command = {
   summary: 'Why one skill is served as it is, or is not: by which rule, lock and decision, since when',
   operands: { text: 'SKILL', most: 1, offers: ['skills'] },
   details: `
-  SKILL is its URI, SOURCE/PATH, SOURCE/NAME, its path or its name.
+  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name.
 `,
   async run(context) {
     const [asked] = context.operands

@@ -1,10 +1,14 @@
 import { currentCatalog } from '../../sync/publisher.ts'
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import { offeredIn } from '../../sync/model/offered.ts'
+import type { OfferedSkills } from '../../sync/model/offered.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import { Store } from '../../sync/store/store.ts'
 import { admissionOf } from '../admission.ts'
 import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
+import { leftOutOf } from './left-out.ts'
+import type { LeftOut } from './left-out.ts'
 import { readLinks } from './links-file.ts'
 import type { Links, Only } from './links.ts'
 import { MeantSkills, linkableIn } from './meant-skills.ts'
@@ -16,10 +20,13 @@ export interface LinkedState {
   readonly links: Links
   readonly linkable: readonly CatalogSkill[]
   readonly meant: MeantSkills
+  /** What tools offer of it, by the ids that search prints. */
+  readonly offered: OfferedSkills
   /** There is a generation: something was pulled. */
   readonly isServing: boolean
   /** How many skills in the lists are of other MCP servers. */
   readonly ofUpstream: number
+  readonly leftOut: readonly LeftOut[]
 }
 
 /** Undefined where nobody has written the state folder yet. */
@@ -36,8 +43,10 @@ export async function linkedState(config: Config): Promise<LinkedState | undefin
     links: await readLinks(config.state),
     linkable,
     meant: new MeantSkills(linkable),
+    offered: offeredIn(catalog),
     isServing: catalog.generation > 0,
     ofUpstream,
+    leftOut: leftOutOf(catalog, linkable),
   }
 }
 

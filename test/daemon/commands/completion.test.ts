@@ -40,10 +40,14 @@ const TYPED: readonly (readonly [readonly string[], readonly string[]])[] = [
   [['diff', '--only', 'd'], ['drafts']],
   [
     ['show', ''],
-    ['drafts/alpha', 'team/beta'],
+    ['alpha', 'beta', 'drafts/alpha', 'team/beta'],
   ],
+  [['show', 'be'], ['beta']],
   [['show', 'team/'], ['team/beta']],
-  [['show', '--config', 'elsewhere.yaml', ''], ['other/gamma']],
+  [
+    ['show', '--config', 'elsewhere.yaml', ''],
+    ['gamma', 'other/gamma'],
+  ],
   [['show', '--config', 'absent.yaml', ''], []],
   [['completion', 'b'], ['bash']],
 ]
@@ -119,7 +123,7 @@ test('a name that a shell would take for more than a word is not offered', async
   const { status, stdout } = await home.command('completion', 'skills', '--', 'show')
 
   expect(status).toBe(0)
-  expect(stdout.split('\n').toSorted()).toEqual(['', 'drafts/-rf', 'drafts/alpha', 'team/beta'])
+  expect(stdout.split('\n').toSorted()).toEqual(['', 'alpha', 'beta', 'drafts/-rf', 'drafts/alpha', 'team/beta'])
 })
 
 test('an operand that is no shell is wrong usage, and what is wrong with a configuration is silence', async () => {

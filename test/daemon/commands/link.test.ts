@@ -214,6 +214,34 @@ test('skills of another MCP server are never linked, approved or not, and that i
   expect(named).toMatchObject({ status: 1, stdout: '' })
 })
 
+test('each skill that has no place in a folder is named with its reason, and so where it alone is asked for', async () => {
+  await using world = await World.create(['unlisted: [old]'])
+  const { home, repository } = world
+  await repository.commit({
+    'long/SKILL.md': `---\nname: long\ndescription: ${'too long '.repeat(120)}\n---\n`,
+    'broken/SKILL.md': '---\nname: [\n---\n',
+    'old/SKILL.md': skill('old', 'body'),
+    'off/SKILL.md': skill('off', 'body'),
+  })
+  await world.synced()
+  await home.command('disable', 'off')
+
+  const all = await home.command('link', 'claude-code')
+  const json = JSON.parse((await home.command('link', 'claude-code', '--json')).stdout)
+  const one = await home.command('link', 'claude-code', '--skill', 'alpha')
+  const refused = await home.command('link', 'claude-code', '--skill', 'long')
+
+  expect(all.status).toBe(0)
+  expect(all.stdout).toMatch(/- team\/long is not linked: for tools only: .*1079/)
+  expect(all.stdout).toMatch(/- team\/broken is not linked: .+: .+/)
+  expect(all.stdout).toContain('- team/old is not linked: in no list\n')
+  expect(all.stdout).toContain('- team/off is not linked: disabled\n')
+  expect(json.leftOut.map(({ path }: { readonly path: string }) => path)).toEqual(['broken', 'long', 'off', 'old'])
+  expect(one.stdout).not.toContain('is not linked')
+  expect(refused).toMatchObject({ status: 1, stdout: '' })
+  expect(refused.stderr).toContain('Cannot link "team/long": for tools only: ')
+})
+
 test('copies stay as they are until the command is run again, and one that somebody changed is left', async () => {
   await using world = await World.create()
   const { home, repository } = world

@@ -74,6 +74,52 @@ test('search --pack finds what clients of these packs find, by the ids that they
   })
 })
 
+test('list and search are cut where a terminal shows them, and nowhere else', async () => {
+  const long = `alike ${'and so on '.repeat(30)}to the last word`
+  const name = 'a-skill-with-a-name-of-over-forty-characters-in-all'
+  await using home = await homeWith({ team: { [name]: long, short: long } })
+
+  for (const command of [['list'], ['search', 'alike']]) {
+    const piped = (await home.command(...command)).stdout.trimEnd().split('\n')
+    const shown = (await home.typing([], ...command)).stdout.trimEnd().split('\n')
+
+    expect(piped.map((line) => line.endsWith(long))).toEqual([true, true])
+    expect(new Set(piped.map((line) => line.indexOf('alike'))).size, 'columns are aligned').toBe(1)
+    expect(shown.map((line) => [line.length, line.endsWith('…')])).toEqual([
+      [80, true],
+      [80, true],
+    ])
+  }
+})
+
+test('the id that search prints means that skill to every command, also where others have it for a name', async () => {
+  await using home = await homeWith({ team: { pdf: 'Fill in forms' } })
+  const other = join(home.path, 'skills', 'team', 'more', 'papers')
+  await mkdir(other, { recursive: true })
+  await writeFile(join(other, 'SKILL.md'), '---\nname: pdf\ndescription: Fill in other forms\n---\n')
+  await home.command('sync')
+
+  const { skills } = JSON.parse((await home.command('search', 'forms', '--json')).stdout)
+  const listed = JSON.parse((await home.command('list', '--json')).stdout)
+  const ends = [
+    await home.command('show', 'pdf', '--json'),
+    await home.command('why', 'pdf', '--json'),
+    await home.command('preview', 'pdf', '--json'),
+    await home.command('link', 'claude-code', '--skill', 'papers'),
+    await home.command('disable', 'pdf'),
+    await home.command('show', 'pdf'),
+    await home.command('enable', 'pdf'),
+  ]
+
+  expect(skills.map(({ id }: { readonly id: string }) => id).toSorted()).toEqual(['papers', 'pdf'])
+  expect(listed.skills.map(({ id }: { readonly id: string }) => id)).toEqual(['papers', 'pdf'])
+  expect(ends.map(({ status, stderr }) => [status, stderr])).toEqual(ends.map(() => [0, '']))
+  for (const { stdout } of ends.slice(0, 3)) expect(JSON.parse(stdout).path).toBe('pdf')
+  expect(ends[3]?.stdout).toContain('(team/more/papers) linked')
+  expect(ends[4]?.stdout).toMatch(/^team\/pdf: disabled/)
+  expect(ends[6]?.stdout).toContain('team/pdf: enabled')
+})
+
 test.each([
   [[], 'what to search for'],
   [['  '], 'what to search for'],

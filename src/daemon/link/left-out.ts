@@ -1,0 +1,42 @@
+import type { Catalog } from '../../sync/model/catalog.ts'
+import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import { isOfUpstream } from '../../sync/model/skill.ts'
+import type { Skill, Standing } from '../../sync/model/skill.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+
+/** A skill that was seen and is put into no folder. */
+export interface LeftOut {
+  readonly source: SourceId
+  /** The true folder, relative to the source's root. */
+  readonly path: string
+  readonly name: string | undefined
+  readonly why: string
+}
+
+/** All that were seen and cannot be linked, but for those of other MCP servers, which never are: each with its reason. */
+export function leftOutOf({ snapshots, sources }: Catalog, linkable: readonly CatalogSkill[]): readonly LeftOut[] {
+  const linked = new Set(linkable.map(({ skill }) => skill))
+  const disabled = new Map(sources.map(([source, ...paths]) => [source, new Set<string>(paths)]))
+  return snapshots.flatMap(({ source, skills }) =>
+    skills
+      .filter((skill) => !linked.has(skill) && !isOfUpstream(skill))
+      .map((skill) => {
+        const { path, name } = skill
+        return { source, path, name, why: whyLeftOut(skill, disabled.get(source)?.has(path) === true) }
+      }),
+  )
+}
+
+function whyLeftOut({ standing, findings }: Skill, isDisabled: boolean): string {
+  if (isDisabled) return 'disabled'
+  // Others, of links or files, may stand before it.
+  const finding = findings.find(({ rule }) => rule === 'frontmatter-invalid') ?? findings[0]
+  return finding === undefined ? STANDINGS[standing] : `${STANDINGS[standing]}: ${finding.message}`
+}
+
+const STANDINGS: Readonly<Record<Standing, string>> = {
+  served: 'another skill has its place',
+  unlisted: 'in no list',
+  tools: 'for tools only',
+  withheld: 'withheld',
+}
