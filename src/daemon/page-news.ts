@@ -1,9 +1,19 @@
 import { fileURLToPath } from 'node:url'
-import type { Moment, PageHost, Problem, SkillChange, SourceChange, SourceHealth } from '../serve/page/page-host.ts'
+import type {
+  FoundWrong,
+  Moment,
+  PageHost,
+  Problem,
+  SkillChange,
+  SourceChange,
+  SourceHealth,
+} from '../serve/page/page-host.ts'
 import { SideThread } from '../serve/side-thread.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
 import { disabledIn } from '../sync/model/disabled-matches.ts'
+import { sheetOf } from '../sync/authoring/rule-sheets.ts'
+import type { Finding } from '../sync/model/finding.ts'
 import type { Skill } from '../sync/model/skill.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
 import type { Source } from '../sync/model/source.ts'
@@ -103,7 +113,8 @@ export class PageNews implements AsyncDisposable {
       return found === undefined ? [] : [{ source, path: skill.path, ...found }]
     })
     const others = [findings, docsFolder?.findings ?? []].flat().filter(({ path }) => !isHidden(path))
-    return others.length === 0 ? ofSkills : [...ofSkills, { source, path: '', standing: 'source', findings: others }]
+    const ofSource: Problem = { source, path: '', standing: 'source', findings: others.map(withMend) }
+    return others.length === 0 ? ofSkills : [...ofSkills, ofSource]
   }
 
   async #history(): Promise<readonly Moment[] | undefined> {
@@ -171,8 +182,15 @@ function standingOf(
   if (disabled !== undefined) return { standing: 'disabled', findings: [{ rule: 'disabled', path, message: disabled }] }
   if (isPending)
     return { standing: 'pending', findings: [{ rule: 'pending', path, message: pendingText(source, path) }] }
-  if (standing === 'withheld' || standing === 'tools') return { standing, findings }
-  return findings.length === 0 ? undefined : { standing: 'noted', findings }
+  const found = findings.map(withMend)
+  if (standing === 'withheld' || standing === 'tools') return { standing, findings: found }
+  return found.length === 0 ? undefined : { standing: 'noted', findings: found }
+}
+
+/** A finding with the mend of its rule, as `validate` prints it. */
+function withMend(finding: Finding): FoundWrong {
+  const { mend } = sheetOf(finding.rule)
+  return finding.message.includes(mend) ? finding : { ...finding, mend }
 }
 
 function healthOf(status: SourceStatus, clean: (text: string) => string): SourceHealth {

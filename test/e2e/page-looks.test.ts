@@ -99,6 +99,54 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     },
   )
 
+  test('sources that fail or are held fit into 360 pixels, and are among the problems, with what mends them', async () => {
+    await using held = await Repository.create()
+    await using empty = await Repository.create()
+    await held.commit({ 'kept/SKILL.md': '---\nname: kept\ndescription: Kept\n---\n' })
+    await held.tag('v1')
+    await using troubled = await serve(held, { source: ['ref: v1'], more: { empty }, mayFail: true })
+    await held.commit({
+      'other/SKILL.md': '---\nname: other\ndescription: Other\n---\n',
+      'upset/SKILL.md': '---\nname: [\n---\n',
+    })
+    await held.git('tag', '--force', 'v1')
+    await troubled.sync()
+
+    const { page } = await browser.open(troubled.http.url, { viewport: { width: 360, height: 800 } })
+    for (const path of ['/', '/sources', '/problems', '/?source=empty', '/?source=none']) {
+      await page.goto(troubled.http.url + path)
+      await picture(page, `troubled-${path.replaceAll(/\W+/g, '-')}-360`)
+      expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBe(360)
+      expect(await barriersOn(page), path).toEqual([])
+    }
+    await page.goto(`${troubled.http.url}/problems`)
+    const problems = await page.locator('#problems').innerText()
+    const count = await page.locator('#problem-count').innerText()
+    await page.locator('#problems').getByRole('link', { name: 'empty' }).click()
+
+    expect(problems).toMatch(/^2 problems\n/)
+    expect(problems).toMatch(/fx\s+served as it was\s+tag-moved .*[0-9a-f]{40}.*\s+.*skillsyncd approve fx/)
+    expect(problems).toMatch(/empty\s+nothing of it is served\s+ref-not-found /)
+    expect(count).toBe('2')
+    expect(page.url()).toBe(`${troubled.http.url}/sources#empty`)
+    await page.goto(`${troubled.http.url}/?source=empty`)
+    expect(await page.locator('#source option').allInnerTexts()).toEqual(['All sources', 'fx', 'empty'])
+    expect(await page.locator('#found').innerText()).toContain(
+      'No skill of empty is in the list. Its problems say why.',
+    )
+  })
+
+  test('a problem has what mends it, and a skill with a note the way to its page', async () => {
+    const { page } = await browser.open(`${served.http.url}/problems`)
+    const broken = page.locator('#problems li', { hasText: 'broken' })
+    const noted = page.locator('#problems li', { hasText: 'served, with a note' }).first()
+
+    expect(await page.locator('#problems > p').innerText()).toMatch(/^1 problem, \d+ notes?$/)
+    expect(await broken.innerText()).toContain('quote values that hold')
+    await noted.getByRole('link').last().click()
+    expect(new URL(page.url()).pathname).toMatch(/^\/skills\/fx\/.+\/$/)
+  })
+
   test('the form that asks for a token keeps nobody out either', async () => {
     await using closed = await serve(repository, {
       config: ['serve:', '  http: { allowed_hosts: [skills.example.com] }'],

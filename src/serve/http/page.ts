@@ -11,7 +11,7 @@ import type { Body } from '../page/frame.ts'
 import { html } from '../page/html.ts'
 import { upFrom } from '../page/addresses.ts'
 import type { PageHost } from '../page/page-host.ts'
-import { problemsView, withheldView } from '../page/problems-view.ts'
+import { countedIn, problemsView, withheldView } from '../page/problems-view.ts'
 import { Readables } from '../page/readable.ts'
 import { fileView, skillView } from '../page/skill-view.ts'
 import { sourcesView } from '../page/sources-view.ts'
@@ -130,12 +130,7 @@ export class Page implements AsyncDisposable {
       up,
       reader: isSignedIn ? principal?.id : undefined,
       mark: markOf(catalog),
-      whole: isWhole
-        ? {
-            generation: catalog.generation,
-            problems: host.problems().filter(({ standing }) => standing !== 'noted').length,
-          }
-        : undefined,
+      whole: isWhole ? { generation: catalog.generation, problems: countedIn(host).problems } : undefined,
     })
   }
 }

@@ -1,4 +1,5 @@
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import { countOf } from '../count-text.ts'
 import { skillAddress } from './addresses.ts'
@@ -32,9 +33,10 @@ export function catalogView(view: View, name: string): Body {
   }
 }
 
-function findForm({ catalog, up }: View, { text, source }: Query): Html {
-  const options = catalog.snapshots.map(
-    ({ source: id }) => html`<option value="${id}" ${id === source ? html` selected` : NOTHING}>${id}</option>`,
+function findForm(view: View, { text, source }: Query): Html {
+  const { up } = view
+  const options = sourcesIn(view).map(
+    (id) => html`<option value="${id}" ${id === source ? html` selected` : NOTHING}>${id}</option>`,
   )
   return html`<form class="find" role="search" action="${up}" method="get">
     <div>
@@ -52,17 +54,33 @@ function findForm({ catalog, up }: View, { text, source }: Query): Html {
   </form>`
 }
 
+/** Those that fail are among them, for a reader of everything. */
+function sourcesIn({ catalog, isWhole, host }: View): readonly SourceId[] {
+  return isWhole ? host.sources().map(({ id }) => id) : catalog.snapshots.map(({ source }) => source)
+}
+
 function countText({ total, page, pages }: Found, { text, source }: Query, { catalog }: View): string {
   const of = text === '' && source === '' ? '' : `, of ${catalog.listed.length}`
   const sources = source === '' ? ` of ${countOf(catalog.snapshots.length, 'source')}` : ''
   return `${countOf(total, 'skill')}${of === '' ? sources : of}${pages > 1 ? `, page ${page} of ${pages}` : ''}`
 }
 
-function nothingFound({ catalog, isWhole, up }: View, { text }: Query): Html {
+function nothingFound(view: View, { text, source }: Query): Html {
+  const { catalog, isWhole, up } = view
+  if (source !== '' && !catalog.listed.some((skill) => skill.source === source)) return nothingOf(source, view)
+  const of = source === '' ? NOTHING : html` of ${said(source)}`
   if (catalog.listed.length > 0)
-    return html`<p>No skill has all of these words: ${said(text)}. <a href="${up}">Show all</a></p>`
+    return html`<p>No skill${of} has all of these words: ${said(text)}. <a href="${up}">Show all</a></p>`
   if (!isWhole) return html`<p>No skill is served to you yet.</p>`
   return html`<p>No skill is served yet. <a href="${up}sources">The sources</a> say why.</p>`
+}
+
+function nothingOf(source: string, view: View): Html {
+  const { isWhole, up } = view
+  const all = html`<a href="${up}">Show all</a>`
+  if (!sourcesIn(view).some((id) => id === source)) return html`<p>There is no source ${said(source)}. ${all}</p>`
+  const why = isWhole ? html`<a href="${up}problems?source=${source}">Its problems</a> say why. ` : NOTHING
+  return html`<p>No skill of ${said(source)} is in the list. ${why}${all}</p>`
 }
 
 function listOf(skills: readonly CatalogSkill[], { catalog, up }: View): Html {

@@ -52,7 +52,16 @@ export interface Problem {
   /** Of the skill; the source itself where there is none. */
   readonly path: string
   readonly standing: 'withheld' | 'tools' | 'disabled' | 'pending' | 'source' | 'noted'
-  readonly findings: readonly { readonly rule: string; readonly path: string; readonly message: string }[]
+  readonly findings: readonly FoundWrong[]
+}
+
+/** One thing that is wrong with a skill or a source. */
+export interface FoundWrong {
+  readonly rule: string
+  readonly path: string
+  readonly message: string
+  /** What a person can do about it, where the message does not say that. */
+  readonly mend?: string
 }
 
 /** One generation. */

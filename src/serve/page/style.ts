@@ -71,7 +71,7 @@ footer button, button.copy { flex: none; padding: .15rem .6rem; font-size: .8125
 .list > li { border-bottom: 1px solid var(--line); padding: .95rem 0 1rem }
 .list h2, .list h3 { margin: 0; font-size: 1.05rem }
 .list h2 a, .list h3 a { text-decoration: none }
-.list h2 a:hover, .list h3 a:hover { text-decoration: underline }
+.list h2 a:hover, .list h3 a:hover, #problems h2 a { text-decoration: underline }
 .list p { margin: .25rem 0 .4rem; max-width: 62rem }
 .list .clamp { display: -webkit-box; -webkit-line-clamp: 3; -webkit-box-orient: vertical; overflow: hidden }
 .facts { display: flex; flex-wrap: wrap; gap: .1rem 1rem; font-size: .84rem; color: var(--soft) }
@@ -97,6 +97,7 @@ dl.terms dd { margin: 0; overflow-wrap: anywhere }
 .list .files li { padding: .05rem 0; border: 0 }
 .files .digest { color: var(--soft); display: block }
 .note { border-left: 4px solid var(--warn); background: var(--warn-soft); padding: .7rem 1rem; border-radius: 0 8px 8px 0; margin: 0 0 1rem }
+.note, .list > li, .card p { overflow-wrap: anywhere }
 .note p { margin: 0 } .note p + p { margin-top: .4rem }
 .note.bad { border-color: var(--bad); background: var(--minus); color: inherit }
 .tag { display: inline-block; font-weight: 500; letter-spacing: 0; font-size: .78rem; padding: .05rem .5rem; border-radius: 99px; border: 1px solid currentColor; vertical-align: .1em }
