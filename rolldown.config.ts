@@ -11,6 +11,7 @@ export default defineConfig({
     'dist/daemon/search-worker.js',
     'dist/serve/page/markdown-worker.js',
     'dist/sync/upstream/git-worker.js',
+    'dist/sync/upstream/second-worker.js',
   ],
   platform: 'node',
   logLevel: 'warn',

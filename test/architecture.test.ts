@@ -102,6 +102,7 @@ test('what parts of the program have from each other keeps its name, and their f
     'main.js',
     'markdown-worker.js',
     'search-worker.js',
+    'second-worker.js',
   ])
 })
 

@@ -66,7 +66,11 @@ function bytesOf(taken: ReadonlyMap<ObjectId, Taken>): number {
   return [...taken.values()].reduce((sum, one) => sum + (one.kind === 'blob' ? one.size : 0), 0)
 }
 
-async function step<Result>({ source, host, hosts }: Manners, next: () => Promise<Result>): Promise<Result> {
+/** Asks a host one thing, unless it asked to be left alone; a pause that it asks for holds for all its sources. */
+export async function step<Result>(
+  { source, host, hosts }: Pick<Manners, 'source' | 'host' | 'hosts'>,
+  next: () => Promise<Result>,
+): Promise<Result> {
   const closedMs = hosts.closedMs(host)
   if (closedMs > 0) throw leftAlone(source, closedMs)
   try {

@@ -6,10 +6,12 @@ import type { Snapshot } from '../sync/model/snapshot.ts'
 import { isAway, type Source } from '../sync/model/source.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { isByRules, knownTrees } from '../sync/survey-rules.ts'
+import { secondLook } from '../sync/second-look.ts'
 import { openUpstream, taken } from '../sync/take.ts'
 import type { Current, Pull, Pulling } from '../sync/take.ts'
+import type { SecondOpinion } from '../sync/upstream/second-opinion.ts'
 import type { Relation, TreeUpstream } from '../sync/upstream/upstream.ts'
-import { approached } from './approach.ts'
+import { approached, step } from './approach.ts'
 import type { Config, ConfiguredSource } from './config.ts'
 import type { HostNames } from './host-names.ts'
 import { hostOf, type Hosts } from './hosts.ts'
@@ -34,6 +36,8 @@ export class Candidates {
   readonly #keyring: Keyring
   readonly #hosts: Hosts
   readonly #places: PQueue
+  /** Each holds all of a repository in memory: one at a time. */
+  readonly #secondPlace = new PQueue({ concurrency: 1 })
 
   constructor(config: Config, parts: ReachingParts, { hosts, names }: { hosts: Hosts; names: HostNames }) {
     const { environment, redactor, clock } = parts
@@ -90,6 +94,23 @@ export class Candidates {
       const isGone = !isKept && (await this.#isGone(one, current, upstream))
       return { served, revision, relation, isGone }
     })
+  }
+
+  /** What isomorphic-git makes of the commit that is served, fetched once more. */
+  async secondOpinion(
+    configured: ConfiguredSource,
+    { snapshot }: Current,
+    signal: AbortSignal,
+  ): Promise<SecondOpinion> {
+    const { source } = configured
+    const manners = { source: source.id, host: hostOf(source), hosts: this.#hosts }
+    return this.#secondPlace.add(
+      () =>
+        this.#looking(configured, undefined, signal, ({ io }, scratch) =>
+          step(manners, () => secondLook(source, snapshot, { way: io.way, limits: io.limits.fetch, scratch }, signal)),
+        ),
+      { signal },
+    )
   }
 
   /** What the gate says against serving a candidate. */

@@ -15,6 +15,7 @@ import { SyncError } from '../sync/model/sync-error.ts'
 import { Publisher } from '../sync/publisher.ts'
 import type { SourceRecord } from '../sync/store/source-records.ts'
 import type { Current } from '../sync/take.ts'
+import type { SecondOpinion } from '../sync/upstream/second-opinion.ts'
 import { admissionOf } from './admission.ts'
 import { Ages } from './ages.ts'
 import { Candidates, type Comparison } from './candidates.ts'
@@ -334,6 +335,12 @@ export class Daemon implements AsyncDisposable {
   /** What upstream has now beside what is served. Nothing follows from it. */
   async compare(id: SourceId, signal: AbortSignal): Promise<Comparison> {
     return this.#candidates.compare(this.#configured(id), this.#puller.currentOf(id), signal)
+  }
+
+  /** What isomorphic-git makes of the commit that is served; undefined where nothing is. */
+  async secondOpinion(id: SourceId, signal: AbortSignal): Promise<SecondOpinion | undefined> {
+    const current = this.#puller.currentOf(id)
+    return current && this.#candidates.secondOpinion(this.#configured(id), current, signal)
   }
 
   /** What upstream has now, or at one commit, brought to the store: to be looked at or locked, not served. */

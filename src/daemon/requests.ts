@@ -104,6 +104,10 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       checked(params)
       return daemon.compare(idOf(parsed(CANDIDATE, params).source, config), signal)
     },
+    async 'second-opinion'(params, _, signal) {
+      checked(params)
+      return daemon.secondOpinion(idOf(parsed(OF_SOURCE, params).source, config), signal)
+    },
     async candidate(params, _, signal) {
       checked(params)
       const { source, commit } = parsed(CANDIDATE, params)

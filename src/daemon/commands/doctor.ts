@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { countOf } from '../../serve/count-text.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 import { systemClock } from '../clock.ts'
 import { configOfSources } from '../config/adhoc.ts'
 import { ConfigError } from '../config/problem.ts'
@@ -13,11 +14,14 @@ import { hostChecks } from '../doctor/host-checks.ts'
 import { linkChecks } from '../doctor/link-checks.ts'
 import { listenChecks } from '../doctor/listen-checks.ts'
 import { programChecks } from '../doctor/program-checks.ts'
+import { secondOpinions } from '../doctor/second-opinion.ts'
 import { serviceChecks } from '../doctor/service-checks.ts'
 import { stateChecks } from '../doctor/state-checks.ts'
 import { writerChecks } from '../doctor/writer-checks.ts'
 import { printable } from '../log-line.ts'
-import { configOf, printJson, printLines } from './command.ts'
+import { sourcesOf } from '../requests.ts'
+import { withWriter } from './asking.ts'
+import { configOf, printJson, printLines, progressOf } from './command.ts'
 import type { Command, Context } from './command.ts'
 
 /** Each makes its checks of the configuration. A group more is a line more. */
@@ -38,21 +42,41 @@ const AWAY: readonly ((ground: Ground) => Check[])[] = [hostChecks]
 export const doctor: Command = {
   name: 'doctor',
   summary: 'What would keep it from working on this machine; exits with 3 where something would',
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  details: `
+  With sources only those are looked at, and isomorphic-git fetches the commit that is served of each once more, to
+  compare all files of its skills.
+`,
   options: {
     offline: { type: 'boolean', help: 'ask no host whether it can be reached' },
     strict: { type: 'boolean', help: 'a warning counts too' },
   },
   async run(context) {
     const { environment, redactor, signal, values } = context
-    const { config, told } = await configured(context)
+    const { config: whole, told } = await configured(context)
+    const named = told.state === 'ok' && context.operands.length > 0 ? sourcesOf(context.operands, whole) : []
+    const config = named.length === 0 ? whole : sourcesAlone(whole, named)
     const ground = { config, environment, redactor, clock: systemClock }
     const groups = values['offline'] === true ? GROUPS : [...GROUPS, ...AWAY]
     const checks = groups.flatMap((group) => group(ground))
-    const all = [told, ...(await examine(checks, systemClock, signal))]
+    const found = [told, ...(await examine(checks, systemClock, signal))]
+    const all = [...found, ...(values['offline'] === true ? [] : await seconds(context, whole, named))]
     print(context, all)
     const counts = values['strict'] === true ? ['warn', 'fail'] : ['fail']
     return all.some(({ state }) => counts.includes(state)) ? 3 : 0
   },
+}
+
+function sourcesAlone(config: Config, named: readonly SourceId[]): Config {
+  return { ...config, sources: config.sources.filter(({ source }) => named.includes(source.id)) }
+}
+
+async function seconds(context: Context, config: Config, named: readonly SourceId[]): Promise<readonly Checked[]> {
+  using progress = progressOf(context)
+  const ground = { config, show: (text: string): void => progress.show(text), signal: context.signal }
+  const checked = await secondOpinions(named, ground, (work) => withWriter(context, config, work))
+  progress.show('')
+  return checked
 }
 
 /** A configuration that cannot be used hides nothing of the machine: the rest is looked at without sources. */

@@ -1,11 +1,12 @@
 import { countOf } from '../../serve/count-text.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 import { Store } from '../../sync/store/store.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
 import { lockRead, standingIn } from '../lock-rules.ts'
 import { printable } from '../log-line.ts'
-import { agreeWithDaemon } from '../requests.ts'
+import { agreeWithDaemon, sourcesOf } from '../requests.ts'
 import { linksAreWhole } from '../verify/link-checks.ts'
 import { lockAgrees } from '../verify/lock-checks.ts'
 import { proofsHold } from '../verify/proof-checks.ts'
@@ -13,10 +14,12 @@ import { finding, note } from '../verify/remark.ts'
 import type { Remark } from '../verify/remark.ts'
 import { signaturesHold } from '../verify/signature-checks.ts'
 import { decisionsAreWhole, filesAreWhole, keptAreWhole, servedIsWhole } from '../verify/store-checks.ts'
+import { secondRemarks } from '../verify/second-opinion-checks.ts'
 import { upstreamRemarks } from '../verify/upstream-checks.ts'
 import { verifyingOf } from '../verify/verifying.ts'
 import type { Check, Verifying } from '../verify/verifying.ts'
 import { withWriter } from './asking.ts'
+import type { AskWriter } from './asking.ts'
 import { MODE_OPTIONS, configOf, printJson, printLines, progressOf } from './command.ts'
 import type { Command, Context } from './command.ts'
 
@@ -35,8 +38,16 @@ const DEEP_CHECKS: readonly Check[] = [keptAreWhole, proofsHold]
 export const verify: Command = {
   name: 'verify',
   summary: 'The store against the lock and the digests; exits with 3 where it found something',
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  details: `
+  With --deep isomorphic-git, which has no part in pulls over http(s), fetches each served commit once more and all
+  files of served skills are compared with what it read.
+`,
   options: {
-    deep: { type: 'boolean', help: 'all that is kept, the commit and tag objects, and what upstream has now' },
+    deep: {
+      type: 'boolean',
+      help: 'all that is kept, commit and tag objects, what upstream has now, and a second opinion on each file',
+    },
     ...MODE_OPTIONS,
   },
   async run(context) {
@@ -44,14 +55,17 @@ export const verify: Command = {
     // What is there is judged as if --locked were said; nobody else has to have been started with it.
     const asking = { ...config, mode: { ...config.mode, locked: false } }
     await agreeWithDaemon(asking, context.signal)
+    const named = new Set<string>(sourcesOf(context.operands, config))
     const deep = context.values['deep'] === true
     using progress = progressOf(context)
+    const show = (text: string): void => progress.show(text)
     const store = await Store.openExisting(config.state)
-    const verifying = await verifyingOf(config, store, (text) => progress.show(text), context.signal)
-    const remarks = await remarksOf(deep ? [...CHECKS, ...DEEP_CHECKS] : CHECKS, verifying)
-    if (deep) remarks.push(...(await upstream(context, asking)))
+    const verifying = await verifyingOf(config, store, { named, show }, context.signal)
+    const own = await remarksOf(deep ? [...CHECKS, ...DEEP_CHECKS] : CHECKS, verifying)
+    const asked = deep ? await upstream(context, asking, verifying) : NOTHING_ASKED
+    const remarks = [...own, ...asked.remarks].filter(({ source }) => source === undefined || named.has(source))
     progress.show('')
-    print(context, verifying, await locksOf(verifying), { remarks, deep })
+    print(context, verifying, await locksOf(verifying), { remarks, deep, files: asked.files })
     return remarks.some(({ kind }) => kind === 'finding') ? 3 : 0
   },
 }
@@ -62,18 +76,48 @@ async function remarksOf(checks: readonly Check[], verifying: Verifying): Promis
   return remarks
 }
 
-async function upstream(context: Context, config: Config): Promise<Remark[]> {
-  if (config.mode.offline) return [note('upstream-not-asked', '--offline lets nobody be asked')]
+/** What asking upstream came to: the remarks, and how many files the second opinion was had on. */
+interface Asked {
+  readonly remarks: readonly Remark[]
+  readonly files: number
+}
+
+const NOTHING_ASKED: Asked = { remarks: [], files: 0 }
+
+async function upstream(context: Context, config: Config, verifying: Verifying): Promise<Asked> {
+  if (config.mode.offline) return withoutAsking(note('upstream-not-asked', '--offline lets nobody be asked'))
+  const ids = idsOf(config).filter((id) => verifying.named.has(id))
   try {
-    return await withWriter(context, config, async (ask) =>
-      (await Promise.all(idsOf(config).map((id) => upstreamRemarks(id, ask)))).flat(),
-    )
+    return await withWriter(context, config, (ask) => askedAbout(ids, verifying, ask))
   } catch (error) {
     // A state that no writer opens was found wanting already.
-    if (error instanceof SyncError) return [finding('upstream-not-asked', error.message)]
+    if (error instanceof SyncError) return withoutAsking(finding('upstream-not-asked', error.message))
     throw error
   }
 }
+
+function withoutAsking(remark: Remark): Asked {
+  return { remarks: [remark], files: 0 }
+}
+
+async function askedAbout(ids: readonly SourceId[], { show, signal }: Verifying, ask: AskWriter): Promise<Asked> {
+  const moved = await Promise.all(ids.map(async (id) => [id, await upstreamRemarks(id, ask)] as const))
+  const remarks = moved.flatMap(([, found]) => found)
+  let compared = 0
+  for (const [id, found] of moved) {
+    signal.throwIfAborted()
+    // A host that cannot be reached is named once.
+    if (found.some(({ code }) => !KNOWN_MOVES.has(code))) continue
+    show(`isomorphic-git fetches ${id}`)
+    const second = await secondRemarks(id, ask)
+    remarks.push(...second.remarks)
+    compared += second.files ?? 0
+  }
+  return { remarks, files: compared }
+}
+
+/** What is said of a source that could be asked. */
+const KNOWN_MOVES: ReadonlySet<string> = new Set(['upstream-moved', 'commit-gone', 'tag-moved', 'history-rewritten'])
 
 /** How each source stands to the lock, for programs. */
 async function locksOf({ config, store }: Verifying): Promise<readonly object[]> {
@@ -87,12 +131,12 @@ function print(
   context: Context,
   { served, looked }: Verifying,
   lock: readonly object[],
-  { remarks, deep }: { readonly remarks: readonly Remark[]; readonly deep: boolean },
+  { remarks, deep, files }: { readonly remarks: readonly Remark[]; readonly deep: boolean; readonly files: number },
 ): void {
   const of = (wanted: Remark['kind']) =>
     remarks.filter(({ kind }) => kind === wanted).map(({ kind: _kind, ...rest }) => rest)
   const [findings, notes] = [of('finding'), of('note')]
-  const checked = { generation: served?.number ?? 0, skills: looked.size, deep }
+  const checked = { generation: served?.number ?? 0, skills: looked.size, deep, ...(deep && { compared: files }) }
   if (context.json) {
     printJson(context, { ...checked, lock, findings, notes })
     return
@@ -100,13 +144,17 @@ function print(
   const what =
     served === undefined
       ? 'nothing is served yet'
-      : `generation ${served.number}, ${countOf(looked.size, 'skill')} looked at`
+      : `generation ${served.number}, ${countOf(looked.size, 'skill')} looked at${deep ? second(files) : ''}`
   const count = findings.length === 0 ? 'nothing found' : `${findings.length} found`
   printLines(context, [
     ...findings.map((remark) => `! ${lineOf(remark)}`),
     ...notes.map((remark) => `- ${lineOf(remark)}`),
     `${what}: ${count}${notes.length === 0 ? '' : `, ${countOf(notes.length, 'note')}`}`,
   ])
+}
+
+function second(files: number): string {
+  return `, ${countOf(files, 'file')} compared with isomorphic-git`
 }
 
 function lineOf({ code, source, skill, path, message }: Omit<Remark, 'kind'>): string {

@@ -54,6 +54,7 @@ export type CheckName =
   | 'watches'
   | 'links'
   | 'service'
+  | 'second-opinion'
 
 /** The ways in which one check about one thing can end. */
 export interface Verdicts {

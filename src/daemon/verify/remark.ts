@@ -29,6 +29,8 @@ export type RemarkCode =
   | 'upstream-not-asked'
   | 'upstream-moved'
   | 'commit-gone'
+  | 'second-opinion-differs'
+  | 'not-compared'
   | (string & {})
 
 export function finding(code: RemarkCode, message: string, where: Where = {}): Remark {

@@ -64,8 +64,9 @@ export async function* filesAreWhole(verifying: Verifying): AsyncGenerator<Remar
 }
 
 async function* inspected(snapshot: Snapshot, verifying: Verifying): AsyncGenerator<Remark> {
-  const { store, looked, show, signal } = verifying
+  const { store, named, looked, show, signal } = verifying
   const { source } = snapshot
+  if (!named.has(source)) return
   for (const skill of snapshot.skills.filter(isOfUpstream)) yield* keptOf(skill, verifying)
   for (const [stored, of] of storedWithNames(snapshot)) {
     if (store === undefined) return

@@ -16,6 +16,8 @@ export interface Verifying {
   readonly served: Generation | undefined
   /** What is served of each configured source; those that cannot be read are left out. */
   readonly snapshots: readonly Snapshot[]
+  /** The sources that were named, or all: others are not looked at for long. */
+  readonly named: ReadonlySet<string>
   /** Skill versions that were looked at already, by their place in the store. */
   readonly looked: Set<string>
   /** Tells how far it has got. */
@@ -26,7 +28,7 @@ export interface Verifying {
 export async function verifyingOf(
   config: Config,
   store: Store | undefined,
-  show: Verifying['show'],
+  { named, show }: Pick<Verifying, 'named' | 'show'>,
   signal: AbortSignal,
 ): Promise<Verifying> {
   const served = await store?.generations.current()
@@ -36,5 +38,5 @@ export async function verifyingOf(
     const read = configured.has(source) ? await store?.snapshots.readWhole(snapshot) : undefined
     if (read !== undefined) snapshots.push(read)
   }
-  return { config, store, served, snapshots, looked: new Set(), show, signal }
+  return { config, store, served, snapshots, named, looked: new Set(), show, signal }
 }

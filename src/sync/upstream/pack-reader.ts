@@ -85,6 +85,11 @@ export class PackReader implements Disposable {
     return this.#tooLarge.get(id)
   }
 
+  /** Whether the pack has any object that is too large for memory, or may have one. */
+  get mayHaveLarge(): boolean {
+    return this.#hasUnknown || this.#tooLarge.size > 0
+  }
+
   /** Whether the pack has the object as one that is too large for memory, or may have it so. */
   isTooLarge(id: ObjectId): boolean {
     return this.#tooLarge.has(id) || (this.#hasUnknown && !this.#offsets.has(id))
