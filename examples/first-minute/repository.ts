@@ -1,11 +1,11 @@
 import fs from 'node:fs'
 import { appendFile, cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { add, commit, init } from 'isomorphic-git'
+import { add, commit, init, setConfig } from 'isomorphic-git'
 
 const AUTHOR = { name: 'First Minute', email: 'first-minute@example.com' }
 
-/** A git repository with a work tree, made without the git program and without the machine's git configuration. */
+/** A git repository with a work tree and an author of its own, made without the git program and without the machine's git configuration. */
 export class SkillRepository {
   readonly folder: string
 
@@ -17,6 +17,9 @@ export class SkillRepository {
   static async create(folder: string, from: string): Promise<SkillRepository> {
     await cp(from, folder, { recursive: true })
     await init({ fs, dir: folder, defaultBranch: 'main' })
+    // A person whose git has no author yet is told to commit by hand, too.
+    for (const key of ['name', 'email'] as const)
+      await setConfig({ fs, dir: folder, path: `user.${key}`, value: AUTHOR[key] })
     return new SkillRepository(folder)
   }
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, readFile, readdir } from 'node:fs/promises'
+import { cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -24,6 +24,8 @@ describe('what npm pack makes', () => {
   /** Where the package is installed, as `npm install --global` does it. */
   let prefix: string
   let packed: readonly string[]
+  let archive: Buffer
+  let manifest: { readonly version: string }
 
   beforeAll(async () => {
     folder = await temporaryFolder()
@@ -37,8 +39,8 @@ describe('what npm pack makes', () => {
     packed = files.map(({ path }: { readonly path: string }) => path)
     const home = join(folder.path, 'home')
     await mkdir(home)
-    const archive = await readFile(join(folder.path, filename))
-    const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+    archive = await readFile(join(folder.path, filename))
+    manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
     // It comes from a registry, as users have it: npm obeys the lock of no archive that comes otherwise.
     await using registry = await NpmRegistry.start(publishing('@loopback/skillsyncd', manifest, archive))
     const args = ['install', '--global', '--prefix', prefix, '--prefer-offline', '--ignore-scripts', '--no-audit']
@@ -57,9 +59,11 @@ describe('what npm pack makes', () => {
       new Set([
         'ARCHITECTURE.md',
         'CHANGELOG.md',
+        'CONTRIBUTING.md',
         'LICENSE',
         'README.md',
         'SECURITY.md',
+        'bench',
         'config',
         'dist',
         'docs',
@@ -67,6 +71,7 @@ describe('what npm pack makes', () => {
         'man',
         'npm-shrinkwrap.json',
         'package.json',
+        'server.json',
         'systemd',
       ]),
     )
@@ -79,6 +84,50 @@ describe('what npm pack makes', () => {
       expect(packed).toContain(path)
     expect(packed.filter((path) => /\.map$|\.test\.|(?:^|\/)\./.test(path))).toEqual([])
   })
+
+  test('has whatever its documents link to', async () => {
+    const folders = new Set(packed.flatMap((path) => pathsAbove(path)))
+    const documents = packed.filter((path) => path.endsWith('.md'))
+    const dead: string[] = []
+    for (const path of documents) {
+      const text = await readFile(join(root, path), 'utf8')
+      for (const [, to = ''] of text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+        const target = join(dirname(path), to).replace(/\/$/, '')
+        if (!/^[a-z]+:/.test(to) && !packed.includes(target) && !folders.has(target)) dead.push(`${path}: ${to}`)
+      }
+    }
+
+    expect(documents.length).toBeGreaterThan(30)
+    expect(dead).toEqual([])
+  })
+
+  test(
+    'is a dependency of a project in which npm ci does what npm install did',
+    async () => {
+      const project = join(folder.path, 'project')
+      await mkdir(project)
+      await writeFile(join(project, 'package.json'), JSON.stringify({ name: 'project', private: true }))
+      await using registry = await NpmRegistry.start(publishing('@loopback/skillsyncd', manifest, archive))
+      const env = { ...process.env, ...(await npmSettings()), HOME: join(folder.path, 'home') }
+      const settings = [
+        '--prefer-offline',
+        '--ignore-scripts',
+        '--no-audit',
+        '--no-fund',
+        `--@loopback:registry=${registry.url}`,
+      ]
+      const npm = async (...args: string[]): Promise<unknown> =>
+        run('npm', [...args, ...settings], { cwd: project, env, timeout: INSTALL_MS })
+
+      await npm('install', '--save-dev', 'skillsyncd@npm:@loopback/skillsyncd')
+      await rm(join(project, 'node_modules'), { recursive: true })
+      await npm('ci')
+      const { stdout } = await run(join(project, 'node_modules/.bin/skillsyncd'), ['--version'])
+
+      expect(stdout).toBe(`${VERSION}\n`)
+    },
+    2 * INSTALL_MS,
+  )
 
   test('names no folder of the machine that packed it, and holds no secret', async () => {
     const at = join(prefix, 'lib/node_modules/skillsyncd')
@@ -133,6 +182,11 @@ describe('what npm pack makes', () => {
 async function listed(url: string): Promise<string> {
   await using peer = await modernHttp(url)
   return JSON.stringify((await peer.call('skills/list')).result)
+}
+
+function pathsAbove(path: string): readonly string[] {
+  const above = dirname(path)
+  return above === '.' ? [] : [above, ...pathsAbove(above)]
 }
 
 /** Copies what is packed, and makes what `prepack` does, but for the build: it would take that of this run away from other tests. */

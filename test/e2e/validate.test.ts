@@ -154,7 +154,7 @@ describe('skillsyncd validate', () => {
     for (const result of run.results) {
       expect(driver.rules[result.ruleIndex].id).toBe(result.ruleId)
       expect(['error', 'warning']).toContain(result.level)
-      expect(result.message.text).not.toBe('')
+      expect(result.message.text).toMatch(/^.+\. Fix: .+/)
       const [{ physicalLocation }] = result.locations
       expect(physicalLocation.region.startLine).toBeGreaterThanOrEqual(1)
       expect(physicalLocation.region.startColumn).toBeGreaterThanOrEqual(1)

@@ -26,7 +26,7 @@ function descriptorOf(rule: Rule): object {
   return {
     id: rule,
     shortDescription: { text: says },
-    help: { text: `Mend: ${mend}` },
+    help: { text: `Fix: ${mend}` },
     defaultConfiguration: { level: severity },
     properties: { by },
   }
@@ -38,7 +38,7 @@ function resultOf(finding: Reported, rules: readonly Rule[], uri: string): objec
     ruleId: rule,
     ruleIndex: rules.indexOf(rule),
     level: sheet.severity,
-    message: { text: `${message}. Mend: ${sheet.mend}` },
+    message: { text: `${message}. Fix: ${sheet.mend}` },
     locations: [
       {
         physicalLocation: {
