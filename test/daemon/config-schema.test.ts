@@ -79,6 +79,7 @@ const HONOURED = [
     'nested',
     'contract',
     'backend',
+    'links',
     'required',
     'max_age',
   ].map((key) => `sources[].${key}`),

@@ -127,7 +127,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
     .replaceAll(/^# (?=(?:packs|state|lock|retention|programs|limits|gate|defaults|audit):)/gm, '')
     .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
-      /^( +)# (?=(?:docs|unlisted|update|names|nested|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
+      /^( +)# (?=(?:docs|unlisted|update|names|nested|links|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
       '$1',
     )
     .replaceAll(

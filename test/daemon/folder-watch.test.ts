@@ -295,6 +295,7 @@ class Scene implements AsyncDisposable {
 function sourceAt(path: string): DirectorySource {
   return {
     kind: 'directory',
+    links: 'inside',
     id: sourceId('desk'),
     url: `file://${path}`,
     path,

@@ -29,6 +29,25 @@ test.each(CLIENT_NAMES)(
   },
 )
 
+test('a folder in which an installer linked the skills is served by --skills-dir, and what is saved behind a link', async () => {
+  await using home = await Home.create()
+  const installed = join(home.path, '.agents/skills')
+  await fillFolder(installed, { 'alpha/SKILL.md': skill('alpha', 'first'), 'alpha/run.sh': 'run' })
+  await fillFolder(join(home.path, '.claude/skills'), { alpha: { link: '../../.agents/skills/alpha' } })
+  const place = ['--skills-dir', join(home.path, '.claude/skills')]
+  await using mcp = await stdio(place, 'legacy', home.env)
+
+  const first = await mcp.call('tools/call', { name: 'get_skill', arguments: { id: 'alpha' } })
+  await writeFile(join(installed, 'alpha/SKILL.md'), skill('alpha', 'second'))
+  expect(await home.command('sync', ...place)).toMatchObject({ status: 0 })
+  const second = await mcp.call('tools/call', { name: 'get_skill', arguments: { id: 'alpha' } })
+  const status = await home.command('status', ...place)
+
+  expect(JSON.stringify(first.result)).toContain('first')
+  expect(JSON.stringify(second.result)).toContain('second')
+  expect(status.stdout).toContain('1 SKILL.md: 1 served')
+})
+
 test.each(['legacy', 'modern'] as const)('skills come and go as folders do, by watching alone (%s)', async (era) => {
   await using desk = await Desk.of({ 'alpha/SKILL.md': skill('alpha', 'first') })
   await desk.configure(['every: 1h'])

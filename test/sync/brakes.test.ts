@@ -137,7 +137,7 @@ test('fewer skills of the same commit, of the first one, or where it is followed
 })
 
 test('of a folder most may go at once, and the last one waits: a disk that is not mounted looks like that', () => {
-  const folder: Source = { ...source(undefined), kind: 'directory', path: '/srv/skills' }
+  const folder: Source = { ...source(undefined), kind: 'directory', path: '/srv/skills', links: 'inside' }
 
   expect(massDeletion(folder, followedIn(snapshot(A, 20)), snapshot(B, 1))).toBeUndefined()
   expect(massDeletion(folder, followedIn(snapshot(A, 2)), snapshot(B, 0))?.code).toBe('mass-deletion')

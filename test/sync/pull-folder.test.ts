@@ -176,7 +176,7 @@ class Hub implements AsyncDisposable {
   ): Promise<Extract<Outcome, { kind: 'updated' }>> {
     const { brakes, schedule, id, ...selection } = sourceWith({})
     const of = { kind: 'directory', path: this.#folder, url: `file://${this.#folder}`, ref: undefined } as const
-    const source: DirectorySource = { ...selection, brakes, schedule, id, ...of, ...edit }
+    const source: DirectorySource = { links: 'inside', ...selection, brakes, schedule, id, ...of, ...edit }
     const open = (_: unknown, reach: Reach): TreeUpstream => new Watched(new DirectoryUpstream(source, reach), looking)
     const { kind: _kind, path: _path, ref: _ref, ...rest } = source
     return this.scene.updated({ ...rest, ...(limits && { limits }) }, { open })

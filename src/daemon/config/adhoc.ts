@@ -22,7 +22,7 @@ export function configOfSources(
   folders: readonly string[] = [],
 ): Config {
   const repositories = urls.map(addressOf).map((url) => [idFrom(url), { url }] as const)
-  const wanted = [...repositories, ...folders.map((path) => [idOfFolder(path), { path }] as const)]
+  const wanted = [...repositories, ...folders.map((path) => [idOfFolder(path), { path, links: 'follow' }] as const)]
   const sources = named<Place>(wanted).map(({ id, place }): NamedSource => Object.assign({ id }, place))
   const file = CONFIG.safeParse({ sources }, READING)
   const [fault] = [...(file.error?.issues ?? []), ...ruleFaults({ sources })]
@@ -48,7 +48,8 @@ export function addressOf(text: string): string {
   return isAbsolute(text) || /^\.\.?(?:\/|$)/.test(text) ? pathToFileURL(resolve(text)).href : text
 }
 
-type Place = { readonly url: string } | { readonly path: string }
+/** Who names a folder on the command line means what an installer linked there, too. */
+type Place = { readonly url: string } | { readonly path: string; readonly links: 'follow' }
 type NamedSource = { readonly id: string } & Place
 
 /** Each place with an id: the second that wants the same one gets -2. */

@@ -114,6 +114,10 @@ const STRAYS: readonly Stray[] = [
     },
   },
   {
+    goesWith: ['path'],
+    keys: { links: 'a repository and a server have no folders of this disk beside them' },
+  },
+  {
     goesWith: ['url', 'path'],
     keys: {
       root: 'a server has no folders',

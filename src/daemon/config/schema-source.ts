@@ -131,6 +131,12 @@ const WHERE = {
     .optional()
     .describe('A git repository: https://…, http://…, ssh://…, git@host:path, or file:///… on this disk.'),
   path: path().optional().describe('A plain folder of skills, for authors. It is watched, and served as it is.'),
+  links: z
+    .enum(['inside', 'follow'])
+    .optional()
+    .describe(
+      'Of a folder: links in it that lead out of it. Refuse them (inside), or read those that lead to a skill of the same owner as that skill (follow). Default: inside.',
+    ),
   mcp: z
     .union([serverUrl(), z.strictObject(PROGRAM)], {
       error: 'must be an http(s) address, or { command: …, args: …, env: … }',

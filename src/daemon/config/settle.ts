@@ -134,6 +134,7 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
     id,
     url,
     path,
+    links = 'inside',
     update,
     contract = false,
     docs,
@@ -152,7 +153,7 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
   const following = { ref: askedOf(entry), update, brakes: brakesOf(entry), schedule: scheduleOf(entry) }
   if (path !== undefined) {
     const folder = absolute(path)
-    return { kind: 'directory', id, url: pathToFileURL(folder).href, path: folder, ...following, ...selection }
+    return { kind: 'directory', id, url: pathToFileURL(folder).href, path: folder, links, ...following, ...selection }
   }
   if (entry.mcp !== undefined) return { ...mcpOf(entry, entry.mcp, absolute), ...following, ...selection }
   // The rules between keys refuse a file with a source that is nowhere before this is asked.

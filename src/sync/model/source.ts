@@ -17,6 +17,8 @@ export interface DirectorySource extends FollowedSource {
   readonly kind: 'directory'
   /** Absolute; `url` is its `file:` address. */
   readonly path: string
+  /** `follow`: links in it that lead out of it to skills of its owner are read as those skills. `inside`: refused. */
+  readonly links: 'inside' | 'follow'
 }
 
 /** Another MCP server that publishes skills: it says what they are, and is asked for a file when somebody wants it. */

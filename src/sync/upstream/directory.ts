@@ -38,8 +38,8 @@ export class DirectoryUpstream implements TreeUpstream {
   }
 
   async #read(signal: AbortSignal): Promise<FolderTree> {
-    const { path, root, docs } = this.#source
+    const { path, root, docs, links } = this.#source
     const { limits, scratch, hashes, clock, apart } = this.#reach
-    return readFolder(path, { root, docs, limits, scratch, hashes, clock, apart }, signal)
+    return readFolder(path, { root, docs, limits, scratch, hashes, clock, apart, follows: links === 'follow' }, signal)
   }
 }

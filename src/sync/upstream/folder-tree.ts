@@ -9,6 +9,7 @@ import { chooseWanted } from './folder-choice.ts'
 import { FolderChanged, legible, readFault } from './folder-fault.ts'
 import { readFile } from './folder-file.ts'
 import type { FolderHashes } from './folder-hashes.ts'
+import { followedLinks, type FollowedLinks } from './folder-links.ts'
 import { NO_CONTENT, treeObjectsOf, type FolderObjects } from './folder-objects.ts'
 import { FolderRest, type RestClock } from './folder-rest.ts'
 import { walkFolder } from './folder-walk.ts'
@@ -34,6 +35,8 @@ export interface FolderReading {
   readonly clock?: RestClock | undefined
   /** Absolute paths of what is passed over although it lies in it. */
   readonly apart?: readonly string[] | undefined
+  /** Links that lead out of the folder to skills of its owner are read as those skills. */
+  readonly follows?: boolean | undefined
 }
 
 /**
@@ -74,12 +77,14 @@ interface Attempt extends FolderReading {
 
 async function readOnce(path: string, reading: Attempt, signal: AbortSignal): Promise<FolderTree> {
   signal.throwIfAborted()
-  const { root, docs, hashes, apart = [] } = reading
+  const { root, docs, hashes, apart = [], follows = false } = reading
   hashes?.begin()
-  const { real, opened } = await openAt(path)
+  const { real, opened, followed } = await openAt(path, (at) =>
+    follows ? followedLinks(at, apart, reading.limits.files) : Promise.resolve(undefined),
+  )
   await using folder = opened
   const passedOver = new Set((await realPlacesBelow(real, apart)).map((place) => raw(relative(real, place))))
-  const listed = await walkFolder(folder, { ...reading, passedOver }, signal)
+  const listed = await walkFolder(folder, { ...reading, passedOver, followed }, signal)
   const choice = chooseWanted(listed, { root: raw(root), docs: docs === undefined ? undefined : raw(docs) })
   if (reading.isFirstAttempt && reading.rest !== undefined && hashes?.wouldLose(choice) === true) {
     // Many who save take away what there was first, and who switches a branch takes away folders.
@@ -89,14 +94,25 @@ async function readOnce(path: string, reading: Attempt, signal: AbortSignal): Pr
   hashes?.choose(choice)
   const objects = await treeObjectsOf(folder, { ...reading, listed, choice, hashes }, signal)
   const { bytes: commit, id } = plainCommit(objects.root, 'The content of a folder')
-  return new FolderTree({ asked: undefined, ref: FOLDER_REF, commit: id }, { commit }, objects, { path: real, reading })
+  return new FolderTree({ asked: undefined, ref: FOLDER_REF, commit: id }, { commit }, objects, {
+    path: real,
+    followed,
+    reading,
+  })
 }
 
-/** What the operator named may be a link; what lies in it is never followed out of it. */
-async function openAt(path: string): Promise<{ readonly real: string; readonly opened: OpenFolder }> {
+interface Opened {
+  readonly real: string
+  readonly opened: OpenFolder
+  readonly followed: FollowedLinks | undefined
+}
+
+/** What the operator named may be a link; what lies in it is followed out of it as far as `followedIn` says. */
+async function openAt(path: string, followedIn: (real: string) => Promise<FollowedLinks | undefined>): Promise<Opened> {
   try {
     const real = await realpath(path)
-    return { real, opened: await OpenFolder.open(real) }
+    const followed = await followedIn(real)
+    return { real, opened: await OpenFolder.open(real, followed), followed }
   } catch (cause) {
     const code = diskCodeOf(cause)
     if (code === undefined) throw cause
@@ -119,6 +135,7 @@ function raw(path: string): string {
 
 interface Origin {
   readonly path: string
+  readonly followed: FollowedLinks | undefined
   readonly reading: FolderReading
 }
 
@@ -186,9 +203,9 @@ export class FolderTree implements Tree {
   }
 
   async #read(path: string, id: ObjectId): Promise<Buffer> {
-    const { reading } = this.#origin
+    const { reading, followed } = this.#origin
     try {
-      await using top = await OpenFolder.open(this.#origin.path).catch(readFault(''))
+      await using top = await OpenFolder.open(this.#origin.path, followed).catch(readFault(''))
       const bytes = await readFile(top, path, reading.limits.blobBytes)
       if ((await pacedBlobId(bytes)) !== id) throw new FolderChanged(path)
       return bytes

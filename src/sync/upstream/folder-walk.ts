@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Dirent } from 'node:fs'
 import { SyncError } from '../model/sync-error.ts'
 import { faultAt, legible, readFault, type PlaceFault } from './folder-fault.ts'
+import type { FollowedLinks } from './folder-links.ts'
 import type { OpenFolder } from './open-folder.ts'
 import { isDotGit, pathTo, shown } from './tree-object.ts'
 import { namedLimit } from './upstream.ts'
@@ -41,6 +42,8 @@ export interface Walking {
   readonly limits: Pick<FetchLimits, 'files' | 'depth' | 'segmentBytes'>
   /** Raw paths of folders that are taken for not there. */
   readonly passedOver: ReadonlySet<string>
+  /** Links in the folder itself that are walked as the folders that they lead to. */
+  readonly followed?: FollowedLinks | undefined
   /** What changes meanwhile is then told of that place, and no reason to begin anew. */
   readonly isLastAttempt: boolean
 }
@@ -58,12 +61,14 @@ export function isUsable(name: string, { segmentBytes }: Pick<FetchLimits, 'segm
 class Walk {
   readonly #limits: Walking['limits']
   readonly #passedOver: ReadonlySet<string>
+  readonly #followed: FollowedLinks | undefined
   readonly #isLastAttempt: boolean
   readonly #signal: AbortSignal
   #count = 0
 
-  constructor({ limits, passedOver, isLastAttempt }: Walking, signal: AbortSignal) {
+  constructor({ limits, passedOver, followed, isLastAttempt }: Walking, signal: AbortSignal) {
     this.#limits = limits
+    this.#followed = followed
     this.#passedOver = passedOver
     this.#isLastAttempt = isLastAttempt
     this.#signal = signal
@@ -96,8 +101,9 @@ class Walk {
   async #look(folder: OpenFolder, path: string, dirent: Dirent, depth: number): Promise<FolderEntry> {
     const { name } = dirent
     if (dirent.isFile()) return FILE
-    if (dirent.isSymbolicLink()) return this.#link(folder, name, path)
-    if (!dirent.isDirectory()) return { kind: 'special' }
+    const isFollowed = depth === 0 && this.#followed?.has(name) === true
+    if (dirent.isSymbolicLink() && !isFollowed) return this.#link(folder, name, path)
+    if (!dirent.isDirectory() && !isFollowed) return { kind: 'special' }
     return isUsable(name, this.#limits) ? this.#enter(folder, name, path, depth) : { kind: 'unnamed' }
   }
 

@@ -2,6 +2,7 @@ import { constants, existsSync } from 'node:fs'
 import type { BigIntStats, Dirent } from 'node:fs'
 import { lstat, open, opendir, readlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
+import type { FollowedLinks } from './folder-links.ts'
 
 /**
  * A folder of this disk, held open. On Linux what is reached through it lies in it, whatever becomes of its path meanwhile:
@@ -10,19 +11,22 @@ import type { FileHandle } from 'node:fs/promises'
 export class OpenFolder implements AsyncDisposable {
   readonly #handle: FileHandle
   readonly #path: Buffer
+  readonly #followed: FollowedLinks | undefined
 
-  private constructor(handle: FileHandle, path: Buffer) {
+  private constructor(handle: FileHandle, path: Buffer, followed: FollowedLinks | undefined) {
     this.#handle = handle
+    this.#followed = followed
     this.#path = IS_ANCHORED ? Buffer.from(`/proc/self/fd/${handle.fd}`) : path
   }
 
-  static async open(path: string | Buffer): Promise<OpenFolder> {
+  /** `followed`: links in it that are opened as the folders that they lead to. */
+  static async open(path: string | Buffer, followed?: FollowedLinks): Promise<OpenFolder> {
     const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
-    return new OpenFolder(await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), Buffer.from(path))
+    return new OpenFolder(await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), Buffer.from(path), followed)
   }
 
   async folder(name: string): Promise<OpenFolder> {
-    return OpenFolder.open(this.#at(name))
+    return OpenFolder.open(this.#followed?.get(name) ?? this.#at(name))
   }
 
   /** A file in it. A pipe that took its place is not waited for. */

@@ -305,6 +305,47 @@ describe('a hostile folder', () => {
     expect(texts.some((text) => text.includes('name: secret'))).toBe(false)
   })
 
+  test('links that lead out of it to skills of its owner are those skills, where that is asked for, and no others', async () => {
+    await using beside = await temporaryFolder()
+    await fillFolder(beside.path, {
+      'alpha/SKILL.md': skillText('alpha'),
+      'alpha/scripts/run.sh': 'run',
+      'far/SKILL.md': skillText('far'),
+      'far/out': { link: '../secret/key' },
+      'secret/key': 'private',
+      'inner/SKILL.md': { link: '../alpha/SKILL.md' },
+    })
+    const to = (name: string): { readonly link: string } => ({ link: join(beside.path, name) })
+    await using scene = await Scene.of({
+      'own/SKILL.md': skillText('own'),
+      alpha: to('alpha'),
+      far: to('far'),
+      secret: to('secret'),
+      inner: to('inner'),
+      gone: to('none'),
+      file: to('alpha/SKILL.md'),
+      itself: { link: '.' },
+      'deep/alpha': to('alpha'),
+    })
+    const found = async (reading: Partial<FolderReading>): Promise<readonly string[]> => {
+      await using tree = await scene.read(reading)
+      const { skills, taken } = await survey(tree, rulesWith(), undefined, STEADY)
+      const texts = [...taken.values()].map((blob) => (blob.kind === 'blob' ? readSpooled(blob).toString() : ''))
+      expect(texts.join('')).not.toContain('private')
+      return skills.map(
+        ({ path, standing, files }) => `${path} ${standing} ${files.map((file) => file.path).join(' ')}`,
+      )
+    }
+
+    const refused = await found({})
+    const followed = await found({ follows: true })
+    const apart = await found({ follows: true, apart: [beside.path] })
+
+    expect(refused).toEqual(['own served SKILL.md'])
+    expect(followed).toEqual(['alpha served SKILL.md scripts/run.sh', 'far served SKILL.md', 'own served SKILL.md'])
+    expect(apart).toEqual(refused)
+  })
+
   test('a folder that becomes a link while it is read is not followed', async () => {
     await using outside = await temporaryFolder()
     await fillFolder(outside.path, { 'b/SKILL.md': skillText('secret') })
@@ -800,6 +841,7 @@ class Scene implements AsyncDisposable {
       id: sourceId('team'),
       url: `file://${this.folder}`,
       path: this.folder,
+      links: 'inside',
       ref: undefined,
       update: 'auto',
       brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
