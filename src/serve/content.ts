@@ -55,6 +55,16 @@ export async function contentIn(stored: Stored, file: SkillFile, read: ReadFile)
   return text === undefined ? { blob: Buffer.from(bytes).toString('base64') } : { text }
 }
 
+/** Reads, and goes on in the caller's turn: a large file takes long to check and to put into an answer. */
+export function inTurn(read: ReadFile, turn: (() => Promise<void> | undefined) | undefined): ReadFile {
+  if (turn === undefined) return read
+  return async (...asked) => {
+    const bytes = await read(...asked)
+    await turn()
+    return bytes
+  }
+}
+
 /** The bytes of a listed file, under the same promise. */
 export async function bytesOf(listed: CatalogFile, read: ReadFile): Promise<Uint8Array | Unread> {
   return bytesIn(listed.skill, listed.file, read)

@@ -4,6 +4,7 @@ import { Access } from './access.ts'
 import type { AccessRules } from './access.ts'
 import { admission, rateOf } from './admission.ts'
 import { TrustedProxies } from './client-address.ts'
+import { disconnected } from './disconnected.ts'
 import { mcpRoutes } from './doors.ts'
 import { EventStreams } from './event-stream.ts'
 import { Guard } from './guard.ts'
@@ -221,7 +222,8 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
     refusalOf: (request) => guard.refusalOf(request),
     guestOf: (request) => guard.guestOf(request),
     admit,
-    turnOf: (request, principal) => heard.turns.begin(holderOf(request, principal)),
+    turnOf: (request, response, principal) =>
+      heard.turns.begin(holderOf(request, principal), () => disconnected(response)),
     answered: (request, response, answered) => audit.answered(request, response, answered),
     routes: {
       ...mcpRoutes({

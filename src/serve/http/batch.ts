@@ -21,7 +21,7 @@ const MAX_ANSWER_BYTES = 64 * 2 ** 20
 export interface BatchBounds {
   readonly rate: RateLimit | undefined
   readonly holderOf: HolderOf
-  readonly turns: Pick<RequestTurns, 'begin'>
+  readonly turns: Pick<RequestTurns, 'begin' | 'goOn'>
   readonly batchMs: number
   /** Milliseconds that only ever go up. */
   readonly now: () => number

@@ -71,14 +71,14 @@ function seesPack({ packs }: Serving, id: string, principal: Principal | undefin
 }
 
 function endpointOf(parts: DoorParts, view: ViewName, contents: TextCache): McpEndpoint {
-  const { serving: whole, rooms, sessions, streams, audit, holderOf, bodyBytes, batches } = parts
+  const { serving: whole, rooms, sessions, streams, audit, bodyBytes, batches } = parts
   const serving = servingFor(whole, view)
   const ofView = sessions.in(view)
   const answers = new Answers(serving, contents)
   return new McpEndpoint(
-    new ModernEdge(new ScopedCore(serving, 'modern'), serving, rooms.of(view).hub, streams, audit, holderOf, view),
+    new ModernEdge(new ScopedCore(serving, 'modern'), serving, rooms.of(view).hub, streams, audit, batches, view),
     new LegacyEdge(new ScopedCore(serving, 'legacy'), ofView, streams, audit, answers, batches),
-    new Shortcut(answers, ofView, audit),
+    new Shortcut(answers, ofView, audit, batches),
     audit,
     {
       bodyBytes,

@@ -49,8 +49,12 @@ export interface Site {
   readonly guestOf?: (request: IncomingMessage) => string | undefined
   /** Whether a request is let in to a route that is not for everybody. */
   readonly admit: (request: IncomingMessage, scope: Scope) => Promise<Decision>
-  /** Resolves when it is the turn of a request that is let in; undefined where it is now. */
-  readonly turnOf?: (request: IncomingMessage, principal: Principal | undefined) => Promise<void> | undefined
+  /** Resolves when it is the turn of a request that is let in, or its client is gone; undefined where it is now. */
+  readonly turnOf?: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal | undefined,
+  ) => Promise<void> | undefined
   readonly routes: Routes
   /** Is told of each request that was answered, however that was. */
   readonly answered?: (request: IncomingMessage, response: ServerResponse, answered: Answered) => void
@@ -177,7 +181,7 @@ async function answer(
   told(kept)
   const decision = route.scope === undefined ? undefined : await admit(request, route.scope)
   told({ ...kept, principal: decision?.principal })
-  if (decision?.kind === 'granted') await turnOf?.(request, decision.principal)
+  if (decision?.kind === 'granted') await turnOf?.(request, response, decision.principal)
   // Who is gone by now is told to nobody again: what would be held for it would be held for good.
   if (response.destroyed) return
   if (decision?.kind === 'denied') {

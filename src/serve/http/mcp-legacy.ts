@@ -73,7 +73,7 @@ export class LegacyEdge {
     const serve: BatchServer['serve'] = async (message, goesOut) =>
       servedTo(tellOf(message), signal, async () => goesOut(await this.#answer(message, request, asking)))
     const { turns, holderOf } = this.#batches
-    const turn: BatchServer['turn'] = () => turns.begin(holderOf(request, principal))
+    const turn: BatchServer['turn'] = () => turns.begin(holderOf(request, principal), () => signal)
     const unserved = (message: JSONRPCRequest, why: string): void => tellOf(message)({ refused: why })
     const answer = Array.isArray(body)
       ? await answerBatch(requests, { serve, turn, unserved }, this.#batches, signal)
@@ -160,12 +160,15 @@ export class LegacyEdge {
     return this.#core.serve(message, this.#callerOf(message, request, asking), asking.signal)
   }
 
-  #callerOf(message: JSONRPCRequest, request: IncomingMessage, { session, principal }: Asking): Caller {
+  #callerOf(message: JSONRPCRequest, request: IncomingMessage, { session, principal, signal }: Asking): Caller {
     const trace = traceIn(message.params, request.headers)
+    const { turns } = this.#batches
+    const holder = this.#batches.holderOf(request, principal)
     return {
       era: 'legacy',
       subscriptions: session,
-      holder: this.#batches.holderOf(request, principal),
+      holder,
+      turn: () => turns.goOn(holder, () => signal),
       ...(principal && { principal }),
       ...(trace && { trace }),
     }

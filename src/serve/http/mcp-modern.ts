@@ -3,6 +3,7 @@ import type { InboundModernRoute, JSONRPCRequest } from '@modelcontextprotocol/s
 import { whileWanted } from '../../sync/model/while-wanted.ts'
 import type { Response } from '../mcp/multiplexer.ts'
 import type { Core } from '../mcp/scoped-core.ts'
+import type { Caller } from '../mcp/caller.ts'
 import { ANSWERED, servedTo } from '../mcp/audited.ts'
 import type { Tell } from '../mcp/audited.ts'
 import { MODERN_REVISION } from '../mcp/core.ts'
@@ -13,9 +14,9 @@ import { traceIn } from '../mcp/trace.ts'
 import type { Principal } from '../principal.ts'
 import type { ViewName } from '../views.ts'
 import { refusalOfStream } from './event-stream.ts'
+import type { BatchBounds } from './batch.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { HttpAudit } from './http-audit.ts'
-import type { HolderOf } from './holder.ts'
 import { filterOf, listen } from './listen.ts'
 import type { Listening } from './listen.ts'
 import { NO_STREAM, sendBusy, sendError, sendJson, sendNoStream, sendStatus } from './send.ts'
@@ -31,7 +32,7 @@ export class ModernEdge {
   readonly #hub: Hub
   readonly #streams: EventStreams
   readonly #audit: HttpAudit
-  readonly #holderOf: HolderOf
+  readonly #turns: Pick<BatchBounds, 'turns' | 'holderOf'>
   readonly #view: ViewName
 
   constructor(
@@ -40,7 +41,7 @@ export class ModernEdge {
     hub: Hub,
     streams: EventStreams,
     audit: HttpAudit,
-    holderOf: HolderOf,
+    turns: Pick<BatchBounds, 'turns' | 'holderOf'>,
     view: ViewName,
   ) {
     this.#core = core
@@ -48,7 +49,7 @@ export class ModernEdge {
     this.#hub = hub
     this.#streams = streams
     this.#audit = audit
-    this.#holderOf = holderOf
+    this.#turns = turns
     this.#view = view
   }
 
@@ -79,16 +80,18 @@ export class ModernEdge {
       return this.#listen(
         route.message,
         response,
-        { holder: this.#holderOf(request, principal), principal, view: this.#view },
+        { holder: this.#turns.holderOf(request, principal), principal, view: this.#view },
         tell,
       )
     }
     const trace = traceIn(route.message.params, request.headers)
-    const holder = this.#holderOf(request, principal)
-    const caller = { era: 'modern', holder, ...(principal && { principal }), ...(trace && { trace }) } as const
-    const answer = await servedTo(tell, disconnected(response), async (signal) =>
-      this.#core.serve(route.message, caller, signal),
-    )
+    const { turns, holderOf } = this.#turns
+    const holder = holderOf(request, principal)
+    const answer = await servedTo(tell, disconnected(response), async (signal) => {
+      const turn: Caller['turn'] = () => turns.goOn(holder, () => signal)
+      const caller = { era: 'modern', holder, turn, ...(principal && { principal }), ...(trace && { trace }) } as const
+      return this.#core.serve(route.message, caller, signal)
+    })
     sendJson(response, statusOf(answer), answer)
   }
 

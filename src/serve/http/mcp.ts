@@ -22,7 +22,7 @@ export class McpEndpoint {
   readonly #audit: HttpAudit
   readonly #plain = new PlainRequests()
   readonly #bodyBytes: number
-  readonly #batches: Pick<BatchBounds, 'rate' | 'holderOf'>
+  readonly #batches: Pick<BatchBounds, 'rate' | 'holderOf' | 'turns'>
   readonly #announced: (body: unknown) => number
   readonly #ready: Bounds['ready']
 
@@ -60,7 +60,10 @@ export class McpEndpoint {
     if (!isJsonContentType(request.headers['content-type'] ?? null)) {
       return sendError(response, 415, -32000, 'The content type must be application/json')
     }
+    const isHere = request.complete
     const body = await jsonBody(request, this.#bodyBytes)
+    // Its turn was over before the body had come.
+    if (!isHere) await this.#goOn(request, response, principal)
     if (body.ok) this.#audit.asks(response, body.json)
     if (isOver(principal)) return refuseLapsed(response)
     if (!body.ok) return refuseBody(response, body.why, this.#bodyBytes)
@@ -83,12 +86,21 @@ export class McpEndpoint {
         return this.#legacy.answer(body.json, request, response, principal)
     }
   }
+
+  #goOn(
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal | undefined,
+  ): Promise<void> | undefined {
+    const { turns, holderOf } = this.#batches
+    return turns.goOn(holderOf(request, principal), () => disconnected(response))
+  }
 }
 
 /** The bounds of what is read and answered. */
 interface Bounds {
   readonly bodyBytes: number
-  readonly batches: Pick<BatchBounds, 'rate' | 'holderOf'>
+  readonly batches: Pick<BatchBounds, 'rate' | 'holderOf' | 'turns'>
   /** About how large the answer to a body will be, where that is known before it is made. */
   readonly announced: (body: unknown) => number
   /** Makes ready, in slices, what that is read off. */

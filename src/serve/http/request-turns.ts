@@ -1,63 +1,108 @@
+import { FairTime } from '../fair-time.ts'
 import type { Holder } from '../shares.ts'
 
 /**
- * The order in which work for clients is begun. While more than one holder asks, each begins one piece in a turn of the event
- * loop, however many connections it asks on; the rest of its own waits for the next. A holder that asks alone waits for nothing.
+ * The order in which work for clients is done on the thread of the event loop, by the time that each holder has had of it. While
+ * more than one asks, one piece is given in a turn of the loop, to the holder that has had least, and what it takes until it first
+ * waits is measured. A holder that asks alone waits for nothing, but where its pieces fill a turn of the loop.
  */
 export class RequestTurns {
   readonly #now: () => number
-  /** The holder that waits for longest first. */
-  readonly #waiting = new Map<Holder, (() => void)[]>()
-  readonly #begun = new Set<Holder>()
+  readonly #waiting = new FairTime<() => void>()
   #last: Holder | undefined
   /** When the last piece came from another holder than the one before it. */
   #mixedMs = -Infinity
-  #isTurning = false
+  /** When the first piece that did not wait was begun in this turn of the loop. */
+  #turnedMs: number | undefined
+  #isGiving = false
+  #given: { readonly holder: Holder; readonly sinceMs: number } | undefined
 
   /** `now`: milliseconds that only ever go up. */
   constructor(now: () => number) {
     this.#now = now
   }
 
-  /** Resolves when it is the holder's turn; undefined where it is now. */
-  begin(holder: Holder): Promise<void> | undefined {
-    if (!this.#isMixed(holder)) return undefined
-    this.#turnSoon()
-    if (!this.#begun.has(holder)) {
-      this.#begun.add(holder)
-      return undefined
-    }
+  /** Resolves when it is the holder's turn, or nothing is wanted any more; undefined where it is now. */
+  begin(holder: Holder, signalOf: () => AbortSignal): Promise<void> | undefined {
+    const nowMs = this.#now()
+    if (this.#last !== undefined && this.#last !== holder) this.#mixedMs = nowMs
+    this.#last = holder
+    if (this.#waiting.size === 0 && !this.#isMixed(nowMs) && !this.#isFull(nowMs)) return undefined
+    return this.#wait(holder, signalOf(), false)
+  }
+
+  /** The same for a piece of what was begun, that has waited for something else. */
+  goOn(holder: Holder, signalOf: () => AbortSignal): Promise<void> | undefined {
+    if (this.#waiting.size === 0 && !this.#isMixed(this.#now())) return undefined
+    return this.#wait(holder, signalOf(), true)
+  }
+
+  #isMixed(nowMs: number): boolean {
+    return nowMs - this.#mixedMs < MIXED_MS
+  }
+
+  /** A client that comes only now waits for what others have begun in this turn. */
+  #isFull(nowMs: number): boolean {
+    if (this.#turnedMs !== undefined) return nowMs - this.#turnedMs >= FULL_MS
+    this.#turnedMs = nowMs
+    setImmediate(() => (this.#turnedMs = undefined))
+    return false
+  }
+
+  #wait(holder: Holder, signal: AbortSignal, isBegun: boolean): Promise<void> | undefined {
+    if (signal.aborted) return undefined
     const { promise, resolve } = Promise.withResolvers<void>()
-    const waiting = this.#waiting.get(holder)
-    if (waiting === undefined) this.#waiting.set(holder, [resolve])
-    else waiting.push(resolve)
+    const piece = (): void => {
+      signal.removeEventListener('abort', leave)
+      resolve()
+    }
+    const leave = (): void => {
+      this.#waiting.leave(holder, piece)
+      resolve()
+    }
+    signal.addEventListener('abort', leave, { once: true })
+    this.#waiting.wait(holder, piece, isBegun)
+    this.#giveSoon()
     return promise
   }
 
-  #isMixed(holder: Holder): boolean {
-    const now = this.#now()
-    if (this.#last !== undefined && this.#last !== holder) this.#mixedMs = now
-    this.#last = holder
-    return this.#waiting.size > 0 || now - this.#mixedMs < MIXED_MS
+  /** Callbacks of one phase, between which Node runs all that a piece does until it waits, and nothing else. */
+  #giveSoon(): void {
+    if (this.#isGiving) return
+    this.#isGiving = true
+    const most = this.#isMixed(this.#now()) ? 1 : ALONE_AT_ONCE
+    for (let count = 0; count < most; count += 1) setImmediate(() => this.#give())
+    setImmediate(() => {
+      this.#charge()
+      this.#isGiving = false
+      if (this.#waiting.size > 0) this.#giveSoon()
+    })
   }
 
-  #turnSoon(): void {
-    if (this.#isTurning) return
-    this.#isTurning = true
-    setImmediate(() => this.#turn())
+  #give(): void {
+    this.#charge()
+    const next = this.#waiting.next()
+    if (next === undefined) return
+    this.#given = { holder: next.holder, sinceMs: this.#now() }
+    next.piece()
   }
 
-  #turn(): void {
-    this.#isTurning = false
-    this.#begun.clear()
-    for (const [holder, waiting] of this.#waiting) {
-      waiting.shift()?.()
-      this.#begun.add(holder)
-      if (waiting.length === 0) this.#waiting.delete(holder)
-    }
-    if (this.#begun.size > 0) this.#turnSoon()
+  #charge(): void {
+    if (this.#given === undefined) return
+    const { holder, sinceMs } = this.#given
+    this.#given = undefined
+    this.#waiting.spend(holder, this.#now() - sinceMs + AROUND_MS)
   }
 }
 
 /** So long after two holders have asked in turns, their work is ordered. */
 const MIXED_MS = 1_000
+
+/** So long the pieces of one holder are begun as they come, in one turn of the loop. */
+const FULL_MS = 8
+
+/** Above that, so many of them are begun in a turn. */
+const ALONE_AT_ONCE = 4
+
+/** Reading the head of a request and writing its answer take about so long, outside of its turn. */
+const AROUND_MS = 0.03

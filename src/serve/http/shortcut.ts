@@ -2,8 +2,11 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { isPlainlyAsked, textAnswer } from '../mcp/answers.ts'
 import type { Answers } from '../mcp/answers.ts'
 import { ANSWERED } from '../mcp/audited.ts'
+import type { Caller } from '../mcp/caller.ts'
 import { traceIn } from '../mcp/trace.ts'
 import type { Principal } from '../principal.ts'
+import type { BatchBounds } from './batch.ts'
+import { disconnected } from './disconnected.ts'
 import type { HttpAudit } from './http-audit.ts'
 import { SESSION_HEADER } from './mcp-legacy.ts'
 import type { PlainRequest } from './plain-request.ts'
@@ -18,11 +21,18 @@ export class Shortcut {
   readonly #answers: Answers
   readonly #sessions: SessionsOfView
   readonly #audit: HttpAudit
+  readonly #turns: Pick<BatchBounds, 'turns' | 'holderOf'>
 
-  constructor(answers: Answers, sessions: SessionsOfView, audit: HttpAudit) {
+  constructor(
+    answers: Answers,
+    sessions: SessionsOfView,
+    audit: HttpAudit,
+    turns: Pick<BatchBounds, 'turns' | 'holderOf'>,
+  ) {
     this.#answers = answers
     this.#sessions = sessions
     this.#audit = audit
+    this.#turns = turns
   }
 
   /** Whether the request was answered; nothing was done if not. */
@@ -36,7 +46,9 @@ export class Shortcut {
     if (!isPlainlyAsked(method, params) || !this.#isAdmitted(plain, principal, request.headers)) return false
     const tell = this.#audit.message(plain.message, request, response, principal)
     const trace = traceIn(plain.message.params, request.headers)
-    const caller = { era, ...(principal && { principal }), ...(trace && { trace }) }
+    const { turns, holderOf } = this.#turns
+    const turn: Caller['turn'] = () => turns.goOn(holderOf(request, principal), () => disconnected(response))
+    const caller = { era, turn, ...(principal && { principal }), ...(trace && { trace }) }
     const result = await this.#answers.resultOf(method, params, caller)
     // The core tells of what is left to it.
     if (result === undefined) return false

@@ -3,7 +3,7 @@ import type { CatalogFile } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { stepByStep } from '../../sync/model/slices.ts'
 import type { Steps } from '../../sync/model/slices.ts'
-import { contentOf, isUnread } from '../content.ts'
+import { contentOf, inTurn, isUnread } from '../content.ts'
 import type { CacheHint, Caller } from './caller.ts'
 import { SERVER_META } from './listen-result.ts'
 import type { Serving } from './methods.ts'
@@ -133,12 +133,13 @@ export class Answers {
     const pieces = await forms.index?.pieces(catalog, readingFor(caller, read)).catch(() => undefined)
     if (pieces === undefined) return undefined
     const head = `{"contents":[{"uri":"${INDEX_URI}","mimeType":"application/json","text":"`
-    return [Buffer.from(head), ...(await stepByStep(escaping(pieces))), Buffer.from('"}'), ending.read]
+    const escaped = await stepByStep(escaping(pieces), caller.turn)
+    return [Buffer.from(head), ...escaped, Buffer.from('"}'), ending.read]
   }
 
   /** `"text":"…"}`: what of an answer is the same for each URI with this content. */
   async #verified(listed: CatalogFile, caller: Caller): Promise<string | undefined> {
-    const content = await contentOf(listed, readingFor(caller, this.#serving.read))
+    const content = await contentOf(listed, inTurn(readingFor(caller, this.#serving.read), caller.turn))
     return isUnread(content) ? undefined : JSON.stringify(content).slice(1)
   }
 

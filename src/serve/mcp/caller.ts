@@ -18,6 +18,8 @@ export interface Caller {
   readonly principal?: Principal
   /** The holder that its places count for. Undefined over stdio, where there is one client. No answer depends on it. */
   readonly holder?: Holder
+  /** Resolves when it is its turn to go on, after it has waited for something; undefined where it is now. No answer depends on it. */
+  readonly turn?: () => Promise<void> | undefined
   /** Where its request stands in its trace. No answer depends on it. */
   readonly trace?: TraceContext
   /** What this caller is subscribed to. A 2025-era session has one; a 2026-era request has none, it listens on a stream. */

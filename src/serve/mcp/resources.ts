@@ -2,7 +2,7 @@ import type { CatalogFile, CatalogFolder } from '../../sync/model/catalog-entry.
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { withHiddenEscaped, withoutHidden } from '../../sync/model/hidden-unicode.ts'
 import { uriOf } from '../../sync/model/skill-uri.ts'
-import { contentOf, isUnread, whyUnread } from '../content.ts'
+import { contentOf, inTurn, isUnread, whyUnread } from '../content.ts'
 import type { Content, ReadFile, Unread } from '../content.ts'
 import { mimeTypeOf } from '../mime.ts'
 import type { Caller } from './caller.ts'
@@ -113,7 +113,7 @@ export async function readResource(
   const found = served(lookupResource(catalog, making.forms, uri), uri, caller)
   if (found.kind === 'folder')
     throw resourceNotFound(caller.era, uri, 'it names a folder; read it with resources/directory/read')
-  const { mimeType, content } = await contentFound(found, uri, catalog, making)
+  const { mimeType, content } = await contentFound(found, uri, catalog, { ...making, turn: caller.turn })
   if (isUnread(content)) throw new RpcError(INTERNAL_ERROR, whyUnread(content), { uri })
   return { contents: [{ uri, mimeType, ...content }] }
 }
@@ -136,11 +136,14 @@ async function contentFound(
   found: Exclude<Served, { readonly kind: 'folder' }>,
   asked: string,
   catalog: Catalog,
-  making: { readonly forms: Forms; readonly read: ReadFile },
+  { turn, ...making }: { readonly forms: Forms; readonly read: ReadFile; readonly turn: Caller['turn'] },
 ): Promise<{ readonly mimeType: string; readonly content: Content | Unread }> {
   switch (found.kind) {
     case 'file':
-      return { mimeType: describeFile(found.file).mimeType, content: await contentOf(found.file, making.read) }
+      return {
+        mimeType: describeFile(found.file).mimeType,
+        content: await contentOf(found.file, inTurn(making.read, turn)),
+      }
     case 'synthetic':
       return {
         mimeType: mimeTypeOfSynthetic(found.synthetic),
@@ -149,7 +152,7 @@ async function contentFound(
     case 'contract':
       return {
         mimeType: mimeTypeOfContract(found.resource),
-        content: await contentOfContract(found.resource, found.family, making.read),
+        content: await contentOfContract(found.resource, found.family, inTurn(making.read, turn)),
       }
     default:
       return found satisfies never

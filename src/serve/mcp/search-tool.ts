@@ -1,8 +1,8 @@
 import type { Registry } from '../registry.ts'
-import type { Holder } from '../shares.ts'
 import type { Finder } from '../search/finder.ts'
 import { hitsWithin } from '../search/hits.ts'
 import { DEFAULT_HITS, LEAST_TOKENS, MOST_CHARACTERS, MOST_HITS } from '../search/query.ts'
+import type { Caller } from './caller.ts'
 import type { Params } from './params.ts'
 import { invalidParams } from './rpc-error.ts'
 import { refusal } from './tool-answer.ts'
@@ -35,14 +35,18 @@ function isWhole(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value)
 }
 
+/** The caller that a search counts for. */
+export type Asking = Pick<Caller, 'holder' | 'turn'>
+
 /** What `search_skills` answers: an object, and the same object as text for clients that know no other. */
 export async function searchSkills(
   finder: Finder,
   registry: Registry,
   { text, limit, maxTokens }: Search,
-  holder?: Holder,
+  { holder, turn }: Asking,
 ): Promise<ToolAnswer> {
   const found = await finder.find(registry, { text, limit }, holder)
+  await turn?.()
   switch (found.kind) {
     case 'found': {
       const hits = hitsWithin(found.skills, maxTokens)

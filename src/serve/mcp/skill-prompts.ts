@@ -1,4 +1,5 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { inTurn } from '../content.ts'
 import type { Unread } from '../content.ts'
 import { isObject } from '../json-object.ts'
 import type { Serving, Surface } from './methods.ts'
@@ -30,7 +31,10 @@ export function skillPrompts(serving: Pick<Serving, 'registry' | 'read' | 'pages
       },
       ...before(known, 'prompts/get', async (params, caller, signal) => {
         if (typeof params['name'] === 'string' && TAKEN.has(params['name'])) return undefined
-        const asked = new SkillPrompts({ registry, read: readingFor(caller, read) }, waitingFor(signal, host))
+        const asked = new SkillPrompts(
+          { registry, read: inTurn(readingFor(caller, read), caller.turn) },
+          waitingFor(signal, host),
+        )
         return asked.get(nameIn(params), wordsIn(params))
       }),
       ...before(known, COMPLETE, async (params) => {

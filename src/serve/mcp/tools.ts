@@ -1,9 +1,9 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
 import type { Offered } from '../../sync/model/offered.ts'
 import { isObject } from '../json-object.ts'
+import { inTurn } from '../content.ts'
 import type { Unread } from '../content.ts'
 import type { Finder } from '../search/finder.ts'
-import type { Holder } from '../shares.ts'
 import type { Serving, Surface } from './methods.ts'
 import { bytesOfFile, fileAsked, readSkillFile } from './file-tool.ts'
 import type { FileAsked } from './file-tool.ts'
@@ -11,6 +11,7 @@ import type { Params } from './params.ts'
 import { invalidParams } from './rpc-error.ts'
 import { bytesOfSearch, searchAsked, searchSkills } from './search-tool.ts'
 import { notTheOne, skillMeantAtOnce, skillsMeant, skillsOfId } from './skill-asked.ts'
+import type { Asking } from './search-tool.ts'
 import { bytesOfList, listingForModels, skillList } from './skill-list.ts'
 import { MOST_DOCUMENT_BYTES, answerOf } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
@@ -43,11 +44,11 @@ export function skillTools(serving: Served, host: ToolHost, finder?: Finder): Su
       },
       'tools/call': (params, caller, signal) =>
         new SkillTools(
-          { ...serving, read: readingFor(caller, serving.read) },
+          { ...serving, read: inTurn(readingFor(caller, serving.read), caller.turn) },
           waitingFor(signal, host),
           list,
           finder && findingFor(signal, finder),
-        ).call(params, caller.holder),
+        ).call(params, caller),
     }),
   }
 }
@@ -99,7 +100,7 @@ class SkillTools {
     this.#finder = finder
   }
 
-  async call({ name, arguments: given = {} }: Params, holder: Holder | undefined): Promise<ToolAnswer> {
+  async call({ name, arguments: given = {} }: Params, caller: Asking): Promise<ToolAnswer> {
     if (!isObject(given)) throw invalidParams('`arguments` is an object')
     const { tools } = this.#list
     if (!tools.some((tool) => tool.name === name)) throw unknownTool(name, tools)
@@ -109,7 +110,7 @@ class SkillTools {
         return this.#listSkills(this.#serving.registry.catalog, given)
       case 'search_skills':
         if (this.#finder === undefined) throw unknownTool(name, tools)
-        return this.#searchSkills(this.#finder, given, holder)
+        return this.#searchSkills(this.#finder, given, caller)
       case 'get_skill':
         if (typeof given['id'] !== 'string') throw invalidParams('`id` is required, and is a string')
         return this.#getSkill(given['id'])
@@ -125,11 +126,11 @@ class SkillTools {
     return skillList(catalog, given, this.#serving.pages, this.#finder !== undefined)
   }
 
-  async #searchSkills(finder: Finder, given: Params, holder?: Holder): Promise<ToolAnswer> {
+  async #searchSkills(finder: Finder, given: Params, caller: Asking): Promise<ToolAnswer> {
     const asked = searchAsked(given)
     if ('content' in asked) return asked
     await this.#host.look()
-    return searchSkills(finder, this.#serving.registry, asked, holder)
+    return searchSkills(finder, this.#serving.registry, asked, caller)
   }
 
   async #getSkill(id: string): Promise<ToolAnswer> {

@@ -16,14 +16,15 @@ export function atOnce<Made>(steps: Steps<Made>): Made {
   }
 }
 
-/** Lets others at the thread between slices. */
-export async function stepByStep<Made>(steps: Steps<Made>): Promise<Made> {
+/** Lets others at the thread between slices. `turn`: resolves when the next one may begin; undefined where it may now. */
+export async function stepByStep<Made>(steps: Steps<Made>, turn?: () => Promise<void> | undefined): Promise<Made> {
   let startMs = performance.now()
   for (;;) {
     const step = steps.next()
     if (step.done === true) return step.value
     if (performance.now() - startMs < SLICE_MS) continue
     await setImmediate()
+    await turn?.()
     startMs = performance.now()
   }
 }
