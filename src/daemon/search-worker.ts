@@ -1,12 +1,14 @@
-import { getPriority, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
+import type { Steps } from '../sync/model/slices.ts'
 import { SkillIndex } from '../serve/search/skill-index.ts'
 import type { SkillQuery } from '../serve/search/query.ts'
 import { Store } from '../sync/store/store.ts'
 import { headingsOf } from './searched.ts'
 import type { Searched } from './searched.ts'
 
-// The thread that holds the indexes: to put thousands of skills into one takes a second, and a query takes as long as its words make it.
+// The thread that holds the indexes: to put thousands of skills into one takes a second, and a query takes as long as its words make
+// it. It has the priority of all others: a search is an answer to a client as a read is, and on full cores a thread that gives way
+// gets a tenth of what the others do.
 
 export type SearchQuestion =
   | {
@@ -18,12 +20,13 @@ export type SearchQuestion =
       readonly gone: readonly string[]
       readonly skills: readonly Searched[]
     }
-  | { readonly kind: 'find'; readonly index: number; readonly query: SkillQuery }
+  /** One step of a search: the next where that has begun. */
+  | { readonly kind: 'find'; readonly index: number; readonly search: number; readonly query: SkillQuery }
   | { readonly kind: 'forget'; readonly index: number }
 
-/** `unknown`: there is no such index; the thread was ended since it was made. */
+/** `unknown`: there is no such index; the thread was ended since it was made. `more`: the search has another step. */
 export type SearchAnswer =
-  | { readonly kind: 'done' | 'unknown' }
+  | { readonly kind: 'done' | 'unknown' | 'more' }
   | { readonly kind: 'found'; readonly ids: readonly string[] }
 
 const INDEXES = new Map<number, SkillIndex>()
@@ -32,25 +35,14 @@ const INDEXES = new Map<number, SkillIndex>()
 const HEADINGS = new Map<string, string>()
 const MOST_HEADINGS = 20_000
 
-/** Steps of niceness. */
-const GIVING_WAY = 10
+/** Those that have begun. One that is not gone on with, as its place was lost, is let go for others; it would begin anew. */
+const SEARCHES = new Map<number, Steps<string[]>>()
+const MOST_SEARCHES = 64
 
-giveWay()
 parentPort?.on('message', (question: SearchQuestion) => {
   // Where it fails the thread ends, and nobody is given an answer.
   void answer(question).then((answer) => parentPort?.postMessage(answer, []))
 })
-
-/** Whoever reads comes before who searches. Only Linux takes it for this thread alone: elsewhere the process would give way. */
-function giveWay(): void {
-  if (process.platform !== 'linux') return
-  try {
-    setPriority(Math.min(getPriority() + GIVING_WAY, 19))
-  } catch (error) {
-    // A sandbox may forbid it: then all threads are equal.
-    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SYSTEM_ERROR')) throw error
-  }
-}
 
 async function answer(question: SearchQuestion): Promise<SearchAnswer> {
   switch (question.kind) {
@@ -64,9 +56,8 @@ async function answer(question: SearchQuestion): Promise<SearchAnswer> {
       return { kind: 'done' }
     }
     case 'find': {
-      const { text, limit } = question.query
-      const ids = INDEXES.get(question.index)?.find(text, limit)
-      return ids === undefined ? { kind: 'unknown' } : { kind: 'found', ids }
+      const index = INDEXES.get(question.index)
+      return index === undefined ? { kind: 'unknown' } : found(index, question)
     }
     case 'forget':
       INDEXES.delete(question.index)
@@ -74,6 +65,19 @@ async function answer(question: SearchQuestion): Promise<SearchAnswer> {
     default:
       return question satisfies never
   }
+}
+
+function found(index: SkillIndex, { search, query }: SearchQuestion & { readonly kind: 'find' }): SearchAnswer {
+  const steps = SEARCHES.get(search) ?? index.finding(query.text, query.limit)
+  SEARCHES.delete(search)
+  const step = steps.next()
+  if (step.done === true) return { kind: 'found', ids: step.value }
+  SEARCHES.set(search, steps)
+  for (const oldest of SEARCHES.keys()) {
+    if (SEARCHES.size <= MOST_SEARCHES) break
+    SEARCHES.delete(oldest)
+  }
+  return { kind: 'more' }
 }
 
 /** One file after the other: clients have theirs read by the same few threads of the process. */

@@ -39,7 +39,8 @@ export class Searching implements Finder, AsyncDisposable {
   /** One index is made at a time: searches of others come in between. */
   #making: Promise<unknown> = Promise.resolve()
   #count = 0
-  readonly #turns = new SharedTurns(MOST_ASKED)
+  readonly #turns: SharedTurns
+  #searches = 0
   #letGo: NodeJS.Timeout | undefined
   #isEnded = false
 
@@ -47,6 +48,7 @@ export class Searching implements Finder, AsyncDisposable {
     this.#state = state
     this.#log = log
     this.#clock = clock
+    this.#turns = new SharedTurns(MOST_ASKED, () => clock.monotonicMs())
     this.#times = times
     this.#thread = new SideThread(new URL('./search-worker.js', import.meta.url), {
       deadlineMs: 30_000,
@@ -109,17 +111,30 @@ export class Searching implements Finder, AsyncDisposable {
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const catalog = await this.#made(index)
       if (catalog === undefined) break
-      // It may have moved on since, which would be another index to the thread.
-      if (index.at !== catalog) continue
-      const ask = async (): Promise<SearchAnswer | undefined> =>
-        this.#thread.ask({ kind: 'find', index: index.key, query })
-      const answer = await this.#turns.next(place, ask)
+      const answer = await this.#findIn(index, catalog, query, place)
+      if (answer === 'moved-on') continue
       if (answer?.kind === 'found') return { kind: 'found', catalog, skills: skillsIn(catalog, answer.ids) }
       if (answer === undefined) break
       // The thread was ended meanwhile, and with it what it held.
       if (index.at === catalog) index.at = undefined
     }
     return { kind: 'failed' }
+  }
+
+  /** Searches in steps. `moved-on`: it has, which is another index to the thread. */
+  async #findIn(
+    index: Index,
+    catalog: Catalog,
+    query: SkillQuery,
+    place: Place,
+  ): Promise<SearchAnswer | 'moved-on' | undefined> {
+    const search = (this.#searches += 1)
+    const step = async (): Promise<SearchAnswer | 'moved-on' | undefined> =>
+      index.at === catalog ? this.#thread.ask({ kind: 'find', index: index.key, search, query }) : 'moved-on'
+    for (;;) {
+      const answer = await this.#turns.next(place, step)
+      if (answer === undefined || answer === 'moved-on' || answer.kind !== 'more') return answer
+    }
   }
 
   /** Has the index hold what is served, and says what that is; undefined where it cannot be made. */

@@ -34,10 +34,13 @@ export class FairTime<Piece> {
     this.#size += 1
   }
 
-  /** Takes a piece away that is not wanted any more. */
-  leave(holder: Holder, piece: Piece): void {
+  /** Takes a piece away that is not wanted any more. False for one that does not wait. */
+  leave(holder: Holder, piece: Piece): boolean {
     const queue = this.#waiting.get(holder)
-    if (queue?.begun.delete(piece) === true || queue?.coming.delete(piece) === true) this.#left(holder, queue)
+    if (queue?.begun.delete(piece) !== true && queue?.coming.delete(piece) !== true) return false
+    this.#size -= 1
+    if (queue.begun.size + queue.coming.size === 0) this.#waiting.delete(holder)
+    return true
   }
 
   /** Takes the next piece. Its holder is charged with `spend` for it. */
@@ -79,11 +82,6 @@ export class FairTime<Piece> {
     this.#waiting.set(holder, queue)
     this.#servedTo.set(holder, Math.max(this.#servedToOf(holder), this.#clock))
     return queue
-  }
-
-  #left(holder: Holder, { begun, coming }: Queue<Piece>): void {
-    this.#size -= 1
-    if (begun.size + coming.size === 0) this.#waiting.delete(holder)
   }
 
   /** Forgets holders that would begin at the clock; where that leaves too many, those that were served longest ago. */

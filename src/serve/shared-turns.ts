@@ -1,3 +1,4 @@
+import { FairTime } from './fair-time.ts'
 import { Shares } from './shares.ts'
 import type { Holder } from './shares.ts'
 
@@ -9,20 +10,23 @@ export interface Place extends Disposable {
 }
 
 /**
- * Work of a bounded number of askers, one piece after another. Holders take turns: a holder with one piece waits for one of each
- * other, however many another has brought. Once all places are taken, the holder of most loses its youngest to the others.
+ * Work of a bounded number of askers, one piece after another, the next of the holder that has taken least time: a holder below its
+ * share waits for the piece under way, however many another has brought. Once all places are taken, the holder of most loses its
+ * youngest to the others.
  */
 export class SharedTurns {
   readonly #most: number
   /** What each loses its place by. */
   readonly #lose = new Map<Place, () => void>()
   readonly #shares = new Shares<Place>()
-  /** The holder whose turn is next, first. */
-  readonly #waiting = new Map<Holder, (() => Promise<void>)[]>()
+  readonly #waiting = new FairTime<() => Promise<void>>()
+  readonly #now: () => number
   #isBusy = false
 
-  constructor(most: number) {
+  /** `now`: milliseconds that only ever go up. */
+  constructor(most: number, now: () => number) {
     this.#most = most
+    this.#now = now
   }
 
   /** Undefined where all places are taken, and the holder has its share of them. */
@@ -37,7 +41,10 @@ export class SharedTurns {
     return place
   }
 
-  /** The result of the work, once its turn has come; undefined for a place that was lost before that. */
+  /**
+   * The result of the work, once its turn has come; undefined for a place that was lost before that. Work that takes long comes in
+   * pieces, one after another: others have their turn in between.
+   */
   async next<Result>(place: Place, work: () => Promise<Result>): Promise<Result | undefined> {
     const { promise, resolve, reject } = Promise.withResolvers<Result | undefined>()
     const turn = async (): Promise<void> => {
@@ -47,9 +54,11 @@ export class SharedTurns {
         reject(error)
       }
     }
-    const own = this.#waiting.get(place.holder)
-    if (own === undefined) this.#waiting.set(place.holder, [turn])
-    else own.push(turn)
+    const leave = (): void => {
+      if (this.#waiting.leave(place.holder, turn)) resolve(undefined)
+    }
+    this.#waiting.wait(place.holder, turn)
+    void place.lost.then(leave)
     // It never rejects: what a piece of work fails with is its asker's.
     void this.#go()
     return promise
@@ -58,18 +67,12 @@ export class SharedTurns {
   async #go(): Promise<void> {
     if (this.#isBusy) return
     this.#isBusy = true
-    for (let turn = this.#shift(); turn !== undefined; turn = this.#shift()) await turn()
+    for (let next = this.#waiting.next(); next !== undefined; next = this.#waiting.next()) {
+      const beganMs = this.#now()
+      await next.piece()
+      this.#waiting.spend(next.holder, this.#now() - beganMs)
+    }
     this.#isBusy = false
-  }
-
-  #shift(): (() => Promise<void>) | undefined {
-    const [first] = this.#waiting
-    if (first === undefined) return undefined
-    const [holder, turns] = first
-    const turn = turns.shift()
-    this.#waiting.delete(holder)
-    if (turns.length > 0) this.#waiting.set(holder, turns)
-    return turn
   }
 
   #give(place: Place | undefined): void {

@@ -9,7 +9,7 @@ import { Registry } from '../../src/serve/registry.ts'
 import type { Found } from '../../src/serve/search/finder.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { catalogWith, saying } from '../support/searchable-skills.ts'
+import { catalogWith, plainFinder, saying } from '../support/searchable-skills.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { keepSamples, sourceId, type Sample } from '../sync/store/samples.ts'
 
@@ -171,19 +171,45 @@ test('once ended it finds nothing, and whoever waits is told', async () => {
   expect(await searching.find(desk.registry, { text: 'forms', limit: 5 })).toEqual({ kind: 'failed' })
 })
 
-test.runIf(process.platform === 'linux')(
-  'the thread that searches gives way to who is served, and no other does',
-  async () => {
-    await using desk = await Desk.open(PDF)
-    const before = await nicenessOfThreads()
+test.runIf(process.platform === 'linux')('the thread that searches has the priority of all others', async () => {
+  await using desk = await Desk.open(PDF)
+  const threads = (await readdir('/proc/self/task')).length
 
-    await desk.find('forms')
+  await desk.find('forms')
 
-    const gaveWay = (await nicenessOfThreads()).filter((niceness) => niceness > getPriority())
-    expect(before.filter((niceness) => niceness > getPriority())).toEqual([])
-    expect(gaveWay).toEqual([Math.min(getPriority() + 10, 19)])
-  },
-)
+  expect((await readdir('/proc/self/task')).length).toBeGreaterThan(threads)
+  expect(new Set(await nicenessOfThreads())).toEqual(new Set([getPriority()]))
+})
+
+test('a search of many words, in steps, finds what one at one go does', async () => {
+  const samples = Array.from({ length: 30 }, (_, index) =>
+    saying(`skill-${index}`, { description: `word${index} word${index + 1} word${index + 2} forms` }),
+  )
+  await using desk = await Desk.open(...samples)
+  const text = Array.from({ length: 20 }, (_, index) => `word${index + 3}`).join(' ')
+
+  const found = await desk.find(text)
+
+  const plain = await plainFinder(...samples).find(desk.registry, { text, limit: 5 })
+  expect(idsIn(found)).toHaveLength(5)
+  expect(idsIn(found)).toEqual(idsIn(plain))
+})
+
+test('searches that are in the middle when the catalog changes are answered from one catalog each, the last from the new one', async () => {
+  await using desk = await Desk.open(PDF)
+  const text = ['forms', ...Array.from({ length: 20 }, (_, index) => `word${index}`)].join(' ')
+  await desk.find('forms')
+  const before = desk.registry.catalog
+
+  const searches = Array.from({ length: 20 }, () => desk.find(text))
+  await searches[0]
+  desk.serve(saying('papers', { description: 'Fill in forms' }))
+  const found = await Promise.all(searches)
+
+  const isBefore = found.map((one) => one.kind === 'found' && one.catalog === before)
+  expect([isBefore[0], isBefore.at(-1)]).toEqual([true, false])
+  expect(found.map(idsIn)).toEqual(isBefore.map((is) => [is ? 'pdf' : 'papers']))
+})
 
 /** Of this process. */
 async function nicenessOfThreads(): Promise<number[]> {

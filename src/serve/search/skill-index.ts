@@ -1,6 +1,8 @@
 import MiniSearch from 'minisearch'
 import type { Query, QueryCombination } from 'minisearch'
 import { comparePaths } from '../../sync/model/digest.ts'
+import { atOnce } from '../../sync/model/slices.ts'
+import type { Steps } from '../../sync/model/slices.ts'
 import { FIELDS } from './searchable.ts'
 import type { Searchable } from './searchable.ts'
 import { termsAsked, termsIn } from './terms.ts'
@@ -41,20 +43,38 @@ export class SkillIndex {
 
   /** The ids of the skills that answer best, the best first: so many at the most. */
   find(query: string, limit: number): string[] {
+    return atOnce(this.finding(query, limit))
+  }
+
+  /** The same in steps, each of which takes as long as a search for a few words. The index stays as it is meanwhile. */
+  *finding(query: string, limit: number): Steps<string[]> {
     const terms = termsAsked(query)
-    if (terms.length === 0) return []
     const asked = calledOf(query)
-    const found = this.#index.search({ combineWith: 'OR', queries: terms.flatMap((term) => this.#meantBy(term)) })
-    return found
-      .map(({ id, score }) => ({
-        id: String(id),
-        score: rounded(score),
-        // Who asks by the whole name of a skill means that one.
-        isCalledSo: this.#held.get(String(id))?.names.includes(asked) === true,
-      }))
+    const found = new Map<string, Sum>()
+    for (let at = 0; at < terms.length; at += STEP_TERMS) {
+      if (at > 0) yield
+      this.#add(terms.slice(at, at + STEP_TERMS), found)
+    }
+    return Array.from(found, ([id, { score, asked: those }]) => ({
+      id,
+      score: rounded(score * those.size),
+      // Who asks by the whole name of a skill means that one.
+      isCalledSo: this.#held.get(id)?.names.includes(asked) === true,
+    }))
       .toSorted((a, b) => Number(b.isCalledSo) - Number(a.isCalledSo) || b.score - a.score || comparePaths(a.id, b.id))
       .slice(0, limit)
       .map(({ id }) => id)
+  }
+
+  /** What is found for some terms, in sums. MiniSearch gives the sum of the terms by as many as were found. */
+  #add(terms: readonly string[], found: Map<string, Sum>): void {
+    const queries = terms.flatMap((term) => this.#meantBy(term))
+    for (const { id, score, queryTerms } of this.#index.search({ combineWith: 'OR', queries })) {
+      const sum = found.get(String(id)) ?? { score: 0, asked: new Set() }
+      sum.score += score / Math.max(1, queryTerms.length)
+      for (const term of queryTerms) sum.asked.add(term)
+      found.set(String(id), sum)
+    }
   }
 
   /** A word that skills have is no typing error: what is only near to it would bring in others. */
@@ -69,6 +89,16 @@ interface Held {
   readonly text: Searchable
   readonly names: readonly string[]
 }
+
+/** What the terms that were looked for so far say of a skill. */
+interface Sum {
+  score: number
+  /** Those of the query that it has, as they are asked for. */
+  readonly asked: Set<string>
+}
+
+/** Most searches have no more. */
+const STEP_TERMS = 4
 
 /** Equal for names of the same words in the same order. */
 function calledOf(name: string): string {
