@@ -5,6 +5,7 @@ import { isLoopback, isLoopbackUrl } from './config/loopback.ts'
 import type { Config, ListenAddress } from './config.ts'
 import type { PageNews } from './page-news.ts'
 import type { Tokens } from './tokens.ts'
+import { threadMs } from './thread-time.ts'
 
 /** How often an idle stream carries a comment. */
 const KEEP_ALIVE_MS = 15_000
@@ -40,6 +41,7 @@ export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
     web: { ...web, page: page && { ...page, host: { ...news.host, isTokenRequired: required } } },
     ...(oauth !== undefined && { oauth }),
     now: () => clock.monotonicMs(),
+    spentMs: threadMs,
     onError,
   }
 }

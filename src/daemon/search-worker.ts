@@ -5,6 +5,7 @@ import type { SkillQuery } from '../serve/search/query.ts'
 import { Store } from '../sync/store/store.ts'
 import { headingsOf } from './searched.ts'
 import type { Searched } from './searched.ts'
+import { threadMs } from './thread-time.ts'
 
 // The thread that holds the indexes: to put thousands of skills into one takes a second, and a query takes as long as its words make
 // it. It has the priority of all others: a search is an answer to a client as a read is, and on full cores a thread that gives way
@@ -26,8 +27,9 @@ export type SearchQuestion =
 
 /** `unknown`: there is no such index; the thread was ended since it was made. `more`: the search has another step. */
 export type SearchAnswer =
-  | { readonly kind: 'done' | 'unknown' | 'more' }
-  | { readonly kind: 'found'; readonly ids: readonly string[] }
+  | { readonly kind: 'done' | 'unknown' }
+  | { readonly kind: 'more'; readonly tookMs: number }
+  | { readonly kind: 'found'; readonly tookMs: number; readonly ids: readonly string[] }
 
 const INDEXES = new Map<number, SkillIndex>()
 
@@ -68,16 +70,18 @@ async function answer(question: SearchQuestion): Promise<SearchAnswer> {
 }
 
 function found(index: SkillIndex, { search, query }: SearchQuestion & { readonly kind: 'find' }): SearchAnswer {
+  const beganMs = threadMs()
   const steps = SEARCHES.get(search) ?? index.finding(query.text, query.limit)
   SEARCHES.delete(search)
   const step = steps.next()
-  if (step.done === true) return { kind: 'found', ids: step.value }
+  const tookMs = threadMs() - beganMs
+  if (step.done === true) return { kind: 'found', tookMs, ids: step.value }
   SEARCHES.set(search, steps)
   for (const oldest of SEARCHES.keys()) {
     if (SEARCHES.size <= MOST_SEARCHES) break
     SEARCHES.delete(oldest)
   }
-  return { kind: 'more' }
+  return { kind: 'more', tookMs }
 }
 
 /** One file after the other: clients have theirs read by the same few threads of the process. */

@@ -39,8 +39,10 @@ export class Searching implements Finder, AsyncDisposable {
   /** One index is made at a time: searches of others come in between. */
   #making: Promise<unknown> = Promise.resolve()
   #count = 0
-  readonly #turns: SharedTurns
+  readonly #turns = new SharedTurns(MOST_ASKED, () => this.#searchedMs)
   #searches = 0
+  /** What all searches have taken of the thread. */
+  #searchedMs = 0
   #letGo: NodeJS.Timeout | undefined
   #isEnded = false
 
@@ -48,7 +50,6 @@ export class Searching implements Finder, AsyncDisposable {
     this.#state = state
     this.#log = log
     this.#clock = clock
-    this.#turns = new SharedTurns(MOST_ASKED, () => clock.monotonicMs())
     this.#times = times
     this.#thread = new SideThread(new URL('./search-worker.js', import.meta.url), {
       deadlineMs: 30_000,
@@ -129,8 +130,12 @@ export class Searching implements Finder, AsyncDisposable {
     place: Place,
   ): Promise<SearchAnswer | 'moved-on' | undefined> {
     const search = (this.#searches += 1)
-    const step = async (): Promise<SearchAnswer | 'moved-on' | undefined> =>
-      index.at === catalog ? this.#thread.ask({ kind: 'find', index: index.key, search, query }) : 'moved-on'
+    const step = async (): Promise<SearchAnswer | 'moved-on' | undefined> => {
+      if (index.at !== catalog) return 'moved-on'
+      const answer = await this.#thread.ask({ kind: 'find', index: index.key, search, query })
+      if (answer !== undefined && 'tookMs' in answer) this.#searchedMs += answer.tookMs
+      return answer
+    }
     for (;;) {
       const answer = await this.#turns.next(place, step)
       if (answer === undefined || answer === 'moved-on' || answer.kind !== 'more') return answer

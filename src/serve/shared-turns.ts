@@ -23,7 +23,7 @@ export class SharedTurns {
   readonly #now: () => number
   #isBusy = false
 
-  /** `now`: milliseconds that only ever go up. */
+  /** `now`: milliseconds that only ever go up, by which pieces are measured. */
   constructor(most: number, now: () => number) {
     this.#most = most
     this.#now = now

@@ -38,6 +38,8 @@ export interface HttpOptions extends ListenerOptions {
   readonly limits: HttpLimits
   /** Milliseconds that only ever go up. */
   readonly now: () => number
+  /** Milliseconds that this thread has worked, by which it is shared; if nothing else is said, those of `now`. */
+  readonly spentMs?: () => number
   /** Where sessions outlive the process; without it they end with it. */
   readonly sessionLog?: SessionLog
   /** Who may ask. */
@@ -185,7 +187,7 @@ function listenersOf(serving: Serving, options: HttpOptions): Listeners {
     sessions,
     signedIn: new PageSessions(now),
     rate: rateOf(options),
-    turns: new RequestTurns(now),
+    turns: new RequestTurns(now, options.spentMs),
   }
 }
 

@@ -4,10 +4,11 @@ import type { Holder } from '../shares.ts'
 /**
  * The order in which work for clients is done on the thread of the event loop, by the time that each holder has had of it. While
  * more than one asks, one piece is given in a turn of the loop, to the holder that has had least, and what it takes until it first
- * waits is measured. A holder that asks alone waits for nothing, but where its pieces fill a turn of the loop.
+ * waits is measured; the rest of a turn is charged to those whose requests came in it. A holder that asks alone waits for nothing, but where its pieces fill a turn of the loop.
  */
 export class RequestTurns {
   readonly #now: () => number
+  readonly #spentMs: () => number
   readonly #waiting = new FairTime<() => void>()
   #last: Holder | undefined
   /** When the last piece came from another holder than the one before it. */
@@ -15,11 +16,16 @@ export class RequestTurns {
   /** When the first piece that did not wait was begun in this turn of the loop. */
   #turnedMs: number | undefined
   #isGiving = false
-  #given: { readonly holder: Holder; readonly sinceMs: number } | undefined
+  #given: Holder | undefined
+  /** Up to where what was spent is charged. */
+  #chargedMs = 0
+  /** How many pieces of each came since the last turn was given. */
+  #came = new Map<Holder, number>()
 
-  /** `now`: milliseconds that only ever go up. */
-  constructor(now: () => number) {
+  /** `now`: milliseconds that only ever go up. `spentMs`: those that this thread has worked, where they are known. */
+  constructor(now: () => number, spentMs = now) {
     this.#now = now
+    this.#spentMs = spentMs
   }
 
   /** Resolves when it is the holder's turn, or nothing is wanted any more; undefined where it is now. */
@@ -62,6 +68,8 @@ export class RequestTurns {
     }
     signal.addEventListener('abort', leave, { once: true })
     this.#waiting.wait(holder, piece, isBegun)
+    if (!this.#isGiving) this.#chargedMs = this.#spentMs()
+    this.#came.set(holder, (this.#came.get(holder) ?? 0) + 1)
     this.#giveSoon()
     return promise
   }
@@ -83,15 +91,24 @@ export class RequestTurns {
     this.#charge()
     const next = this.#waiting.next()
     if (next === undefined) return
-    this.#given = { holder: next.holder, sinceMs: this.#now() }
+    this.#given = next.holder
     next.piece()
   }
 
+  /** Charges what was spent since the last time: for the piece that was given, else for all that came. */
   #charge(): void {
-    if (this.#given === undefined) return
-    const { holder, sinceMs } = this.#given
+    const spentMs = this.#spentMs()
+    const ms = spentMs - this.#chargedMs
+    this.#chargedMs = spentMs
+    if (this.#given !== undefined) return this.#chargeGiven(this.#given, ms)
+    const count = [...this.#came.values()].reduce((sum, one) => sum + one, 0)
+    for (const [holder, came] of this.#came) this.#waiting.spend(holder, (ms * came) / count)
+    this.#came.clear()
+  }
+
+  #chargeGiven(holder: Holder, ms: number): void {
     this.#given = undefined
-    this.#waiting.spend(holder, this.#now() - sinceMs + AROUND_MS)
+    this.#waiting.spend(holder, ms)
   }
 }
 
@@ -103,6 +120,3 @@ const FULL_MS = 8
 
 /** Above that, so many of them are begun in a turn. */
 const ALONE_AT_ONCE = 4
-
-/** Reading the head of a request and writing its answer take about so long, outside of its turn. */
-const AROUND_MS = 0.03

@@ -97,6 +97,24 @@ test('a holder alone whose pieces fill a turn of the loop lets one that comes me
   expect(scene.begun).toHaveLength(101)
 })
 
+test('what requests take before their turn counts for those that they come from', async () => {
+  const scene = new Scene()
+  await scene.ask('ada')
+  await scene.ask('mallory')
+  const all = ['ada', 'mallory'].flatMap((holder) => Array.from({ length: 1_000 }, () => scene.ask(holder)))
+
+  for (let round = 0; round < 20; round += 1) {
+    scene.nowMs += 500
+    all.push(scene.ask('mallory'))
+    // Timers come in another phase of the loop than turns.
+    await new Promise((resolve) => setTimeout(resolve))
+  }
+  await Promise.all(all)
+
+  const untilAda = scene.begun.slice(0, scene.begun.lastIndexOf('ada'))
+  expect(untilAda.filter((holder) => holder === 'mallory').length).toBeLessThan(500)
+})
+
 test('a second after another has asked for the last time a holder waits for nothing again', async () => {
   const scene = new Scene()
   await scene.ask('mallory')
