@@ -4,48 +4,28 @@ import { join } from 'node:path'
 import { answerParent } from './child.ts'
 import { measuredOptions } from './http-options.ts'
 import { timed } from './figure.ts'
-import { SearchSkills } from './search-skills.ts'
+import { openSearchGround } from './search-ground.ts'
 
-const { Registry } = await import('../src/serve/registry.ts')
 const { serveHttp } = await import('../src/serve/http/app.ts')
 const { search } = await import('../src/serve/page/search.ts')
 const { SkillIndex } = await import('../src/serve/search/skill-index.ts')
 const { headingsIn } = await import('../src/serve/search/headings.ts')
 const { searchableOf } = await import('../src/serve/search/searchable.ts')
-const { systemClock } = await import('../src/daemon/clock.ts')
-const { Searching } = await import('../src/daemon/searching.ts')
 const { offeredIn } = await import('../src/sync/model/offered.ts')
-const { Store } = await import('../src/sync/store/store.ts')
 const { storedSkill } = await import('../src/sync/take.ts')
 const { formsOf } = await import('../test/support/forms.ts')
-const { createLog } = await import('../src/daemon/log.ts')
-const { Redactor } = await import('../src/daemon/redactor.ts')
 
 // The server that is searched, in a process of its own. Started with the number of skills and a folder for its state.
 
 const [, , count, state = ''] = process.argv
-const skills = new SearchSkills(Number(count))
-const store = await Store.open(state)
-await skills.keep(store)
-const registry = new Registry()
-registry.publish(skills.next())
-
-const log = createLog({
-  level: 'warn',
-  stream: process.stderr,
-  format: 'text',
-  journal: false,
-  clock: systemClock,
-  redactor: new Redactor(),
-})
+const { skills, store, registry, read, newSearching } = await openSearchGround(Number(count), state)
 const times = { keptMs: 3_600_000, waitMs: 3_600_000 }
-const newSearching = () => new Searching({ state, log, clock: systemClock, times })
-let searching = newSearching()
+let searching = newSearching(times)
 
 const http = await serveHttp(
   {
     registry,
-    read: async (kept, file) => ('kind' in kept ? undefined : store.skills.read(storedSkill(kept), file)),
+    read,
     pages: { entries: 1_000, bytes: 2 ** 20 },
     cache: { ttlMs: 60_000, cacheScope: 'public' },
     forms: formsOf(),
@@ -76,7 +56,7 @@ answerParent({
   /** Has the next search begin with nothing. */
   forget: async () => {
     await searching[Symbol.asyncDispose]()
-    searching = newSearching()
+    searching = newSearching(times)
   },
   /** Makes the catalog that is published next. */
   prepare: () => void (coming = skills.next()),

@@ -16,13 +16,16 @@ const { storedSkill } = await import('../src/sync/take.ts')
 export class SearchSkills {
   readonly #skills: readonly Skill[]
   readonly #documents: readonly Buffer[]
+  readonly #large: Buffer | undefined
   #generation = 0
 
-  constructor(count: number) {
+  /** `large`: a file of the last one besides. */
+  constructor(count: number, large?: Buffer) {
     const random = randomFrom(20_261_123)
     const documents = Array.from({ length: count }, (_, index) => documentOf(index, random))
     this.#documents = documents.map(({ bytes }) => bytes)
-    this.#skills = documents.map(skillOf)
+    this.#large = large
+    this.#skills = documents.map((document, index) => skillOf(document, index === count - 1 ? large : undefined))
   }
 
   /** What somebody may ask: words of one skill after another, every other time with a letter too few. */
@@ -41,6 +44,8 @@ export class SearchSkills {
       const folder = store.skills.folderOf(storedSkill(skill))
       await mkdir(folder, { recursive: true })
       await writeFile(join(folder, 'SKILL.md'), this.#documents[index] ?? '')
+      if (this.#large !== undefined && index === this.#skills.length - 1)
+        await writeFile(join(folder, LARGE), this.#large)
     }
   }
 
@@ -59,11 +64,19 @@ export class SearchSkills {
   }
 }
 
-function skillOf({ name, description, bytes }: Document): Skill {
-  const sha256 = createHash('sha256').update(bytes).digest('hex')
-  const files = [{ path: 'SKILL.md', executable: false, blob: objectId('0'.repeat(40)), size: bytes.length, sha256 }]
-  const known = { name, description, frontmatter: { name, description }, files, size: bytes.length }
+/** Its path in its skill. */
+export const LARGE = 'large.txt'
+
+function skillOf({ name, description, bytes }: Document, large: Buffer | undefined): Skill {
+  const files = [fileOf('SKILL.md', bytes), ...(large === undefined ? [] : [fileOf(LARGE, large)])]
+  const size = files.reduce((all, file) => all + file.size, 0)
+  const known = { name, description, frontmatter: { name, description }, files, size }
   return { path: name, servedPath: name, standing: 'served', ...known, digest: digestOf(files), findings: [] }
+}
+
+function fileOf(path: string, bytes: Buffer): Skill['files'][number] {
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  return { path, executable: false, blob: objectId('0'.repeat(40)), size: bytes.length, sha256 }
 }
 
 interface Document {

@@ -1,44 +1,28 @@
 import './run-the-build.ts'
 import { answerParent } from './child.ts'
 import { measuredOptions } from './http-options.ts'
-import { SearchSkills } from './search-skills.ts'
+import { openSearchGround } from './search-ground.ts'
+import { LARGE } from './search-skills.ts'
 
-const { Registry } = await import('../src/serve/registry.ts')
 const { serveHttp } = await import('../src/serve/http/app.ts')
 const { templateCompletion } = await import('../src/serve/mcp/completion.ts')
 const { skillTools } = await import('../src/serve/mcp/tools.ts')
 const { SCOPES } = await import('../src/serve/principal.ts')
-const { createLog } = await import('../src/daemon/log.ts')
-const { Redactor } = await import('../src/daemon/redactor.ts')
-const { systemClock } = await import('../src/daemon/clock.ts')
-const { Searching } = await import('../src/daemon/searching.ts')
-const { Store } = await import('../src/sync/store/store.ts')
-const { storedSkill } = await import('../src/sync/take.ts')
+const { threadMs } = await import('../src/daemon/thread-time.ts')
 const { formsOf } = await import('../test/support/forms.ts')
 
-// The server that three principals share, in a process of its own: each is known by its token. Started with the number of skills,
-// a folder for its state, and the requests a minute that each principal may send; without that number there is no such limit.
+// The server that three principals share, in a process of its own: each is known by its token. Started with the number of skills
+// and a folder for its state.
 
-const [, , count, state = '', perMinute = ''] = process.argv
-const skills = new SearchSkills(Number(count))
-const store = await Store.open(state)
-await skills.keep(store)
-const registry = new Registry()
-registry.publish(skills.next())
-
-const log = createLog({
-  level: 'warn',
-  stream: process.stderr,
-  format: 'text',
-  journal: false,
-  clock: systemClock,
-  redactor: new Redactor(),
-})
-const searching = new Searching({ state, log, clock: systemClock })
+const [, , count, state = ''] = process.argv
+const { registry, read, newSearching } = await openSearchGround(
+  Number(count),
+  state,
+  Buffer.alloc(2 * 2 ** 20, 'A line of text\n'),
+)
+const searching = newSearching()
 const forms = formsOf()
 const pages = { entries: 100, bytes: 2 ** 20 }
-const read: Parameters<typeof skillTools>[0]['read'] = async (kept, file) =>
-  'kind' in kept ? undefined : store.skills.read(storedSkill(kept), file)
 const options = measuredOptions(15_000)
 
 const http = await serveHttp(
@@ -55,7 +39,9 @@ const http = await serveHttp(
   },
   {
     ...options,
-    limits: { ...options.limits, ...(perMinute !== '' && { rate: { requests: Number(perMinute), perMs: 60_000 } }) },
+    spentMs: threadMs,
+    // Few enough that the hostile client wants more.
+    limits: { ...options.limits, streams: 200, sessions: { ...options.limits.sessions, sessions: 500 } },
     access: { isTokenRequired: true, authenticate: async (token) => ({ id: token, scopes: new Set(SCOPES) }) },
   },
 )
@@ -63,8 +49,11 @@ const http = await serveHttp(
 // What is measured begins with an index that is there.
 await searching.find(registry, { text: 'generation', limit: 1 })
 
+const { listed } = registry.catalog
+
 answerParent({
   url: () => `${http.url}/mcp`,
-  uri: () => registry.catalog.listed[0]?.uri,
+  uri: () => listed[0]?.uri,
+  large: () => listed.at(-1)?.uri.replace('SKILL.md', LARGE),
   counts: () => http.counts(),
 })
