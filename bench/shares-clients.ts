@@ -74,7 +74,7 @@ export class Honest implements Disposable {
 type Requests = Readonly<Record<Kind, readonly Buffer[]>>
 
 /** Of an honest client. */
-const WIRES = 8
+const WIRES = 16
 const SESSIONS = 10
 
 async function answered(wire: Wire | undefined, request: Buffer | undefined): Promise<void> {

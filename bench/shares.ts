@@ -21,12 +21,12 @@ export async function measureShares(ground: Ground): Promise<Figure[]> {
   using bob = await Honest.open(url, 'bob', uri)
   const scene = new Scene([ada, bob], third, quick ? 500 : 2_000)
   const paces = new Map<Kind, number>()
-  for (const kind of KINDS) paces.set(kind, await scene.paceOf(kind))
+  for (const kind of KINDS) paces.set(kind, 2 * (await scene.shareOf(kind)))
   const all = await rounds(
     quick ? 1 : 7,
     KINDS.flatMap((kind) => [
-      async () => scene.measure(kind, 'at a fifth, alone', undefined, paces.get(kind)),
-      async () => scene.measure(kind, 'at a fifth', 'hostile', paces.get(kind)),
+      async () => scene.measure(kind, 'at half a share, alone', undefined, paces.get(kind)),
+      async () => scene.measure(kind, 'at half a share', 'hostile', paces.get(kind)),
       async () => scene.measure(kind, 'beside an honest third', 'honest'),
       async () => scene.measure(kind, 'beside a hostile third', 'hostile'),
     ]),
@@ -37,7 +37,7 @@ export async function measureShares(ground: Ground): Promise<Figure[]> {
 
 /** 0.9 of the throughput is 1.11 of the time. */
 function figuresOf(kind: Kind, all: readonly Times[]): Figure[] {
-  const [alone, beside] = [`${kind} at a fifth, alone`, `${kind} at a fifth`]
+  const [alone, beside] = [`${kind} at half a share, alone`, `${kind} at half a share`]
   const [honest, hostile] = [`${kind} beside an honest third`, `${kind} beside a hostile third`]
   return [
     figureOf('shares', all, [beside, alone], 1.11),
@@ -61,12 +61,11 @@ class Scene {
     this.#forMs = forMs
   }
 
-  /** The pace of a client that asks for a fifth of what it can get when it is alone; a third of that is its share of three. */
-  async paceOf(kind: Kind): Promise<number> {
-    const [client] = this.#clients
-    await client?.ask(kind, this.#until())
-    const got = await client?.ask(kind, this.#until())
-    return got === undefined ? 0 : (5 * got.ms) / got.answers
+  /** Milliseconds between two answers of a client beside two others like it. */
+  async shareOf(kind: Kind): Promise<number> {
+    await this.measure(kind, '', 'honest')
+    const { [`${kind} `]: ms = 0 } = await this.measure(kind, '', 'honest')
+    return ms / 1_000
   }
 
   /** Milliseconds for a thousand answers, and the median of how long one takes. */

@@ -1,8 +1,10 @@
 import { parentPort } from 'node:worker_threads'
-import type { Steps } from '../sync/model/slices.ts'
 import { SkillIndex } from '../serve/search/skill-index.ts'
 import type { SkillQuery } from '../serve/search/query.ts'
+import type { Holder } from '../serve/shares.ts'
 import { Store } from '../sync/store/store.ts'
+import { SearchTurns } from './search-turns.ts'
+import type { SearchEnd } from './search-turns.ts'
 import { headingsOf } from './searched.ts'
 import type { Searched } from './searched.ts'
 import { threadMs } from './thread-time.ts'
@@ -21,15 +23,21 @@ export type SearchQuestion =
       readonly gone: readonly string[]
       readonly skills: readonly Searched[]
     }
-  /** One step of a search: the next where that has begun. */
-  | { readonly kind: 'find'; readonly index: number; readonly search: number; readonly query: SkillQuery }
+  /** Begins these, gives up those, and goes on with what has begun. */
+  | { readonly kind: 'search'; readonly begin: readonly SearchBegin[]; readonly drop: readonly number[] }
   | { readonly kind: 'forget'; readonly index: number }
 
-/** `unknown`: there is no such index; the thread was ended since it was made. `more`: the search has another step. */
+export interface SearchBegin {
+  readonly id: number
+  readonly index: number
+  readonly holder: Holder
+  readonly query: SkillQuery
+}
+
+/** `unknown`: there is no such index, or searches have none; the thread was ended since it was made. */
 export type SearchAnswer =
   | { readonly kind: 'done' | 'unknown' }
-  | { readonly kind: 'more'; readonly tookMs: number }
-  | { readonly kind: 'found'; readonly tookMs: number; readonly ids: readonly string[] }
+  | { readonly kind: 'searched'; readonly unknown: readonly number[]; readonly ended: readonly SearchEnd[] }
 
 const INDEXES = new Map<number, SkillIndex>()
 
@@ -37,9 +45,10 @@ const INDEXES = new Map<number, SkillIndex>()
 const HEADINGS = new Map<string, string>()
 const MOST_HEADINGS = 20_000
 
-/** Those that have begun. One that is not gone on with, as its place was lost, is let go for others; it would begin anew. */
-const SEARCHES = new Map<number, Steps<string[]>>()
-const MOST_SEARCHES = 64
+const SEARCHES = new SearchTurns(threadMs)
+
+/** So long it works on searches before it says which have ended, and asks for others. */
+const WORK_MS = 1
 
 parentPort?.on('message', (question: SearchQuestion) => {
   // Where it fails the thread ends, and nobody is given an answer.
@@ -52,36 +61,32 @@ async function answer(question: SearchQuestion): Promise<SearchAnswer> {
       const index = question.isNew ? new SkillIndex() : INDEXES.get(question.index)
       if (index === undefined) return { kind: 'unknown' }
       INDEXES.set(question.index, index)
+      SEARCHES.endIn(question.index)
       for (const id of question.gone) index.delete(id)
       const store = await Store.openExisting(question.state)
       for (const skill of question.skills) index.set({ ...skill.text, headings: await headingsIn(store, skill) })
       return { kind: 'done' }
     }
-    case 'find': {
-      const index = INDEXES.get(question.index)
-      return index === undefined ? { kind: 'unknown' } : found(index, question)
-    }
+    case 'search':
+      for (const id of question.drop) SEARCHES.drop(id)
+      return {
+        kind: 'searched',
+        unknown: question.begin.filter((search) => !hasBegun(search)).map(({ id }) => id),
+        ended: SEARCHES.work(WORK_MS),
+      }
     case 'forget':
       INDEXES.delete(question.index)
+      SEARCHES.endIn(question.index)
       return { kind: 'done' }
     default:
       return question satisfies never
   }
 }
 
-function found(index: SkillIndex, { search, query }: SearchQuestion & { readonly kind: 'find' }): SearchAnswer {
-  const beganMs = threadMs()
-  const steps = SEARCHES.get(search) ?? index.finding(query.text, query.limit)
-  SEARCHES.delete(search)
-  const step = steps.next()
-  const tookMs = threadMs() - beganMs
-  if (step.done === true) return { kind: 'found', tookMs, ids: step.value }
-  SEARCHES.set(search, steps)
-  for (const oldest of SEARCHES.keys()) {
-    if (SEARCHES.size <= MOST_SEARCHES) break
-    SEARCHES.delete(oldest)
-  }
-  return { kind: 'more', tookMs }
+function hasBegun({ id, index: key, holder, query }: SearchBegin): boolean {
+  const index = INDEXES.get(key)
+  if (index !== undefined) SEARCHES.begin({ id, index: key, holder, steps: index.finding(query.text, query.limit) })
+  return index !== undefined
 }
 
 /** One file after the other: clients have theirs read by the same few threads of the process. */

@@ -4,14 +4,15 @@ import type { Catalog } from '../sync/model/catalog.ts'
 import { isOfUpstream } from '../sync/model/skill.ts'
 import type { Skill } from '../sync/model/skill.ts'
 import type { Registry } from '../serve/registry.ts'
-import { SharedTurns } from '../serve/shared-turns.ts'
-import type { Place } from '../serve/shared-turns.ts'
+import { SharedPlaces } from '../serve/shared-places.ts'
+import type { Place } from '../serve/shared-places.ts'
 import { NO_HOLDER } from '../serve/shares.ts'
 import type { Finder, Found } from '../serve/search/finder.ts'
 import type { SkillQuery } from '../serve/search/query.ts'
 import { SideThread } from '../serve/side-thread.ts'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
+import { SearchExchange } from './search-exchange.ts'
 import { searchedOf } from './searched.ts'
 import type { SearchAnswer, SearchQuestion } from './search-worker.ts'
 
@@ -39,10 +40,8 @@ export class Searching implements Finder, AsyncDisposable {
   /** One index is made at a time: searches of others come in between. */
   #making: Promise<unknown> = Promise.resolve()
   #count = 0
-  readonly #turns = new SharedTurns(MOST_ASKED, () => this.#searchedMs)
-  #searches = 0
-  /** What all searches have taken of the thread. */
-  #searchedMs = 0
+  readonly #places = new SharedPlaces(MOST_ASKED)
+  readonly #exchange = new SearchExchange(async (question) => this.#thread.ask(question))
   #letGo: NodeJS.Timeout | undefined
   #isEnded = false
 
@@ -61,7 +60,7 @@ export class Searching implements Finder, AsyncDisposable {
 
   async find(registry: Registry, query: SkillQuery, holder = NO_HOLDER): Promise<Found> {
     if (this.#isEnded) return { kind: 'failed' }
-    const place = this.#turns.place(holder)
+    const place = this.#places.place(holder)
     if (place === undefined) return { kind: 'crowded' }
     // Also for one that nobody waits for any more: it is still before the thread.
     const found = this.#find(this.#indexOf(registry), query, place).finally(() => place[Symbol.dispose]())
@@ -112,34 +111,16 @@ export class Searching implements Finder, AsyncDisposable {
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const catalog = await this.#made(index)
       if (catalog === undefined) break
-      const answer = await this.#findIn(index, catalog, query, place)
-      if (answer === 'moved-on') continue
-      if (answer?.kind === 'found') return { kind: 'found', catalog, skills: skillsIn(catalog, answer.ids) }
-      if (answer === undefined) break
+      const isCurrent = (): boolean => index.at === catalog
+      const search = { index: index.key, holder: place.holder, query }
+      const outcome = await this.#exchange.find(search, { isCurrent, lost: place.lost })
+      if (outcome === 'moved-on') continue
+      if (outcome === 'lost') break
+      if (outcome !== 'unknown') return { kind: 'found', catalog, skills: skillsIn(catalog, outcome) }
       // The thread was ended meanwhile, and with it what it held.
       if (index.at === catalog) index.at = undefined
     }
     return { kind: 'failed' }
-  }
-
-  /** Searches in steps. `moved-on`: it has, which is another index to the thread. */
-  async #findIn(
-    index: Index,
-    catalog: Catalog,
-    query: SkillQuery,
-    place: Place,
-  ): Promise<SearchAnswer | 'moved-on' | undefined> {
-    const search = (this.#searches += 1)
-    const step = async (): Promise<SearchAnswer | 'moved-on' | undefined> => {
-      if (index.at !== catalog) return 'moved-on'
-      const answer = await this.#thread.ask({ kind: 'find', index: index.key, search, query })
-      if (answer !== undefined && 'tookMs' in answer) this.#searchedMs += answer.tookMs
-      return answer
-    }
-    for (;;) {
-      const answer = await this.#turns.next(place, step)
-      if (answer === undefined || answer === 'moved-on' || answer.kind !== 'more') return answer
-    }
   }
 
   /** Has the index hold what is served, and says what that is; undefined where it cannot be made. */
