@@ -4,10 +4,12 @@ import type { Finding, FindingRule } from './model/finding.ts'
 import { SEARCHED_BYTES } from './document-reading.ts'
 import type { DocumentReading } from './model/document-reader.ts'
 import { textsOf } from './hidden-findings.ts'
+import { entryFaults } from './model/entry-faults.ts'
 import type { JsonObject } from './model/frontmatter.ts'
 import { describeLookAlikes, lookAlikesIn } from './model/look-alikes.ts'
 import type { LookAlikes } from './model/look-alikes.ts'
 import { isSkillName } from './model/skill-name.ts'
+import { DESCRIPTION_CHARACTERS } from './model/standard-fields.ts'
 import type { Skill, Standing } from './model/skill.ts'
 import type { Unrendered } from './model/unrendered.ts'
 import { worstStanding } from './model/worst-standing.ts'
@@ -53,7 +55,7 @@ export function judgedFields(path: string, frontmatter: JsonObject): ReadDocumen
     findings: [
       ...name.findings,
       ...description.findings,
-      ...metadataFindings(path, frontmatter),
+      ...entryFaults(frontmatter).map(({ rule, message }) => finding(rule, path, message)),
       ...letterFindings(path, 'The frontmatter', lookAlikesIn(textsOf(frontmatter).join('\n'))),
     ],
   }
@@ -83,9 +85,6 @@ function nameOf(path: string, frontmatter: JsonObject): Field {
   }
 }
 
-/** The Agent Skills specification: required, 1 to 1,024 characters. */
-const DESCRIPTION_CHARACTERS = 1024
-
 function descriptionOf(path: string, frontmatter: JsonObject): Field {
   const description = frontmatter['description']
   if (typeof description !== 'string' || description.trim() === '') {
@@ -97,16 +96,6 @@ function descriptionOf(path: string, frontmatter: JsonObject): Field {
   if (characters <= DESCRIPTION_CHARACTERS) return { standing: 'served', value: description, findings: [] }
   const message = `The description has ${characters} characters, at most ${DESCRIPTION_CHARACTERS} are allowed`
   return { standing: 'tools', value: description, findings: [finding('description-too-long', path, message)] }
-}
-
-function metadataFindings(path: string, frontmatter: JsonObject): Finding[] {
-  const metadata = frontmatter['metadata']
-  if (metadata === undefined || metadata === null) return []
-  const values = typeof metadata === 'object' && !Array.isArray(metadata) ? Object.values(metadata) : [metadata]
-  if (values.every((value) => typeof value === 'string')) return []
-  return [
-    finding('metadata-not-text', path, 'A value in metadata is not text; some clients refuse the skill, quote it'),
-  ]
 }
 
 /** Findings of text in a SKILL.md that a person does not see as it is. */

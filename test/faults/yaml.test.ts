@@ -55,10 +55,10 @@ const ODD: Readonly<Record<string, readonly [result: string, lines: string]>> = 
   ],
   'tag-of-binary': ['tools frontmatter-invalid', 'name: tag-of-binary\nmetadata: { bytes: !!binary aGVsbG8= }'],
   prototypes: [
-    'served metadata-not-text',
+    'served metadata-not-text field-refused',
     'name: prototypes\nmetadata: { __proto__: { polluted: yes }, constructor: x, toString: y }',
   ],
-  'prototype-at-top': ['served', 'name: prototype-at-top\n__proto__: { polluted: yes }'],
+  'prototype-at-top': ['served field-refused', 'name: prototype-at-top\n__proto__: { polluted: yes }'],
   merge: ['tools frontmatter-invalid', 'name: merge\nbase: &base { license: MIT }\n<<: *base'],
   'merge-literal': ['served metadata-not-text', 'name: merge-literal\nmetadata: { "<<": { a: b } }'],
   dates: [

@@ -329,7 +329,6 @@ describe('S53: the YAML of a frontmatter', () => {
   test('names keys of JavaScript, merges nothing and keeps its dates and numbers, in the listing too', async () => {
     await using hub = await ReadBack.open()
     const more = [
-      '__proto__: { polluted: true }',
       'constructor: c',
       'toString: t',
       'date: 2024-01-02',
@@ -344,18 +343,20 @@ describe('S53: the YAML of a frontmatter', () => {
 
     await hub.take({
       'keys/SKILL.md': skillText('keys', `${more}\n`),
+      'prototype/SKILL.md': skillText('prototype', '__proto__: { polluted: true }\n'),
       'number/SKILL.md': '---\nname: 42\ndescription: d\n---\n',
     })
 
-    const listed = JSON.stringify((await hub.list()).get('skill://fx/keys/SKILL.md')?.frontmatter)
-    expect(JSON.parse(listed)).toEqual(
+    const listed = await hub.list()
+    expect(listed.get('skill://fx/keys/SKILL.md')?.frontmatter).toEqual(
       JSON.parse(`{
-        "name": "keys", "description": "What keys does", "__proto__": { "polluted": true }, "constructor": "c",
-        "toString": "t", "date": "2024-01-02", "octal": 15, "old-octal": 17, "yes": "no", "zero": 0, "float": 1.1,
-        "exponent": 1000, "<<": { "merged": 1 }
+        "name": "keys", "description": "What keys does", "constructor": "c", "toString": "t", "date": "2024-01-02",
+        "octal": 15, "old-octal": 17, "yes": "no", "zero": 0, "float": 1.1, "exponent": 1000, "<<": { "merged": 1 }
       }`),
     )
-    expect(hub.said).toEqual(['keys served', 'number tools name-invalid'])
+    // The official client reads its key as the prototype of the entry.
+    expect(listed.has('skill://fx/prototype/SKILL.md')).toBe(false)
+    expect(hub.said).toEqual(['keys served', 'number tools name-invalid', 'prototype served field-refused'])
     expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false)
     await hub.expectHealthy()
   })
@@ -516,7 +517,8 @@ test('S60: each field of a frontmatter is in the listing as the YAML means it, a
     unicode: 'ü 你好 😀 \u2028',
     lines: 'one\ntwo\n',
     list: [1, 'two', [3], { four: 4 }, null],
-    metadata: { author: 'ada', 'nested.key': { deep: ['x'] } },
+    metadata: { author: 'ada', 'dotted.key': 'x' },
+    nested: { 'dotted.key': { deep: ['x'] } },
     allowed_tools: 'Read, Grep',
     dollar$: '${HOME}',
   }

@@ -289,7 +289,7 @@ describe('one broken skill', () => {
   })
 })
 
-test('a description of 1,024 characters may be written as a block, which ends with a line break', async () => {
+test('a description of 1,024 characters may be written as a block, which ends with a line break that is noted', async () => {
   const blockOf = (length: number): string => `---\nname: pdf\ndescription: |\n  ${'d'.repeat(length)}\n---\n`
   const contract = documentOf(contractFrontmatter('pdf', {}, { description: `${'d'.repeat(1024)}\n` }))
 
@@ -297,10 +297,12 @@ test('a description of 1,024 characters may be written as a block, which ends wi
   const over = await surveyed({ 'pdf/SKILL.md': blockOf(1025) })
   const held = await surveyed({ 'pdf/SKILL.md': contract }, { contract: true })
 
-  expect(skillAt(fits, 'pdf')).toMatchObject({ standing: 'served', findings: [] })
+  expect(skillAt(fits, 'pdf').standing).toBe('served')
+  expect(noted(skillAt(fits, 'pdf').findings)).toEqual(['description-padded pdf'])
   expect(skillAt(fits, 'pdf').description).toHaveLength(1025)
   expect(noted(skillAt(over, 'pdf').findings)).toEqual(['description-too-long pdf'])
-  expect(skillAt(held, 'pdf')).toMatchObject({ standing: 'served', findings: [] })
+  expect(skillAt(held, 'pdf').standing).toBe('served')
+  expect(noted(skillAt(held, 'pdf').findings)).toEqual(['description-padded pdf'])
 })
 
 describe('the files of a skill', () => {

@@ -12,7 +12,7 @@ import { entryOf } from './skills.ts'
 const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
 
 /**
- * `skill://index.json`: one document that is right in each of the forms that it has had. It says of the listed skills what
+ * `skill://index.json`: one document that is right in each of the forms that it has had. It says of the same skills what
  * `skills/list` says, and is made once for each catalog.
  */
 export class IndexDocument {
@@ -65,7 +65,7 @@ export class IndexDocument {
 
   *#archiving(catalog: Catalog): Steps<ReadonlyMap<CatalogSkill, readonly Archive[]>> {
     const archives = new Map<CatalogSkill, readonly Archive[]>()
-    for (const skill of catalog.listed) {
+    for (const skill of catalog.enumerated) {
       archives.set(skill, this.#archives.of(catalog, skill))
       yield
     }

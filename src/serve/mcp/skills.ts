@@ -46,10 +46,10 @@ function metaOf({ signers, skill: { files, upstream } }: CatalogSkill): EntryMet
   }
 }
 
-/** `skills/list`: one page of the listed skills, all pages from one catalog. */
+/** `skills/list`: one page of the enumerated skills, all pages from one catalog. */
 export function listSkills(catalog: Catalog, params: Params, limits: PageLimits): object {
   const listing = { catalog, of: 'skills/list' }
-  const { items, nextCursor } = pageOf(catalog.listed, listing, params['cursor'], limits, sizeOfEntry)
+  const { items, nextCursor } = pageOf(catalog.enumerated, listing, params['cursor'], limits, sizeOfEntry)
   return { skills: items.map(entryOf), ...(nextCursor !== undefined && { nextCursor }) }
 }
 

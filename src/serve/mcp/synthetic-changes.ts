@@ -105,9 +105,9 @@ function isSameSynthetic(a: Synthetic | undefined, b: Synthetic | undefined): bo
 /** Whether the document would have the same bytes. It has no mode of a file, but where an archive has it. */
 function* sameIndex(step: Step, touched: readonly string[], { archives }: Forms): Steps<boolean> {
   const { before, after } = step
-  if (before.listed.length !== after.listed.length) return false
-  for (const [index, { uri }] of before.listed.entries()) {
-    if (uri !== after.listed[index]?.uri) return false
+  if (before.enumerated.length !== after.enumerated.length) return false
+  for (const [index, { uri }] of before.enumerated.entries()) {
+    if (uri !== after.enumerated[index]?.uri) return false
     yield
   }
   for (const uri of touched) {
@@ -120,6 +120,7 @@ function* sameIndex(step: Step, touched: readonly string[], { archives }: Forms)
 function isSaidAlike({ before, after }: Step, uri: string, archives: Forms['archives']): boolean {
   const [was, is] = [before.skills.get(uri), after.skills.get(uri)]
   if (was === undefined || is === undefined || is.skill.standing !== 'served') return true
+  if (!was.isEnumerable && !is.isEnumerable) return true
   const [old, now] = [archives.of(before, was), archives.of(after, is)]
   if (!isSameEntry(was, is) || old.length !== now.length) return false
   return old.every((archive, index) => isSameArchive(archive, now[index]))

@@ -1,5 +1,6 @@
-import { joinPath } from '../model/paths.ts'
+import { kindOf } from '../model/entry-faults.ts'
 import type { JsonValue } from '../model/frontmatter.ts'
+import { joinPath } from '../model/paths.ts'
 import { xmlTagIn } from '../model/xml-tag.ts'
 import type { Authored } from './authored.ts'
 import type { Flaw, Rule } from './rule.ts'
@@ -14,14 +15,12 @@ export function fieldFlaws(skill: Authored, contract: boolean): Flaw[] {
     return { rule, path, place: placeOf(document, [field], 'value'), message }
   }
   const field = (name: string): JsonValue | undefined => frontmatter[name]
-  const compatibility = compatibilityFault(field('compatibility'))
   return [
-    ...(compatibility === undefined ? [] : [flaw('compatibility-invalid', 'compatibility', compatibility)]),
     ...(isTextOrNothing(field('license'))
       ? []
       : [flaw('license-not-text', 'license', notText('license', field('license')))]),
     ...toolsFlaws(field('allowed-tools'), contract, flaw),
-    ...['license', 'allowed-tools', 'metadata'].flatMap((name) =>
+    ...['license', 'allowed-tools'].flatMap((name) =>
       isEmpty(field(name)) ? [flaw('field-empty', name, `${name} is empty; give it a value, or leave it out`)] : [],
     ),
     ...['name', 'description'].flatMap((name) => {
@@ -46,30 +45,12 @@ function notText(name: string, value: JsonValue | undefined): string {
   return `${name} is ${kindOf(value)}, not text`
 }
 
-/** The specification: 1 to 500 characters. */
-const COMPATIBILITY_CHARACTERS = 500
-
-function compatibilityFault(value: JsonValue | undefined): string | undefined {
-  if (value === undefined) return undefined
-  if (value === null || value === '')
-    return `compatibility is empty; 1 to ${COMPATIBILITY_CHARACTERS} characters are allowed`
-  if (typeof value !== 'string') return `compatibility is ${kindOf(value)}, not text`
-  const characters = Array.from(value).length
-  if (characters <= COMPATIBILITY_CHARACTERS) return undefined
-  return `compatibility has ${characters} characters; 1 to ${COMPATIBILITY_CHARACTERS} are allowed`
-}
-
 function isTextOrNothing(value: JsonValue | undefined): boolean {
   return value === undefined || value === null || typeof value === 'string'
 }
 
 function isEmpty(value: JsonValue | undefined): boolean {
   return value === null || (typeof value === 'string' && value.trim() === '')
-}
-
-function kindOf(value: JsonValue | undefined): string {
-  if (typeof value !== 'object') return `a ${typeof value}`
-  return Array.isArray(value) ? 'a list' : 'a mapping'
 }
 
 /** The beginning of one tells which it is. */

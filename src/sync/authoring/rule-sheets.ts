@@ -69,6 +69,11 @@ const FRONTMATTER: Sheets<Extract<FindingRule, `frontmatter-${string}` | `name-$
       'The description is longer than the specification allows',
       'keep it to 1,024 characters and move the rest into the body',
     ),
+    'description-padded': error(
+      'spec',
+      'The white space around the description makes it longer than the specification allows',
+      'begin a block with ">-" in place of ">", or shorten the text',
+    ),
   }
 
 const SERVED: Sheets<Exclude<FindingRule, keyof typeof FRONTMATTER | ContractRule>> = {
@@ -79,6 +84,12 @@ const SERVED: Sheets<Exclude<FindingRule, keyof typeof FRONTMATTER | ContractRul
     'metadata is no mapping from text to text',
     'quote the value; write structure as text, or under a key of your own outside of metadata',
   ),
+  'compatibility-invalid': error(
+    'spec',
+    'compatibility is no text of 1 to 500 characters',
+    'shorten it, or leave it out',
+  ),
+  'field-refused': error('skillsyncd', 'A field is called "__proto__", which clients refuse', 'call it otherwise'),
   'hidden-unicode': warning(
     'skillsyncd',
     'Characters that nobody sees and a model reads; some of them withhold the skill',
@@ -184,16 +195,8 @@ const CONTRACT: Sheets<ContractRule> = {
 }
 
 const FIELDS: Sheets<
-  Extract<
-    AuthorRule,
-    `${string}-not-text` | 'allowed-tools-list' | 'compatibility-invalid' | `${string}-in-text` | 'field-empty'
-  >
+  Extract<AuthorRule, `${string}-not-text` | 'allowed-tools-list' | `${string}-in-text` | 'field-empty'>
 > = {
-  'compatibility-invalid': error(
-    'spec',
-    'compatibility is no text of 1 to 500 characters',
-    'shorten it, or leave it out',
-  ),
   'license-not-text': error('spec', 'license is no text', 'write the name of the licence, or of its file, as text'),
   'allowed-tools-not-text': error(
     'spec',

@@ -15,7 +15,6 @@ export type ContractRule =
 /** What only authors are told: whoever serves a skill takes it as it is. */
 export type AuthorRule =
   | 'document-link-refused'
-  | 'compatibility-invalid'
   | 'license-not-text'
   | 'allowed-tools-not-text'
   | 'allowed-tools-list'

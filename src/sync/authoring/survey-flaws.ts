@@ -80,9 +80,14 @@ function placeIn(document: Written, finding: Finding): Place {
       return placeOf(document, ['name'], 'value')
     case 'description-missing':
     case 'description-too-long':
+    case 'description-padded':
       return placeOf(document, ['description'], 'value')
     case 'metadata-not-text':
       return placeOf(document, ['metadata'], 'value')
+    case 'compatibility-invalid':
+      return placeOf(document, ['compatibility'], 'value')
+    case 'field-refused':
+      return placeOf(document, ['__proto__'], 'key')
     case 'frontmatter-invalid':
       return invalidPlace(document)
     case 'contract-violated':

@@ -1,4 +1,4 @@
-import { buildingCatalog, entryOf, headOf, type Indexed } from './catalog.ts'
+import { buildingCatalog, entryOf, headOf, isEnumerable, type Indexed } from './catalog.ts'
 import type { CatalogSkill } from './catalog-entry.ts'
 import { CatalogFiles } from './catalog-files.ts'
 import type { Catalog } from './catalog.ts'
@@ -76,5 +76,12 @@ function withReplaced(before: Catalog, replaced: readonly CatalogSkill[]): Index
   for (const skill of replaced) skills.set(skill.uri, skill)
   const listed = before.listed.map((skill) => skills.get(skill.uri) ?? skill)
   const folders = before.folders.with(skills)
-  return { skills, listed, files: new CatalogFiles(folders, skills), folders, withheld: before.withheld }
+  return {
+    skills,
+    listed,
+    enumerated: listed.filter(isEnumerable),
+    files: new CatalogFiles(folders, skills),
+    folders,
+    withheld: before.withheld,
+  }
 }

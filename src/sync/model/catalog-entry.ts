@@ -21,6 +21,8 @@ export interface CatalogSkill {
   readonly signers?: Signers
   /** Its source's folders that are renamed: true path to served path. */
   readonly renamed: ReadonlyMap<string, string>
+  /** No client refuses a listing for its frontmatter, so that it stands in `skills/list` and in the index. */
+  readonly isEnumerable: boolean
   /** No skill lies in it or around it, and no folder in it is renamed: its files are below its root at their own paths, and nobody else's. */
   readonly isAlone: boolean
 }

@@ -4,6 +4,7 @@ import { CatalogFiles } from './catalog-files.ts'
 import { CatalogFolders } from './catalog-folders.ts'
 import { comparePaths } from './digest.ts'
 import { NONE_DISABLED, type Disabled } from './disabled.ts'
+import { isTakenByAll } from './entry-faults.ts'
 import type { Generation } from './generation.ts'
 import { baseName, foldersAbove } from './paths.ts'
 import { renamedFolders } from './placement.ts'
@@ -27,6 +28,8 @@ export interface Catalog {
   readonly skills: ReadonlyMap<string, CatalogSkill>
   /** The skills of the lists, ordered by URI. */
   readonly listed: readonly CatalogSkill[]
+  /** Those of them that listings with a frontmatter hold: `skills/list` and the index. */
+  readonly enumerated: readonly CatalogSkill[]
   readonly files: CatalogFiles
   readonly folders: CatalogFolders
   /** Skills that have a URI and are withheld: whoever asks is told why. */
@@ -69,7 +72,7 @@ export function headOf(generation: Generation, disabled: Disabled): Pick<Catalog
 }
 
 /** What a catalog is asked by. */
-export type Indexed = Pick<Catalog, 'skills' | 'listed' | 'files' | 'folders' | 'withheld'>
+export type Indexed = Pick<Catalog, 'skills' | 'listed' | 'enumerated' | 'files' | 'folders' | 'withheld'>
 
 /** Puts the skills of one snapshot after another where they are found. */
 export class CatalogBuilder {
@@ -97,7 +100,9 @@ export class CatalogBuilder {
   }
 
   *building(): Steps<Indexed> {
-    const listed = [...this.#skills.values()].filter(({ skill }) => skill.standing === 'served')
+    const listed = [...this.#skills.values()]
+      .filter(({ skill }) => skill.standing === 'served')
+      .sort((a, b) => comparePaths(a.uri, b.uri))
     const shared = new Map<string, FolderChildren>()
     for (const [uri, children] of this.#folders) {
       shared.set(uri, inNameOrder(children))
@@ -106,7 +111,8 @@ export class CatalogBuilder {
     const folders = new CatalogFolders(shared, this.#skills)
     return {
       skills: this.#skills,
-      listed: listed.toSorted((a, b) => comparePaths(a.uri, b.uri)),
+      listed,
+      enumerated: listed.filter(isEnumerable),
       files: new CatalogFiles(folders, this.#skills),
       folders,
       // One that is withheld for a clash would stand at the URI of the one that is served.
@@ -179,7 +185,26 @@ export function entryOf(skill: Skill, { snapshot, renamed, isAlone }: Around): C
   const root = uriOf(source, servedPath)
   const signers = proof.signers !== undefined && { signers: proof.signers }
   const uri = uriIn(root, 'SKILL.md')
-  return { uri, root, source, name, description, frontmatter, digest, skill, ...signers, renamed, isAlone }
+  const isEnumerable = isTakenByAll(frontmatter)
+  return {
+    uri,
+    root,
+    source,
+    name,
+    description,
+    frontmatter,
+    digest,
+    skill,
+    ...signers,
+    renamed,
+    isEnumerable,
+    isAlone,
+  }
+}
+
+/** Whether a skill of the lists stands in those that hold its frontmatter. */
+export function isEnumerable(skill: CatalogSkill): boolean {
+  return skill.isEnumerable
 }
 
 /** Which of the skills have neither another one nor a renamed folder in them, and lie in none: as they are, and as they are served. */

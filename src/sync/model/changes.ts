@@ -10,7 +10,7 @@ export interface Changes {
   readonly added: ReadonlySet<string>
   readonly removed: ReadonlySet<string>
   readonly changed: ReadonlySet<string>
-  /** The set of listed resources, or what a list says of one of them, is another. */
+  /** The set of listed resources or of enumerated skills, or what `resources/list` says of one of them, is another. */
   readonly list: boolean
   /** Nothing of that is so, and yet what `resource://` shows may be another: the docs, or the contract of a skill. */
   readonly contract: boolean
@@ -138,11 +138,15 @@ function* listingSame(before: readonly CatalogSkill[], after: readonly CatalogSk
   return true
 }
 
-/** What `resources/list` says of a skill: the URI, name, description and size of its SKILL.md. */
+/** What `resources/list` says of a skill, the URI, name, description and size of its SKILL.md, and whether `skills/list` has it. */
 function isListedAlike(a: CatalogSkill, b: CatalogSkill): boolean {
   if (a === b) return true
   return (
-    a.uri === b.uri && a.name === b.name && a.description === b.description && documentSizeOf(a) === documentSizeOf(b)
+    a.uri === b.uri &&
+    a.name === b.name &&
+    a.description === b.description &&
+    a.isEnumerable === b.isEnumerable &&
+    documentSizeOf(a) === documentSizeOf(b)
   )
 }
 

@@ -8,7 +8,7 @@ import type { Form, Written } from './frontmatter-text.ts'
 import { isSkillName } from './skill-name.ts'
 import { isOneTool, toolsIn } from './tool-list.ts'
 import { isMapping, isTexts } from './json-value.ts'
-import { CLAUDE_CODE_FIELDS } from './standard-fields.ts'
+import { CLAUDE_CODE_FIELDS, COMPATIBILITY_CHARACTERS, DESCRIPTION_CHARACTERS } from './standard-fields.ts'
 
 /** For whom a projection is: readers that take the standard fields alone, or Claude Code, which has some of its own. */
 export type Profile = 'strict' | 'claude-code'
@@ -76,7 +76,11 @@ function standardFaults(frontmatter: JsonObject): ProjectionFault[] {
   const faults: ProjectionFault[] = []
   if (typeof name !== 'string' || !isSkillName(name))
     faults.push({ field: 'name', message: 'has to be 1 to 64 of a-z, 0-9 and single inner hyphens' })
-  if (typeof description !== 'string' || description.trim() === '' || Array.from(description).length > 1024)
+  if (
+    typeof description !== 'string' ||
+    description.trim() === '' ||
+    Array.from(description).length > DESCRIPTION_CHARACTERS
+  )
     faults.push({ field: 'description', message: 'has to be a text of 1 to 1,024 characters' })
   for (const field of ['license', 'compatibility']) {
     if (isGiven(frontmatter[field]) && typeof frontmatter[field] !== 'string')
@@ -90,9 +94,6 @@ function standardFaults(frontmatter: JsonObject): ProjectionFault[] {
     })
   return [...faults, ...toolFaults(tools)]
 }
-
-/** Agent Skills: 1 to 500, where it is there. */
-const COMPATIBILITY_CHARACTERS = 500
 
 /** Whether something is given that is more than blanks. */
 function says(value: JsonValue | undefined): boolean {

@@ -25,5 +25,11 @@ export const CLAUDE_CODE_FIELDS = [
   'shell',
 ] as const
 
+/** The most characters of a description, by the Agent Skills specification. */
+export const DESCRIPTION_CHARACTERS = 1024
+
+/** The most characters of `compatibility`, by the Agent Skills specification. */
+export const COMPATIBILITY_CHARACTERS = 500
+
 /** A field that some client of skills knows. */
 export type StandardField = (typeof AGENT_SKILLS_FIELDS)[number] | (typeof CLAUDE_CODE_FIELDS)[number]

@@ -89,10 +89,28 @@ const EXAMPLES: readonly Example[] = [
     good: skillMd(['name: a', `description: ${'use '.repeat(256)}`]),
   },
   {
+    rule: 'description-padded',
+    bad: skillMd(['name: a', 'description: |', `  ${'use '.repeat(256).trim()}.`]),
+    at: ['a/SKILL.md:3:14'],
+    good: skillMd(['name: a', 'description: |-', `  ${'use '.repeat(256).trim()}.`]),
+  },
+  {
     rule: 'metadata-not-text',
     bad: sound('a', ['metadata:', '  author: me', '  level: 3', '  more: [x]']),
     at: ['a/SKILL.md:6:10', 'a/SKILL.md:7:9'],
     good: sound('a', ['metadata:', '  author: me', '  level: "3"']),
+  },
+  {
+    rule: 'metadata-not-text',
+    bad: sound('a', ['license: MIT', 'metadata: text']),
+    at: ['a/SKILL.md:5:11'],
+    good: sound('a', ['license: MIT', 'metadata: {}']),
+  },
+  {
+    rule: 'field-refused',
+    bad: sound('a', ['"__proto__": x']),
+    at: ['a/SKILL.md:4:1'],
+    good: sound('a', ['proto: x']),
   },
   {
     rule: 'hidden-unicode',
@@ -220,8 +238,8 @@ const EXAMPLES: readonly Example[] = [
   },
   {
     rule: 'field-empty',
-    bad: sound('a', ['license:', 'allowed-tools: ""', 'metadata: ~']),
-    at: ['a/SKILL.md:4:9', 'a/SKILL.md:5:16', 'a/SKILL.md:6:11'],
+    bad: sound('a', ['license:', 'allowed-tools: ""']),
+    at: ['a/SKILL.md:4:9', 'a/SKILL.md:5:16'],
     good: sound('a', ['license: MIT', 'other:']),
   },
   {

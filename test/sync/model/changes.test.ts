@@ -95,6 +95,14 @@ test('an edit of the rules that moves the files of an unchanged skill names wher
   })
 })
 
+test('a skill that skills/list has no longer changes the list, though its size and its description are what they were', async () => {
+  const saying = (value: string): string => `---\nname: a\ndescription: A\nmetadata: { v: ${value} }\n---\n`
+  const [before, after, later] = await catalogsOf(['x', '1', '2'].map((value) => ({ 'a/SKILL.md': saying(value) })))
+
+  expect(plain(diff(before!, after!))).toEqual({ added: [], removed: [], changed: ['a/SKILL.md'], list: true })
+  expect(plain(diff(after!, later!))).toEqual({ added: [], removed: [], changed: ['a/SKILL.md'], list: false })
+})
+
 test('a skill that leaves the lists and stays readable changes the list alone', async () => {
   const before = catalogOf(await surveyed(BEFORE))
   const after = catalogOf(await surveyed(BEFORE, { unlisted: ['a'] }))
