@@ -29,7 +29,7 @@ describe('skillsyncd validate', () => {
     expect(stdout.split('\n')).toEqual([
       'skills/broken one/SKILL.md:2:7  error  name-invalid  The name "Broken" fits no URI: 1 to 64 of a-z, 0-9 and single hyphens between them',
       '    use 1 to 64 of a-z, 0-9 and single hyphens between them',
-      'skills/warned/SKILL.md:7:12  warning  link-leaves-skill  The link to "../sound/SKILL.md" leads out of the skill',
+      'skills/warned/SKILL.md:7:12  warning  link-leaves-skill  The link to "../sound/SKILL.md" leads out of the skill: a server has it there, at "skill://SOURCE/sound/SKILL.md"',
       '    copy the file into the skill, or link to its address on the web',
       '3 skills, 2 pass, 1 error, 1 warning',
       '',

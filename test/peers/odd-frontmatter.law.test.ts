@@ -151,7 +151,7 @@ test(
         }
         await expectReadWhole()
       }),
-      { numRuns: 12, endOnFailure: true },
+      { numRuns: 8, endOnFailure: true },
     )
   },
 )

@@ -103,3 +103,37 @@ test('of many URIs those that are served are told, each as it was written', () =
     ['skill://team/pdf/', 'skill://team/pdf'],
   ])
 })
+
+describe('a URI by the folder of a skill that is served under its name', () => {
+  const files = {
+    'folder/SKILL.md': skillText('named'),
+    'folder/notes/a b.md': 'a',
+    'folder/in/SKILL.md': skillText('inner'),
+    'folder/in/b.md': 'b',
+    'quiet-folder/SKILL.md': skillText('quiet'),
+    'lost/SKILL.md': '# none',
+  }
+  const why = async (raw: string): Promise<unknown> =>
+    Reflect.get(lookup(catalogOf(await surveyed(files, { unlisted: ['quiet-folder'] })), raw), 'why')
+
+  test.each([
+    ['skill://team/folder/SKILL.md', 'skill://team/named/SKILL.md'],
+    ['skill://team/folder', 'skill://team/named'],
+    ['skill://team/folder/notes/a%20b.md', 'skill://team/named/notes/a%20b.md'],
+    ['skill://team/folder/in/SKILL.md', 'skill://team/named/inner/SKILL.md'],
+    ['skill://team/folder/in/b.md', 'skill://team/named/inner/b.md'],
+    ['skill://team/named/in/b.md', 'skill://team/named/inner/b.md'],
+  ])('%s is not found, and the reason names %s', async (raw, uri) => {
+    expect(await why(raw)).toMatch(new RegExp(`^nothing of that URI is served; .*: ${uri}$`))
+  })
+
+  test.each([
+    'skill://team/folder/none.md',
+    'skill://team/named/in/none.md',
+    'skill://team/quiet-folder/SKILL.md',
+    'skill://team/lost/SKILL.md',
+    'skill://other/folder/SKILL.md',
+  ])('nothing else is named for %s', async (raw) => {
+    expect(await why(raw)).toBe('nothing of that URI is served')
+  })
+})

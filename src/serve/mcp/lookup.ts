@@ -7,6 +7,7 @@ import type { Steps } from '../../sync/model/slices.ts'
 import { contractAt } from './contract.ts'
 import type { FoundOfContract } from './contract.ts'
 import type { Forms } from './forms.ts'
+import { renamedUri } from './renamed-uri.ts'
 import { syntheticAt } from './synthetic.ts'
 import type { Synthetic } from './synthetic.ts'
 
@@ -24,7 +25,8 @@ export function lookup(catalog: Catalog, raw: string): Found {
   if (children !== undefined) return { kind: 'folder', uri: uri.canonical, children }
   const file = uri.trailingSlash ? undefined : catalog.files.get(uri.canonical)
   if (file !== undefined) return { kind: 'file', uri: uri.canonical, file }
-  return { kind: 'nothing', why: whyWithheld(catalog, uri.canonical) ?? 'nothing of that URI is served' }
+  const why = whyWithheld(catalog, uri.canonical) ?? whyRenamed(catalog, uri.canonical)
+  return { kind: 'nothing', why: why ?? 'nothing of that URI is served' }
 }
 
 /** What of everything that can be read and subscribed to a URI stands for. */
@@ -77,4 +79,11 @@ function whyWithheld(catalog: Catalog, uri: string): string | undefined {
   const skill = catalog.withheld.get(uri)
   if (skill === undefined) return undefined
   return `the skill is withheld: ${skill.findings.map(({ message }) => message).join('; ')}`
+}
+
+function whyRenamed(catalog: Catalog, uri: string): string | undefined {
+  const renamed = renamedUri(catalog, uri)
+  return (
+    renamed && `nothing of that URI is served; a skill stands under its name and not under its folder's: ${renamed}`
+  )
 }

@@ -3,6 +3,7 @@ import type { Authored } from './authored.ts'
 import { bodyFlaws } from './body.ts'
 import { contractFlaws, hasBlock } from './contract-flaws.ts'
 import { descriptionFlaws } from './description.ts'
+import { Elsewhere } from './elsewhere.ts'
 import { encodingFlaws } from './encoding.ts'
 import { fieldFlaws } from './fields.ts'
 import { folderFlaws } from './folders.ts'
@@ -21,10 +22,16 @@ export interface Standard {
   readonly level: Level
   /** Whether every skill has to keep the frontmatter contract. */
   readonly contract: boolean
+  /** The skills that are looked at with it. */
+  readonly elsewhere?: Elsewhere
 }
 
 /** All that is to be said of a skill to its author, file by file, from top to bottom. Never throws, whatever the skill holds. */
-export function judge(skill: Authored, findings: readonly Finding[], { level, contract }: Standard): Flaw[] {
+export function judge(
+  skill: Authored,
+  findings: readonly Finding[],
+  { level, contract, elsewhere = NOWHERE }: Standard,
+): Flaw[] {
   const flaws = [
     ...surveyFlaws(skill, notJudgedHere(skill, findings)),
     ...encodingFlaws(skill),
@@ -34,12 +41,14 @@ export function judge(skill: Authored, findings: readonly Finding[], { level, co
     ...yamlValueFlaws(skill),
     ...descriptionFlaws(skill),
     ...bodyFlaws(skill),
-    ...linkFlaws(skill),
+    ...linkFlaws(skill, elsewhere),
     ...folderFlaws(skill),
     ...(level === 'skills-ref' ? referenceValidatorFlaws(skill) : []),
   ]
   return inOrder(flaws)
 }
+
+const NOWHERE = new Elsewhere([])
 
 /** What a survey says of these is said more fully, with all that it has no need to look at. */
 function notJudgedHere(skill: Authored, findings: readonly Finding[]): Finding[] {

@@ -277,7 +277,7 @@ const FILES: Sheets<
   ),
   'link-leaves-skill': warning(
     'skillsyncd',
-    'A link leads out of the skill: where the skill is installed or served, nothing is there',
+    'A link leads out of the skill: where the skill is installed alone, nothing is there',
     'copy the file into the skill, or link to its address on the web',
   ),
   'link-target-missing': warning(

@@ -7,6 +7,7 @@ import type { Rules } from '../survey-rules.ts'
 import { AuthoredReader } from './authored-reader.ts'
 import { declarationOf } from './contract-flaws.ts'
 import type { Declaration } from './contract-flaws.ts'
+import { Elsewhere } from './elsewhere.ts'
 import { judge, inOrder } from './judge.ts'
 import type { Level } from './judge.ts'
 import { START } from './place.ts'
@@ -42,7 +43,8 @@ export interface Validating {
 export async function validate(tree: Tree, validating: Validating, signal: AbortSignal): Promise<Validation> {
   const { skills, findings, taken } = await survey(tree, validating.rules, undefined, signal)
   const reader = new AuthoredReader(tree, taken, { skills, ...validating })
-  const standard = { level: validating.level, contract: validating.rules.selection.contract }
+  const { level, rules } = validating
+  const standard = { level, contract: rules.selection.contract, elsewhere: new Elsewhere(skills) }
   const folders = new Set(skills.map(({ path }) => path))
   const judged: Judged[] = []
   for (const skill of skills) {
