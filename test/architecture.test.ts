@@ -21,7 +21,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   'isomorphic-git': ['sync/upstream'],
   openpgp: ['sync'],
-  '@modelcontextprotocol/client': ['sync/upstream'],
+  '@modelcontextprotocol/client': ['sync/upstream', 'daemon'],
+  '@modelcontextprotocol/sdk': ['daemon'],
   '@modelcontextprotocol/server': ['serve'],
   'markdown-it': ['serve'],
   'p-queue': ['daemon'],

@@ -20,9 +20,11 @@ import { stateChecks } from '../doctor/state-checks.ts'
 import { writerChecks } from '../doctor/writer-checks.ts'
 import { printable } from '../log-line.ts'
 import { sourcesOf } from '../requests.ts'
+import { UsageError } from '../usage-error.ts'
 import { withWriter } from './asking.ts'
 import { configOf, printJson, printLines, progressOf } from './command.ts'
-import type { Command, Context } from './command.ts'
+import type { Command, Context, ExitStatus } from './command.ts'
+import { connected } from './doctor-connect.ts'
 
 /** Each makes its checks of the configuration. A group more is a line more. */
 const GROUPS: readonly ((ground: Ground) => Check[])[] = [
@@ -42,16 +44,32 @@ const AWAY: readonly ((ground: Ground) => Check[])[] = [hostChecks]
 export const doctor: Command = {
   name: 'doctor',
   summary: 'What would keep it from working on this machine; exits with 3 where something would',
-  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  operands: { text: '[SOURCE… | URL]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
   With sources only those are looked at, and isomorphic-git fetches the commit that is served of each once more, to
   compare all files of its skills.
+  With --connect nothing else is looked at: the address that is configured, or the one that is named, is opened as a
+  client of either era of MCP opens it, which lists, reads, verifies and subscribes. A token is taken from a file or
+  from the variable SKILLSYNCD_TOKEN, a proxy from HTTP_PROXY and HTTPS_PROXY.
 `,
   options: {
+    connect: { type: 'boolean', help: 'open the address as clients of both eras, through what stands before it' },
+    'token-file': {
+      type: 'string',
+      value: 'FILE',
+      help: 'with --connect: the file of the token that is sent',
+      offers: 'files',
+    },
     offline: { type: 'boolean', help: 'ask no host whether it can be reached' },
     strict: { type: 'boolean', help: 'a warning counts too' },
   },
   async run(context) {
+    if (context.values['connect'] === true) {
+      const { checks, ...ends } = await connected(context)
+      return concluded(context, checks, ends)
+    }
+    if (context.values['token-file'] !== undefined)
+      throw new UsageError('--token-file means something with --connect alone')
     const { environment, redactor, signal, values } = context
     const { config: whole, told } = await configured(context)
     const named = told.state === 'ok' && context.operands.length > 0 ? sourcesOf(context.operands, whole) : []
@@ -61,10 +79,15 @@ export const doctor: Command = {
     const checks = groups.flatMap((group) => group(ground))
     const found = [told, ...(await examine(checks, systemClock, signal))]
     const all = [...found, ...(values['offline'] === true ? [] : await seconds(context, whole, named))]
-    print(context, all)
-    const counts = values['strict'] === true ? ['warn', 'fail'] : ['fail']
-    return all.some(({ state }) => counts.includes(state)) ? 3 : 0
+    return concluded(context, all)
   },
+}
+
+/** Prints what was found, for programs with more beside it. */
+function concluded(context: Context, all: readonly Checked[], more: object = {}): ExitStatus {
+  print(context, all, more)
+  const counts = context.values['strict'] === true ? ['warn', 'fail'] : ['fail']
+  return all.some(({ state }) => counts.includes(state)) ? 3 : 0
 }
 
 function sourcesAlone(config: Config, named: readonly SourceId[]): Config {
@@ -99,12 +122,12 @@ async function configured(context: Context): Promise<{ readonly config: Config; 
 /** A configuration has one at least. It is taken out again. */
 const ANY = 'https://localhost/any.git'
 
-function print(context: Context, all: readonly Checked[]): void {
+function print(context: Context, all: readonly Checked[], more: object): void {
   const offline = context.values['offline'] === true
   const count = (wanted: Checked['state']) => all.filter(({ state }) => state === wanted).length
   const [ok, warn, fail] = [count('ok'), count('warn'), count('fail')]
   if (context.json) {
-    printJson(context, { ok: fail === 0, counts: { ok, warn, fail }, offline, checks: all })
+    printJson(context, { ok: fail === 0, counts: { ok, warn, fail }, offline, ...more, checks: all })
     return
   }
   const shown = context.quiet ? all.filter(({ state }) => state !== 'ok') : all

@@ -55,6 +55,7 @@ export type CheckName =
   | 'links'
   | 'service'
   | 'second-opinion'
+  | 'connect'
 
 /** The ways in which one check about one thing can end. */
 export interface Verdicts {

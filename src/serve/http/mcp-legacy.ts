@@ -95,6 +95,8 @@ export class LegacyEdge {
     const headers = { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) }
     const stream = new EventStream(response, headers, this.#streams.pendingBytes)
     this.#streams.add(stream, () => {}, { holder, principal, view: session.view })
+    // The first bytes show a client that nothing on the way holds them back.
+    stream.keepAlive()
     session.listenOn(stream, partsOpenTo(principal))
     stream.onClose(() => this.#sessions.use(session))
   }

@@ -157,7 +157,7 @@ test('Ctrl-C while the second fetch waits ends verify at once, and leaves nothin
   expect(await readdir(join(world.home.state, 'tmp')).catch(() => [])).toEqual([])
 })
 
-test('a pack that inflates beyond all bounds is not compared, and costs little memory', async () => {
+test('a pack with an object that inflates beyond the bound is not compared, and the bound is named', async () => {
   const { world, changer } = await changeable({ 'bomb.bin': Buffer.alloc(80 * 2 ** 20) })
 
   const end = await verified(world, '--deep')

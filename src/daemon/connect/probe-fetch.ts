@@ -1,0 +1,121 @@
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { exchange, type Answer } from '../../sync/upstream/http-exchange.ts'
+import { connectionFailure } from '../../sync/upstream/http-failure.ts'
+import { responseOf } from '../../sync/upstream/mcp/http-answer.ts'
+import type { Route } from '../../sync/upstream/way.ts'
+
+/** What the last answer said that was no success: most of what is wrong is told by it. */
+export interface Refusal {
+  readonly status: number
+  readonly type: string
+  /** The first of the body. */
+  readonly text: string
+  readonly location: string | undefined
+}
+
+/** The stream on which a server of the 2025 era tells things by itself. */
+export interface ProbedStream {
+  /** Resolves with the status of the answer. */
+  readonly answered: Promise<number>
+  /** Resolves with the first bytes, `false` where it ends before. */
+  readonly flowed: Promise<boolean>
+}
+
+export interface ProbeOptions {
+  readonly url: URL
+  readonly token: string | undefined
+  readonly route: Route
+  readonly userAgent: string
+  /** Ends all of it. */
+  readonly signal: AbortSignal
+}
+
+/** What both clients fetch with: our own exchange, with the proxy of the environment, a bound on bytes, and an eye on what comes. */
+export class ProbeFetch {
+  readonly stream: ProbedStream
+  /** The failure of the connection itself, in our words. */
+  failure: SyncError | undefined
+  refusal: Refusal | undefined
+  readonly #options: ProbeOptions
+  readonly #answered = Promise.withResolvers<number>()
+  readonly #flowed = Promise.withResolvers<boolean>()
+  #left = MOST_BYTES
+
+  constructor(options: ProbeOptions) {
+    this.#options = options
+    this.stream = { answered: this.#answered.promise, flowed: this.#flowed.promise }
+  }
+
+  readonly fetch = async (to: string | URL, init: RequestInit = {}): Promise<Response> => {
+    const { url, route, signal } = this.#options
+    const target = new URL(to)
+    // The SDKs look for an authorization server too, elsewhere at times.
+    if (target.origin !== url.origin) throw new SyncError('source-unreachable', `${target.origin} is not asked`)
+    const method = init.method ?? 'GET'
+    const body = typeof init.body === 'string' ? { body: Buffer.from(init.body) } : {}
+    const within = init.signal ? AbortSignal.any([signal, init.signal]) : signal
+    const asked = { method, headers: this.#headers(init), route, signal: within, ...body }
+    const answer = await exchange(target.href, asked).catch((cause: unknown) => {
+      within.throwIfAborted()
+      this.failure = cause instanceof SyncError ? cause : connectionFailure(cause, `Cannot reach "${url.origin}"`)
+      throw this.failure
+    })
+    const isStream = method === 'GET'
+    if (isStream) this.#answered.resolve(answer.status)
+    if (answer.status >= 300 || isPage(answer)) return this.#refused(answer)
+    return responseOf(answer, isStream ? this.#watched(answer) : this.#bounded(answer))
+  }
+
+  #headers(init: RequestInit): Record<string, string> {
+    const { token, userAgent } = this.#options
+    return {
+      ...Object.fromEntries(new Headers(init.headers)),
+      'accept-encoding': 'identity',
+      'user-agent': userAgent,
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    }
+  }
+
+  async #refused(answer: Answer): Promise<Response> {
+    const { status } = answer
+    const parts: Uint8Array[] = []
+    for await (const part of this.#bounded(answer)) parts.push(part)
+    const bytes = Buffer.concat(parts)
+    const text = bytes.toString('utf8').slice(0, SHOWN_CHARACTERS)
+    const type = answer.header('content-type') ?? ''
+    // That a server has no stream, or no session to end, is no failure of its own: it is asked about where it matters.
+    if (status !== 405) this.refusal = { status, type, text, location: answer.header('location') }
+    return responseOf(answer, piecesOf(bytes))
+  }
+
+  async *#watched(answer: Answer): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const chunk of this.#bounded(answer)) {
+        this.#flowed.resolve(true)
+        yield chunk
+      }
+    } finally {
+      this.#flowed.resolve(false)
+    }
+  }
+
+  async *#bounded(answer: Answer): AsyncGenerator<Uint8Array> {
+    for await (const chunk of answer.body) {
+      this.#left -= chunk.length
+      if (this.#left < 0) throw new SyncError('limit-exceeded', `The answers are over ${MOST_BYTES} bytes`)
+      yield chunk
+    }
+  }
+}
+
+/** Listings of thousands of skills are large; this is for all that is fetched. */
+const MOST_BYTES = 2 ** 28
+const SHOWN_CHARACTERS = 4_096
+
+function isPage(answer: Answer): boolean {
+  return (answer.header('content-type') ?? '').toLowerCase().startsWith('text/html')
+}
+
+async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  if (bytes.length > 0) yield bytes
+}
