@@ -28,6 +28,17 @@ test('every page in docs is named by the README', async () => {
   expect(unnamed.map(({ path }) => path)).toEqual([])
 })
 
+test('as long as no version is out, the README says how to install from a clone', async () => {
+  const [readme, changes] = await Promise.all(
+    ['README.md', 'CHANGELOG.md'].map((path) => readFile(join(ROOT, path), 'utf8')),
+  )
+  const isOut = /^## \[\d/m.test(changes ?? '')
+  const install = readme?.split('\n').filter((line) => line.startsWith('npm install --global skillsyncd')) ?? []
+
+  expect(install).toHaveLength(1)
+  expect(install[0]?.includes('npm install --global .')).toBe(!isOut)
+})
+
 interface Document {
   readonly path: string
   readonly text: string

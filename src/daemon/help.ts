@@ -1,3 +1,4 @@
+import { FORMS } from './config/adhoc.ts'
 import { VERSION } from '../serve/version.ts'
 import type { Command, Option, Options } from './commands/command.ts'
 
@@ -65,6 +66,13 @@ export const CONFIGURING: Options = {
     multiple: true,
     help: 'a folder of skills to use without a configuration: an absolute path; may be repeated',
     offers: 'folders',
+  },
+  form: {
+    type: 'string',
+    value: 'FORM,…',
+    multiple: true,
+    help: `of these sources and folders, serve in further forms: ${FORMS.join(', ')}`,
+    offers: FORMS,
   },
 }
 

@@ -55,6 +55,8 @@ export interface SkillRow {
   }[]
   /** What its `x-personal-mcp` block says, where its source asks for that and it is kept. */
   readonly contract?: Contract
+  /** It has such a block, and its source does not ask for it. */
+  readonly hasUnservedContract?: true
   readonly findings: readonly Finding[]
 }
 
@@ -106,6 +108,7 @@ function rowsOf(
   const { source, revision, skills } = snapshot
   const disabled = disabledIn(snapshot, decisions.disabled)
   const pending = new Set(pendingPaths(configuredIn(config, source), snapshot, decisions.approvals))
+  const isContractAsked = configuredIn(config, source)?.source.contract ?? true
   const packs = config.packs.map((pack) => ({ id: pack.id, skills: packedIn(snapshot, pack) }))
   return skills.map((skill) => {
     const match = disabled.get(skill.path)
@@ -115,8 +118,13 @@ function rowsOf(
       pending: pending.has(skill.path),
     }
     const own = packs.filter(({ skills: packed }) => packed.has(skill)).map(({ id }) => id)
-    return { row: rowOf(skill, source, revision, { ...decided, packs: own }, ids.get(skill)), skill }
+    const row = rowOf(skill, source, revision, { ...decided, packs: own }, ids.get(skill))
+    return { row: isContractAsked || !hasBlock(skill) ? row : { ...row, hasUnservedContract: true }, skill }
   })
+}
+
+function hasBlock({ frontmatter }: Skill): boolean {
+  return frontmatter !== undefined && Object.hasOwn(frontmatter, 'x-personal-mcp')
 }
 
 function rowOf(

@@ -203,6 +203,7 @@ describe('the resource:// family', () => {
       'dev.skillsyncd/tags': ['review', 'code-quality'],
       'dev.skillsyncd/capabilities': ['resource://skills/code-review/document'],
       'dev.skillsyncd/depends_on': ['git-basics', 'not-there'],
+      fastmcp: { version: '2.1.0-rc.1', tags: ['review', 'code-quality'] },
     }
     const ofReference = (ref_id: string, path: string): object => ({
       'dev.skillsyncd/skill_id': 'code-review',
@@ -367,7 +368,7 @@ describe('a token', () => {
   test('that does not open the contract shows nothing of it, and one that does shows all of it', async () => {
     for (const uri of FORMS) {
       expect((await ask('skills', READ, { uri })).error?.code).toBe(-32602)
-      expect((await ask('skills', READ, { uri })).error?.message).toMatch(/^Resource not found: its scheme/)
+      expect((await ask('skills', READ, { uri })).error?.message).toMatch(/^Resource not found: nothing of resource:/)
       expect((await ask('skills+contract', READ, { uri })).result.contents[0].uri).toBe(uri)
     }
     for (const method of ['resources/list', 'resources/templates/list']) {

@@ -874,6 +874,25 @@ test('folders named on the command line get ids that tell them apart, and a stat
   expect(stateOf(['/x'], ['/a'])).toBe(stateOf(['/x'], ['/a']))
 })
 
+test('sources of the command line are served in the forms that it names', () => {
+  const named = (...forms: Parameters<typeof configOfSources>[3] & {}) =>
+    configOfSources(['/srv/repo'], ENVIRONMENT, ['/srv/skills'], forms)
+
+  const [none, all] = [named(), named('contract', 'archives', 'files', 'synthetic')]
+
+  expect(none.sources.map(({ source, archives }) => [source.contract, archives])).toEqual([
+    [false, []],
+    [false, []],
+  ])
+  expect(all.sources.map(({ source, archives }) => [source.contract, archives])).toEqual([
+    [true, ['tar.gz', 'zip']],
+    [true, ['tar.gz', 'zip']],
+  ])
+  expect(all.serve.resources).toEqual({ list: 'files', synthetic: 'list' })
+  expect(named('archives').state).toBe(none.state)
+  expect(all.state).not.toBe(none.state)
+})
+
 test('a folder is meant from the folder of the file, and is looked at every 30 seconds', () => {
   const sourceOf = (path: string, rest = '') => parse(`sources: [{ id: a, path: ${path}${rest} }]`).sources[0]?.source
 

@@ -260,7 +260,7 @@ describe('whatever becomes of the skills and docs of two sources', () => {
       expect(await listsIn(catalog, without)).not.toContain('resource://')
       for (const uri of URIS) {
         expect((await refusalOf(catalog, uri, without)).message).toMatch(
-          /^Resource not found: its scheme is not "skill"/,
+          /^Resource not found: nothing of resource:\/\/ is served to this client/,
         )
       }
     })

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { lookup, lookupSkill, servedAmong } from '../../src/serve/mcp/lookup.ts'
+import { nearUris } from '../../src/serve/mcp/near-uris.ts'
 import type { Catalog } from '../../src/sync/model/catalog.ts'
 import { formsOf } from '../support/forms.ts'
 import { skillText } from '../support/scripted-upstream.ts'
@@ -42,6 +43,21 @@ describe('a URI', () => {
     ['skill://team/', 'folder pdf'],
   ])('%s stands for one thing', (raw, expected) => {
     expect(found(raw)).toBe(expected)
+  })
+
+  test.each([
+    ['skill://pdf/SKILL.md', ['skill://team/pdf/SKILL.md']],
+    ['skill://pdf/notes/a%20b.md', ['skill://team/pdf/notes/a%20b.md']],
+    ['skill://in/SKILL.md', ['skill://team/pdf/in/SKILL.md']],
+    ['skill://pdf/in/SKILL.md', ['skill://team/pdf/in/SKILL.md']],
+    ['skill://pdf/none.md', []],
+    ['skill://pdf', []],
+    ['skill://hidden/SKILL.md', []],
+    ['skill://broken/SKILL.md', []],
+    ['skill://__proto__/SKILL.md', []],
+    ['file:///pdf/SKILL.md', []],
+  ])('%s, without a source, may mean what is listed of that name', (raw, expected) => {
+    expect(nearUris(catalog, raw)).toEqual(expected)
   })
 
   test.each([

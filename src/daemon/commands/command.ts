@@ -1,7 +1,8 @@
 import { stat } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { configOfSources } from '../config/adhoc.ts'
+import { FORMS, configOfSources, isForm } from '../config/adhoc.ts'
+import type { Form } from '../config/adhoc.ts'
 import type { Environment } from '../config/environment.ts'
 import { readConfig } from '../config.ts'
 import type { Config } from '../config.ts'
@@ -110,11 +111,15 @@ async function namedConfig({ values, environment }: Context): Promise<Config> {
   const state = optional(values['state'])
   if (state === '') throw new UsageError('--state names no folder')
   const folders = values['skills-dir']
-  if (!Array.isArray(sources) && !Array.isArray(folders))
+  if (!Array.isArray(sources) && !Array.isArray(folders)) {
+    if (values['form'] !== undefined)
+      throw new UsageError('--form goes with --source and --skills-dir; a configuration says it for itself')
     return readConfig({ file: optional(values['config']), state }, environment)
+  }
   const switches = Array.isArray(sources) ? '--source' : '--skills-dir'
   if (values['config'] !== undefined) throw new UsageError(`${switches} and --config exclude each other`)
-  const config = configOfSources(textsOf(sources), environment, await skillsFoldersOf(textsOf(folders), environment))
+  const named = { urls: textsOf(sources), folders: await skillsFoldersOf(textsOf(folders), environment) }
+  const config = configOfSources(named.urls, environment, named.folders, formsNamed(values['form']))
   return state === undefined ? config : { ...config, state: resolve(state) }
 }
 
@@ -158,6 +163,13 @@ async function skillsFoldersOf(paths: readonly string[], { home }: Environment):
       throw new UsageError(`--skills-dir "${path}" is no folder; make it, or name the one that holds your skills`)
   }
   return [...new Set(paths.map((path) => resolve(path)))]
+}
+
+function formsNamed(given: unknown): readonly Form[] {
+  const named = textsOf(given).flatMap((list) => list.split(','))
+  const unknown = named.find((name) => !isForm(name))
+  if (unknown === undefined) return named.filter(isForm)
+  throw new UsageError(`--form is of ${FORMS.join(', ')}; "${unknown}" is none`)
 }
 
 /** One that we may not look at is told by the source, as of any other. */

@@ -56,6 +56,7 @@ function linesOf(row: SkillRow): string[] {
     ...(upstream === undefined ? [] : [`  there   ${printable(upstream)}`]),
     ...(digest === undefined ? [] : [`  digest  ${digest}, ${countOf(files.length, 'file')}, ${size} bytes`]),
     ...contractLines(contract),
+    ...(row.hasUnservedContract === true ? [UNSERVED_CONTRACT] : []),
     ...(disabled ? [`  ! ${printable(disabledText(source, path, row.disabledBy))}`] : []),
     ...(pending ? [`  ! ${printable(pendingText(source, path))}`] : []),
     ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),
@@ -65,6 +66,9 @@ function linesOf(row: SkillRow): string[] {
     ),
   ]
 }
+
+const UNSERVED_CONTRACT =
+  '  - it has an x-personal-mcp block: contract: true on its source serves it at resource://, and holds every skill of it to the contract; so does --form contract'
 
 function contractLines(contract: Contract | undefined): string[] {
   if (contract === undefined) return []

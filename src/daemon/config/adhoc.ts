@@ -20,15 +20,48 @@ export function configOfSources(
   urls: readonly string[],
   environment: Environment = processEnvironment(),
   folders: readonly string[] = [],
+  forms: readonly Form[] = [],
 ): Config {
   const repositories = urls.map(addressOf).map((url) => [idFrom(url), { url }] as const)
   const wanted = [...repositories, ...folders.map((path) => [idOfFolder(path), { path, links: 'follow' }] as const)]
   const sources = named<Place>(wanted).map(({ id, place }): NamedSource => Object.assign({ id }, place))
-  const file = CONFIG.safeParse({ sources }, READING)
+  const file = CONFIG.safeParse(
+    { sources: sources.map((source) => ({ ...source, ...ofSource(forms) })), ...ofAll(forms) },
+    READING,
+  )
   const [fault] = [...(file.error?.issues ?? []), ...ruleFaults({ sources })]
   if (fault !== undefined || !file.success) throw new ConfigError(messageOf(fault, urls.length))
   const config = configOf(file.data, 'unused', environment)
-  return { ...config, file: undefined, lock: undefined, state: join(environment.state, 'adhoc', nameOf(sources)) }
+  return {
+    ...config,
+    file: undefined,
+    lock: undefined,
+    state: join(environment.state, 'adhoc', nameOf(sources, forms)),
+  }
+}
+
+/** Forms beside the usual ones in which sources of the command line can be served. */
+export const FORMS = ['contract', 'archives', 'files', 'synthetic'] as const
+export type Form = (typeof FORMS)[number]
+
+export function isForm(text: string): text is Form {
+  return FORMS.some((form) => form === text)
+}
+
+function ofSource(forms: readonly Form[]): object {
+  return {
+    ...(forms.includes('contract') && { contract: true }),
+    ...(forms.includes('archives') && { archives: ['tar.gz', 'zip'] }),
+  }
+}
+
+/** `files`: each file is in `resources/list`. `synthetic`: so is what is made by us, the index among it. */
+function ofAll(forms: readonly Form[]): object {
+  const resources = {
+    ...(forms.includes('files') && { list: 'files' }),
+    ...(forms.includes('synthetic') && { synthetic: 'list' }),
+  }
+  return Object.keys(resources).length === 0 ? {} : { serve: { resources } }
 }
 
 /** The address itself may hold a secret, so it is told by its number. */
@@ -89,9 +122,13 @@ export function idFrom(url: string): string {
   return id === '' ? 'source' : id
 }
 
-function nameOf(sources: readonly NamedSource[]): string {
+/** What is held to the contract is read otherwise, so that what was read without it is no first answer. */
+function nameOf(sources: readonly NamedSource[], forms: readonly Form[]): string {
   const lines = sources
     .map((source) => `${source.id} ${'url' in source ? source.url : `path ${source.path}`}\n`)
     .toSorted(comparePaths)
-  return createHash('sha256').update(lines.join('')).digest('hex').slice(0, 16)
+  return createHash('sha256')
+    .update([...lines, ...forms.filter((form) => form === 'contract')].join(''))
+    .digest('hex')
+    .slice(0, 16)
 }

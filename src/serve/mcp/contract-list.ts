@@ -64,8 +64,9 @@ function iconOf({ src, mimeType, sizes }: Icon): Icon {
   return { src, ...(mimeType !== undefined && { mimeType }), ...(sizes !== undefined && { sizes }) }
 }
 
+/** Version and tags also where FastMCP's clients and proxies look for them. */
 function metaOf({ version, tags, capabilities, dependsOn }: Contract): object {
-  return ours({ version, tags, capabilities, depends_on: dependsOn })
+  return { ...ours({ version, tags, capabilities, depends_on: dependsOn }), fastmcp: { version, tags } }
 }
 
 function ours(said: Readonly<Record<string, unknown>>): object {

@@ -39,12 +39,16 @@ export type FoundResource =
 export function lookupResource(catalog: Catalog, forms: Forms, raw: string): FoundResource {
   const ofContract = forms.contract && isContractUri(raw) ? contractAt(forms.contract.of(catalog), raw) : undefined
   if (ofContract !== undefined) return ofContract
+  if (forms.contract === undefined && isContractUri(raw)) return { kind: 'nothing', why: NO_CONTRACT }
   const found = lookup(catalog, raw)
   const uri = found.kind === 'nothing' ? readSkillUri(raw) : undefined
   if (uri?.ok !== true || uri.trailingSlash) return found
   const synthetic = syntheticAt(catalog, forms, uri.canonical)
   return synthetic === undefined ? found : { kind: 'synthetic', uri: uri.canonical, synthetic }
 }
+
+const NO_CONTRACT =
+  'nothing of resource:// is served to this client: that takes contract: true on a source, or --form contract on a command line'
 
 /** Those of the URIs that are served, each with its canonical form. */
 export function servedAmong(catalog: Catalog, forms: Forms, uris: readonly string[]): ReadonlyMap<string, string> {

@@ -13,6 +13,7 @@ import { contentOfContract } from './contract-text.ts'
 import type { Forms } from './forms.ts'
 import { lookupResource } from './lookup.ts'
 import type { FoundResource } from './lookup.ts'
+import { nearUris } from './near-uris.ts'
 import { pageOf } from './page.ts'
 import type { PageLimits } from './page.ts'
 import { listedResources } from './resource-list.ts'
@@ -110,7 +111,7 @@ export async function readResource(
   caller: Caller,
   making: { readonly forms: Forms; readonly read: ReadFile },
 ): Promise<object> {
-  const found = served(lookupResource(catalog, making.forms, uri), uri, caller)
+  const found = served(catalog, lookupResource(catalog, making.forms, uri), uri, caller)
   if (found.kind === 'folder')
     throw resourceNotFound(caller.era, uri, 'it names a folder; read it with resources/directory/read')
   const { mimeType, content } = await contentFound(found, uri, catalog, { ...making, turn: caller.turn })
@@ -119,8 +120,8 @@ export async function readResource(
 }
 
 /** What was found, if it is served: whoever asked for anything else is told why there is nothing. */
-function served(found: FoundResource, uri: string, { era }: Caller): Served {
-  if (found.kind === 'nothing') throw resourceNotFound(era, uri, found.why)
+function served(catalog: Catalog, found: FoundResource, uri: string, { era }: Caller): Served {
+  if (found.kind === 'nothing') throw resourceNotFound(era, uri, found.why, nearUris(catalog, uri))
   // Without the URI among the data: with it, the 2025 era would hear of an unknown resource.
   if (found.kind === 'refused') throw invalidParams(`Cannot read it: ${found.why}`, candidatesOf(found))
   return found
@@ -161,7 +162,7 @@ async function contentFound(
 
 /** `resources/subscribe`, 2025 era. A folder may be subscribed to: it is told of what changes anywhere below. */
 export function subscribe(catalog: Catalog, forms: Forms, uri: string, caller: Caller): object {
-  const found = served(lookupResource(catalog, forms, uri), uri, caller)
+  const found = served(catalog, lookupResource(catalog, forms, uri), uri, caller)
   subscriptionsOf(caller).subscribe(uri, found.uri)
   return {}
 }

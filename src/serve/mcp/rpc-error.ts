@@ -38,7 +38,13 @@ export function noRoomForSubscriptions(): RpcError {
   return new RpcError(INTERNAL_ERROR, 'The server holds as many subscriptions as it can; try again later')
 }
 
-/** An unknown resource of `resources/read` and `resources/subscribe`: the two eras have a code each. */
-export function resourceNotFound(era: Era, uri: string, why: string): RpcError {
-  return new RpcError(era === 'legacy' ? RESOURCE_NOT_FOUND : INVALID_PARAMS, `Resource not found: ${why}`, { uri })
+/**
+ * An unknown resource of `resources/read` and `resources/subscribe`: the two eras have a code each. `candidates`: URIs that may be
+ * meant.
+ */
+export function resourceNotFound(era: Era, uri: string, why: string, candidates: readonly string[] = []): RpcError {
+  const [first] = candidates
+  const hint = first === undefined ? '' : `; did you mean ${first}?`
+  const data = { uri, ...(first !== undefined && { candidates }) }
+  return new RpcError(era === 'legacy' ? RESOURCE_NOT_FOUND : INVALID_PARAMS, `Resource not found: ${why}${hint}`, data)
 }

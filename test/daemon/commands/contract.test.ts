@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { buildContractFixture, contractFrontmatter, documentOf } from '../../support/contract-fixture.ts'
+import { stdio } from '../../support/peer.ts'
 import { Home } from '../../support/program.ts'
 import { Repository } from '../../support/repository.ts'
 
@@ -17,7 +18,47 @@ async function repositoryOf(skills: Readonly<Record<string, readonly string[]>>)
   return repository
 }
 
+async function readOverStdio(home: Home, place: readonly string[], uri: string) {
+  await using mcp = await stdio(place, 'legacy', home.env)
+  return await mcp.call('resources/read', { uri })
+}
+
 const urlOf = ({ folder }: Repository): string => `url: ${pathToFileURL(folder).href}`
+
+test('a skill with the block says what serves it, and the switch does that without a configuration', async () => {
+  await using home = await Home.create()
+  await using team = await repositoryOf({ pdf: [] })
+  const place = ['--source', team.folder]
+  const uri = 'resource://skills/pdf/document'
+  await home.command('sync', ...place)
+  const plain = await home.command('show', 'pdf', ...place)
+  const json = JSON.parse((await home.command('show', 'pdf', '--json', ...place)).stdout)
+  const refused = await readOverStdio(home, place, uri)
+
+  const switched = [...place, '--form', 'contract,archives']
+  const served = await readOverStdio(home, switched, uri)
+  const shown = await home.command('show', 'pdf', ...switched)
+  const archive = await readOverStdio(home, switched, `skill://${json.source}/pdf.zip`)
+  const near = await readOverStdio(home, switched, 'skill://pdf/SKILL.md')
+  const wrong = [
+    await home.command('sync', ...place, '--form', 'pdf'),
+    await home.command('sync', '--form', 'contract', '--config', home.configFile),
+  ]
+
+  expect(plain.stdout).toContain('it has an x-personal-mcp block: contract: true on its source serves it')
+  expect(json.hasUnservedContract).toBe(true)
+  expect(refused.error?.message).toContain('that takes contract: true on a source')
+  expect(served.error).toBeUndefined()
+  expect(served.result?.contents[0].text).toContain('name: pdf')
+  expect(shown.stdout).not.toContain('it has an x-personal-mcp block')
+  expect(archive.result?.contents[0].uri).toBe(`skill://${json.source}/pdf.zip`)
+  expect(near.error).toMatchObject({
+    message: expect.stringContaining(`did you mean skill://${json.source}/pdf/SKILL.md?`),
+    data: { candidates: [`skill://${json.source}/pdf/SKILL.md`] },
+  })
+  expect(wrong.map(({ status }) => status)).toEqual([2, 2])
+  expect(wrong[0]?.stderr).toContain('--form is of contract, archives, files, synthetic; "pdf" is none')
+})
 
 test('status names ids that clash, dependencies that are missing and circles, with source and path, and withholds nothing', async () => {
   await using home = await Home.create()
