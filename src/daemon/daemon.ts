@@ -26,6 +26,7 @@ import { decisionAfter, expectWaiting, isWaiting } from './decide.ts'
 import type { Held, Named, Situation, Verb } from './decide.ts'
 import { Keyring } from './keyring.ts'
 import { KnownLock } from './known-lock.ts'
+import { lackingIn } from './lacking.ts'
 import { lastingFor } from './lasting.ts'
 import type { Lasting } from './lasting.ts'
 import { Contents } from './contents.ts'
@@ -243,7 +244,10 @@ export class Daemon implements AsyncDisposable {
       this.config,
       this.#lasting.views,
       (kept, file, trace) => this.#contents.read(kept, file, trace),
-      { look: (source, mostMs) => this.look(source, mostMs) },
+      {
+        look: (source, mostMs) => this.look(source, mostMs),
+        lacking: (catalog) => lackingIn(catalog, this.config, this.#parts.store),
+      },
       this.#searching,
     )
   }

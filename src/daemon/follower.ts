@@ -4,6 +4,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ReadFile } from '../serve/content.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
+import type { ToolHost } from '../serve/mcp/tool-document.ts'
 import { Registry } from '../serve/registry.ts'
 import { Views } from '../serve/views.ts'
 import { isOfUpstream } from '../sync/model/skill.ts'
@@ -18,6 +19,7 @@ import { readStored } from './contents.ts'
 import { idsOf } from './config.ts'
 import type { Config } from './config.ts'
 import { codeOf } from './error-code.ts'
+import { lackingIn } from './lacking.ts'
 import { isLockHeeded } from './lock-rules.ts'
 import type { Log } from './log.ts'
 import { readDecisions } from './reading-decisions.ts'
@@ -84,7 +86,8 @@ export class Follower implements AsyncDisposable {
   get serving(): Serving {
     const disk = sharedDiskOf(this.#config, this.#store)
     const look = (source?: SourceId, mostMs?: number): Promise<number> => this.#lookUpstream(source, mostMs)
-    const host = { look, ...(disk !== undefined && { disk }) }
+    const lacking: ToolHost['lacking'] = (catalog) => lackingIn(catalog, this.#config, this.#store)
+    const host = { look, lacking, ...(disk !== undefined && { disk }) }
     return servingOf(this.#config, this.#views, (skill, file) => this.#read(skill, file), host, this.#searching)
   }
 

@@ -43,7 +43,8 @@ function packServing(
   const { instructions: _instructions, ...serve } = config.serve
   const instructions = said.length === 0 ? undefined : said.join('\n\n')
   const narrowed = { ...config, sources, serve: { ...serve, instructions, templates: [] } }
-  return registryServing(narrowed, views.registryOf(view), read, host, finder)
+  const { lacking: _lacking, ...narrowHost } = host
+  return registryServing(narrowed, views.registryOf(view), read, narrowHost, finder)
 }
 
 function registryServing(

@@ -175,7 +175,10 @@ test('C232: when every skill is disabled, the lists of them are empty', async ()
   for (const name of ['one', 'two']) await mirror.daemon.disable(idOf('au'), name, true)
 
   expect(await mirror.listed()).toEqual([])
-  expect((await tool(mirror, 'list_skills')).content).toEqual([{ type: 'text', text: '[]' }])
+  expect((await tool(mirror, 'list_skills')).content).toEqual([
+    { type: 'text', text: '[]' },
+    { type: 'text', text: expect.stringContaining('"au" has no skill that is offered') },
+  ])
   expect((await mirror.peer.call('resources/list')).result.resources).toEqual([])
   expect(JSON.parse(String(await mirror.bytesOf('skill://index.json'))).skills).toEqual([])
 })

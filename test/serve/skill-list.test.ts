@@ -36,6 +36,27 @@ test('a page says how to go on, to models in words and to programs as a cursor',
   expect(structuredContent.skills).toEqual(JSON.parse(content[0].text))
 })
 
+test('a list that is longer than a model should read comes in pages, the first with the number of all and the search', () => {
+  const many = catalogWith({
+    team: Array.from({ length: 1_000 }, (_, index) => saying(`s${index}`, { description: 'Some '.repeat(30) })),
+  })
+  const { content, structuredContent }: any = skillList(many, {}, PAGES)
+  const pages = walk(many, {}, PAGES)
+
+  expect(content[1].text).toContain(`${structuredContent.skills.length} of 1000 skills`)
+  expect(content[1].text).toContain('search_skills')
+  expect(structuredContent.total).toBe(1_000)
+  for (const page of pages) expect(JSON.stringify(page).length).toBeLessThanOrEqual(4 * 8_000)
+  for (const page of pages.slice(0, -1)) expect(JSON.stringify(page).length).toBeGreaterThan(4 * 7_000)
+  expect(new Set(pages.flat().map((row) => JSON.stringify(row))).size).toBe(1_000)
+  expect(walk(many, { limit: 1_000 }, PAGES)).toHaveLength(1)
+  expect(
+    skillList(many, {}, PAGES, false)
+      .content.map((block) => JSON.stringify(block))
+      .join(),
+  ).not.toContain('search_')
+})
+
 test('a cursor of another catalog, or none of ours, is told to begin again', () => {
   const { structuredContent }: any = skillList(MANY, { limit: 2 }, PAGES)
   const other = catalogWith({ team: [saying('a', { description: 'A' }), saying('b', { description: 'B' })] })

@@ -2,6 +2,7 @@ import type { Catalog } from '../../sync/model/catalog.ts'
 import { MadeInSteps } from '../../sync/model/made-in-steps.ts'
 import { offeringSteps } from '../../sync/model/offered.ts'
 import type { Steps } from '../../sync/model/slices.ts'
+import { BYTES_PER_TOKEN } from '../search/hits.ts'
 import { pageOf } from './page.ts'
 import type { PageLimits } from './page.ts'
 import type { Params } from './params.ts'
@@ -9,9 +10,12 @@ import { invalidParams, RpcError } from './rpc-error.ts'
 import { refusal } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 
+/** The most bytes of a page for a model: some 8,000 tokens, as `tokensIn` counts them. A caller that gives a `limit` decides itself. */
+const MODEL_PAGE_BYTES = 8_000 * BYTES_PER_TOKEN
+
 /**
- * What `list_skills` answers: the whole list where it is no larger than a page of a listing, as it always was. Of a larger one a
- * page at a time, with the cursor of the next; also for whoever asks for pages.
+ * What `list_skills` answers: the whole list where a model can take it at once, as it always was. Of a longer one a page at a time,
+ * with the cursor of the next; also for a caller that asks for pages.
  */
 export function skillList(
   catalog: Catalog,
@@ -24,15 +28,17 @@ export function skillList(
     throw invalidParams('`limit` is a whole number')
   if (limit !== undefined && limit < 1) return refusal(`The limit is ${limit}; ask for 1 skill at the least`)
   const { rows, text, bytes } = listOf(catalog)
-  if (cursor === undefined && limit === undefined && bytes <= pages.bytes) return { content: [{ type: 'text', text }] }
-  const limits = { entries: limit ?? Number.POSITIVE_INFINITY, bytes: pages.bytes }
+  const most = limit === undefined ? Math.min(pages.bytes, MODEL_PAGE_BYTES) : pages.bytes
+  if (cursor === undefined && limit === undefined && bytes <= most) return { content: [{ type: 'text', text }] }
+  const limits = { entries: limit ?? Number.POSITIVE_INFINITY, bytes: most }
   return pageAnswer(catalog, rows, cursor, { limits, hasSearch })
 }
 
-/** As large as an answer can be: a page is in it twice. */
+/** About as large as an answer can be: a page is in it twice. */
 export function bytesOfList(catalog: Catalog, { cursor, limit }: Params): number {
   const { bytes } = listOf(catalog)
-  return cursor === undefined && limit === undefined ? bytes : 2 * bytes
+  if (limit !== undefined) return 2 * bytes
+  return cursor === undefined && bytes <= MODEL_PAGE_BYTES ? bytes : 2 * Math.min(bytes, MODEL_PAGE_BYTES)
 }
 
 interface Paging {
@@ -51,20 +57,25 @@ function pageAnswer(
     const { items, nextCursor } = page
     const text = `[${items.join(',')}]`
     const skills: unknown = JSON.parse(text)
-    if (nextCursor === undefined) return { content: [{ type: 'text', text }], structuredContent: { skills } }
-    const next = `There are more: call list_skills with the cursor ${JSON.stringify(nextCursor)} for those that follow these ${items.length} of ${rows.length}${hasSearch ? ', or search_skills for those that fit a task' : ''}.`
+    const total = rows.length
+    if (nextCursor === undefined) return { content: [{ type: 'text', text }], structuredContent: { skills, total } }
     return {
       content: [
         { type: 'text', text },
-        { type: 'text', text: next },
+        { type: 'text', text: moreText(items.length, total, nextCursor, hasSearch) },
       ],
-      structuredContent: { skills, nextCursor },
+      structuredContent: { skills, total, nextCursor },
     }
   } catch (error) {
     // A model that is told so begins again; a fault of the protocol would not come to it.
     if (error instanceof RpcError) return refusal(error.message)
     throw error
   }
+}
+
+function moreText(count: number, total: number, nextCursor: string, hasSearch: boolean): string {
+  const search = hasSearch ? ' search_skills finds those that fit a task, with a few words, and costs far less.' : ''
+  return `These are ${count} of ${total} skills.${search} To go on with the list, call list_skills with the cursor ${JSON.stringify(nextCursor)}.`
 }
 
 interface SkillList {

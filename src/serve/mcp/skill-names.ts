@@ -55,7 +55,8 @@ function* naming(catalog: Catalog): Steps<SkillNames> {
   const withheld = yield* grouping(kept, (one) => [...urisOf(one), ...[one.id, ...namesOf(one)].map(folded)])
   const told: Told[] = []
   for (const offered of forModels) {
-    told.push({ offered, names: [...new Set([offered.name, baseName(offered.id)].map(folded))] })
+    const names = new Set([offered.name, baseName(offered.id)].map(folded))
+    told.push({ offered, names: [...names].map(spelt) })
     yield
   }
   return {
@@ -125,10 +126,22 @@ function pathIdAt(documentUri: string): string {
   return withHiddenEscaped(path.split('/').map(decodeURIComponent).join('/'))
 }
 
-/** A skill with its names, folded. */
 interface Told {
   readonly offered: Offered
-  readonly names: readonly string[]
+  readonly names: readonly Spelt[]
+}
+
+/** A folded text. */
+interface Spelt {
+  readonly text: string
+  /** A bit for each character that it has: texts that differ in many are not compared any further. */
+  readonly characters: number
+}
+
+function spelt(text: string): Spelt {
+  let characters = 0
+  for (let at = 0; at < text.length; at += 1) characters |= 1 << (text.charCodeAt(at) & 31)
+  return { text, characters }
 }
 
 interface Ranked {
@@ -139,9 +152,9 @@ interface Ranked {
 const MOST_NEAR = 5
 
 function* nearest(told: readonly Told[], text: string): Steps<readonly Offered[]> {
-  const wanted = folded(baseName((documentUriIn(text) ?? text).replace(/\/SKILL\.md$/, '')))
+  const wanted = spelt(folded(baseName((documentUriIn(text) ?? text).replace(/\/SKILL\.md$/, ''))))
   let best: readonly Ranked[] = []
-  if (wanted.length < LEAST_CHARACTERS || wanted.length > MOST_CHARACTERS) return []
+  if (wanted.text.length < LEAST_CHARACTERS || wanted.text.length > MOST_CHARACTERS) return []
   for (const { offered, names } of told) {
     const rank = Math.min(...names.map((name) => rankOf(name, wanted)))
     if (rank < (best[MOST_NEAR - 1]?.rank ?? TOO_FAR))
@@ -156,12 +169,27 @@ const LEAST_CHARACTERS = 3
 const MOST_CHARACTERS = 100
 
 /** A few slips of the keyboard come first, then names with the text in them and names in the text, by words: those that add the least. */
-function rankOf(name: string, wanted: string): number {
-  const apart = Math.abs(name.length - wanted.length)
-  const slips = apart > MOST_SLIPS ? TOO_FAR : editDistance(name, wanted)
-  if (slips <= Math.min(MOST_SLIPS, Math.floor(wanted.length / 3))) return slips
-  const isPart = `-${name}`.includes(`-${wanted}`) || `-${wanted}-`.includes(`-${name}-`)
-  return isPart && name.length >= LEAST_CHARACTERS ? MOST_SLIPS + apart : TOO_FAR
+function rankOf(name: Spelt, wanted: Spelt): number {
+  const slips = slipsBetween(name, wanted)
+  if (slips <= Math.min(MOST_SLIPS, Math.floor(wanted.text.length / 3))) return slips
+  const [shorter, longer] = name.text.length < wanted.text.length ? [name, wanted] : [wanted, name]
+  if (shorter.text.length < LEAST_CHARACTERS || (shorter.characters & ~longer.characters) !== 0) return TOO_FAR
+  const isPart =
+    shorter === wanted ? `-${name.text}`.includes(`-${wanted.text}`) : `-${wanted.text}-`.includes(`-${name.text}-`)
+  return isPart ? MOST_SLIPS + longer.text.length - shorter.text.length : TOO_FAR
+}
+
+function slipsBetween(name: Spelt, wanted: Spelt): number {
+  if (Math.abs(name.text.length - wanted.text.length) > MOST_SLIPS) return TOO_FAR
+  // A slip puts one character in another's place at the most.
+  if (bitsIn(name.characters ^ wanted.characters) > 2 * MOST_SLIPS) return TOO_FAR
+  return editDistance(name.text, wanted.text)
+}
+
+function bitsIn(bits: number): number {
+  let count = 0
+  for (let rest = bits; rest !== 0; rest &= rest - 1) count += 1
+  return count
 }
 
 const MOST_SLIPS = 2

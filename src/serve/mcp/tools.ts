@@ -5,6 +5,7 @@ import { inTurn } from '../content.ts'
 import type { Unread } from '../content.ts'
 import type { Finder } from '../search/finder.ts'
 import type { Serving, Surface } from './methods.ts'
+import { whyEmpty } from './empty-list.ts'
 import { bytesOfFile, fileAsked, readSkillFile } from './file-tool.ts'
 import type { FileAsked } from './file-tool.ts'
 import type { Params } from './params.ts'
@@ -122,8 +123,11 @@ class SkillTools {
   }
 
   async #listSkills(catalog: Catalog, given: Params): Promise<ToolAnswer> {
-    await listingForModels(catalog)
-    return skillList(catalog, given, this.#serving.pages, this.#finder !== undefined)
+    const { rows } = await listingForModels(catalog)
+    const answer = skillList(catalog, given, this.#serving.pages, this.#finder !== undefined)
+    if (rows.length > 0 || answer.isError === true) return answer
+    const text = whyEmpty(catalog, await this.#host.lacking?.(catalog))
+    return { ...answer, content: [...answer.content, { type: 'text', text }] }
   }
 
   async #searchSkills(finder: Finder, given: Params, caller: Asking): Promise<ToolAnswer> {

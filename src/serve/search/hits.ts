@@ -16,9 +16,12 @@ export interface Hits {
   readonly omitted?: number
 }
 
-/** How many tokens a text takes, as we count them: four bytes of UTF-8 are one. Tokenizers differ; of English most take fewer. */
+/** The bytes of UTF-8 that count as one token. Tokenizers differ; of English most take fewer tokens. */
+export const BYTES_PER_TOKEN = 4
+
+/** The tokens that a text takes, as we count them. */
 export function tokensIn(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / 4)
+  return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)
 }
 
 /**
