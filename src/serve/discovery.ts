@@ -28,6 +28,7 @@ export interface Listing extends Announced {
 
 /** What can be installed by name, out of one catalog. */
 export interface Installable {
+  /** By each name that leads to one, listed or not. */
   readonly skills: ReadonlyMap<string, CatalogSkill>
   readonly listing: Listing
 }
@@ -106,8 +107,8 @@ export class Discovery {
 
   /** `isWhole` is false where a skill is left out that may be there later. */
   async #build(catalog: Catalog): Promise<Installable & { readonly isWhole: boolean }> {
-    const skills = await stepByStep(installNames(catalog.listed))
-    const inOrder = await stepByStep(sorting([...skills], ([a], [b]) => (a < b ? -1 : 1)))
+    const { listed, besides, places } = await stepByStep(installNames(catalog.listed))
+    const inOrder = await stepByStep(sorting([...listed], ([a], [b]) => (a < b ? -1 : 1)))
     const archives = new Map<string, Announced>()
     const listing = new OpenListing()
     let isWhole = true
@@ -116,11 +117,12 @@ export class Discovery {
       const announced = isSingle(skill) ? undefined : await this.announced(skill)
       const archive = isUnread(announced) ? undefined : announced
       if (archive !== undefined) archives.set(skill.digest, archive)
-      if (archive !== undefined || isSingle(skill)) listing.add(this.#entryOf(name, skill, archive))
+      if (archive !== undefined || isSingle(skill))
+        listing.add({ ...this.#entryOf(name, skill, archive), ...placesIn(places.get(name)) })
       else if (hasArchive(skill)) isWhole = false
     })
     this.#archives = archives
-    return { isWhole, skills, listing: listing.close() }
+    return { isWhole, skills: new Map([...besides, ...listed]), listing: listing.close() }
   }
 
   /**
@@ -150,6 +152,11 @@ export class Discovery {
     const url = `${this.#base}${name}/${path.split('/').map(encodeURIComponent).join('/')}`
     return { path, url, digest: `sha256:${sha256}`, size }
   }
+}
+
+/** The URIs of one content, where it lies in several places. */
+function placesIn(places: readonly string[] | undefined): { readonly places?: readonly string[] } {
+  return places === undefined ? {} : { places }
 }
 
 /** What can be installed, as it is made or was. */

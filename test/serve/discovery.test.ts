@@ -52,6 +52,20 @@ test('a skill that is too large for an archive is left out, and its neighbours a
   expect(scene.readOf('large')).toBe(0)
 })
 
+test('one content in several places is announced once, with its places, and had by the names of each', async () => {
+  const scene = openScene(['pdf', 'copies/pdf', 'docx'].map((path) => at(path, several(path.split('/').at(-1)!))))
+
+  const { listing, skills } = await scene.discovery.installable()
+
+  const { skills: entries }: any = JSON.parse(listing.json.toString())
+  const places = ['copies/pdf', 'pdf'].map((path) => `skill://team/${path}/SKILL.md`)
+  expect(entries.map((entry: any) => [entry.name, entry.places])).toEqual([
+    ['docx', undefined],
+    ['pdf', places],
+  ])
+  expect([...skills.keys()].toSorted()).toEqual(['docx', 'pdf', 'team-copies-pdf', 'team-pdf'])
+})
+
 test('an index that could not be made is made for the next who asks', async () => {
   const scene = openScene([several('one')])
   scene.failing.add('one')
@@ -68,6 +82,10 @@ test('the loop turns while the names of thousands of skills are found, and what 
 
   expect(await turnsDuring(scene.discovery.installable())).toBeGreaterThan(1)
 })
+
+function at(path: string, { skill, ...rest }: Sample): Sample {
+  return { ...rest, skill: { ...skill, path, servedPath: path } }
+}
 
 function several(name: string): Sample {
   return sample(name, { 'SKILL.md': `${name}\n`, 'x.txt': 'x\n' })

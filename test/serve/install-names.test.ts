@@ -6,15 +6,15 @@ import { isSkillName } from '../../src/sync/model/skill-name.ts'
 import { uriOf } from '../../src/sync/model/skill-uri.ts'
 import type { CatalogSkill } from '../../src/sync/model/catalog-entry.ts'
 
-/** As much of a skill as its name depends on. */
-function skillAt(source: string, path: string): CatalogSkill {
+/** As much of a skill as its name depends on. Its content is its own where nothing else is said. */
+function skillAt(source: string, path: string, digest?: string): CatalogSkill {
   const root = uriOf(source, path)
-  return { name: path.split('/').at(-1), root, uri: `${root}/SKILL.md` } as CatalogSkill
+  return { name: path.split('/').at(-1), root, uri: `${root}/SKILL.md`, digest: digest ?? root } as CatalogSkill
 }
 
 function named(...places: readonly (readonly [string, string])[]): Record<string, string> {
-  const names = atOnce(installNames(places.map(([source, path]) => skillAt(source, path))))
-  return Object.fromEntries([...names].map(([name, { root }]) => [name, root]))
+  const { listed } = atOnce(installNames(places.map(([source, path]) => skillAt(source, path))))
+  return Object.fromEntries([...listed].map(([name, { root }]) => [name, root]))
 }
 
 const MARK = /^(.+)-[0-9a-f]{16}$/
@@ -69,7 +69,7 @@ test('whatever skill comes to the others, no name leads to another skill than be
 
       const after = atOnce(installNames(skills))
 
-      for (const [name, { root }] of before) expect([undefined, root]).toContain(after.get(name)?.root)
+      for (const [name, { root }] of before.listed) expect([undefined, root]).toContain(after.listed.get(name)?.root)
     }),
     { numRuns: 500 },
   )
@@ -82,11 +82,53 @@ test('every skill has one name, which installers take, and the order of the skil
 
       const names = atOnce(installNames(skills))
 
-      expect(new Set(names.values())).toEqual(new Set(skills))
-      expect(names.size).toBe(skills.length)
-      expect([...names.keys()].filter((key) => !isSkillName(key))).toEqual([])
+      expect(new Set(names.listed.values())).toEqual(new Set(skills))
+      expect(names.listed.size).toBe(skills.length)
+      expect(names.besides.size).toBe(0)
+      expect([...names.listed.keys()].filter((key) => !isSkillName(key))).toEqual([])
       const again = atOnce(installNames(skills.toReversed()))
-      expect(Object.fromEntries(again)).toEqual(Object.fromEntries(names))
+      expect(Object.fromEntries(again.listed)).toEqual(Object.fromEntries(names.listed))
     }),
+  )
+})
+
+test('a name whose bearers have one content is that content, and the names that they would have alone lead to it too', () => {
+  const places = [
+    skillAt('b', 'pdf', '1'),
+    skillAt('a', 'pdf', '1'),
+    skillAt('a', 'old/pdf', '1'),
+    skillAt('c', 'docx', '2'),
+  ]
+
+  const { listed, besides, places: shared } = atOnce(installNames(places))
+
+  const roots = Object.fromEntries([...listed].map(([name, { root }]) => [name, root]))
+  expect(roots).toEqual({ docx: 'skill://c/docx', pdf: 'skill://a/old/pdf' })
+  expect([...besides.keys()].toSorted()).toEqual(['a-old-pdf', 'a-pdf', 'b-pdf'])
+  const uris = ['a/old/pdf', 'a/pdf', 'b/pdf'].map((path) => `skill://${path}/SKILL.md`)
+  expect(Object.fromEntries(shared)).toEqual({ pdf: uris })
+})
+
+test('whatever copy or other skill comes to the others, each name leads to the content of before or to none', () => {
+  const digest = fc.constantFrom('1', '2')
+  fc.assert(
+    fc.property(PLACES, fc.array(digest, { minLength: 12, maxLength: 12 }), (drawn, digests) => {
+      const skills = drawn.map(([source, folders, last], at) =>
+        skillAt(source, [...folders, last].join('/'), `${last} ${digests[at]}`),
+      )
+      const before = atOnce(installNames(skills.slice(1)))
+
+      const after = atOnce(installNames(skills))
+
+      const [was, is] = [before, after].map(({ listed, besides }) => new Map([...besides, ...listed]))
+      for (const [name, { digest: content }] of was!) expect([undefined, content]).toContain(is!.get(name)?.digest)
+      expect([...after.besides.keys()].filter((name) => after.listed.has(name))).toEqual([])
+      expect(new Set([...after.listed.values()].map((one) => one.digest))).toEqual(
+        new Set(skills.map((one) => one.digest)),
+      )
+      const again = atOnce(installNames(skills.toReversed()))
+      expect(Object.fromEntries(again.listed)).toEqual(Object.fromEntries(after.listed))
+    }),
+    { numRuns: 500 },
   )
 })

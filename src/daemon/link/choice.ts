@@ -6,7 +6,7 @@ import type { LinkedSkill } from './links.ts'
 export interface Choice {
   /** One for each name. */
   readonly chosen: readonly Chosen[]
-  /** Each skill whose name stands for another one. */
+  /** Each skill whose name stands for another one of other content: the same content is had by that name. */
   readonly clashes: readonly { readonly skill: CatalogSkill; readonly by: LinkedSkill }[]
 }
 
@@ -30,6 +30,8 @@ export function choiceOf(wanted: readonly CatalogSkill[], order: readonly Source
     const own: LinkedSkill = { source: skill.source, path: skill.skill.path }
     const holder = holderOf(skill.name)
     const first = chosen.get(skill.name)
+    const other = first?.skill ?? holder?.skill
+    if (other !== undefined && other !== skill && other.digest === skill.digest) continue
     if (first !== undefined) clashes.push({ skill, by: first.linked })
     else if (holder === undefined) chosen.set(skill.name, { skill, linked: own })
     else if (holder.skill === skill) chosen.set(skill.name, { skill, linked: placeOf(holder) })

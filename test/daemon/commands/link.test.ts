@@ -123,6 +123,31 @@ test('of two skills with one name the first source has it, the other is told, an
   expect(await readFile(join(home.path, CLAUDE, 'alpha/SKILL.md'), 'utf8')).toBe(skill('alpha', 'first'))
 })
 
+test('skills of one name and one content are one: the copy of another source is no clash', async () => {
+  await using world = await World.create()
+  await using other = await Repository.create()
+  const { home, git, repository } = world
+  await other.commit({ 'copies/alpha/SKILL.md': skill('alpha', 'first') })
+  const team = [`url: ${git.serve('team', repository)}`, 'every: 1h']
+  const house = [`url: ${git.serve('house', other)}`, 'every: 1h']
+  await home.configure({ house, team })
+  await world.synced()
+
+  const first = await home.command('link', 'claude-code', '--json')
+  await home.configure({ team, house })
+  await world.synced()
+  const second = await home.command('link', 'claude-code')
+
+  expect(first.status).toBe(0)
+  expect(JSON.parse(first.stdout).folders[0].skills.map(({ source, end }: any) => [source, end])).toEqual([
+    ['house', 'linked'],
+  ])
+  expect(second).toMatchObject({ status: 0, stdout: expect.not.stringContaining('!') })
+  await other.commit({ 'copies/alpha/SKILL.md': skill('alpha', 'second') })
+  await world.synced()
+  expect((await home.command('link', 'claude-code')).stdout).toContain('! alpha (team/alpha) is not linked')
+})
+
 test('a name that another folder has from a source stays with that source there, also when the skill is gone', async () => {
   await using world = await World.create()
   await using other = await Repository.create()
