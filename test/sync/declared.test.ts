@@ -53,6 +53,24 @@ describe('a listing', () => {
     ])
   })
 
+  test('has skills served whose frontmatter clients refuse a list for, each with the finding that says so', async () => {
+    const named = (name: string, rest: object): object =>
+      entry(`skill://${name}`, ['SKILL.md'], { name, description: 'Fill in', ...rest })
+    const { skills } = await declared([
+      named('a', { metadata: { version: 1 } }),
+      named('b', { compatibility: '' }),
+      named('c', { description: `${'d'.repeat(1024)}\n` }),
+      named('d', { metadata: { version: '1' }, compatibility: 'all' }),
+    ])
+
+    expect(skills.map(({ path, standing, findings }) => [path, standing, findings.map(({ rule }) => rule)])).toEqual([
+      ['a', 'served', ['metadata-not-text']],
+      ['b', 'served', ['compatibility-invalid']],
+      ['c', 'served', ['description-padded']],
+      ['d', 'served', []],
+    ])
+  })
+
   test('is told of in 32 findings, and in one more of how many are left out', async () => {
     const { findings } = await declared(Array(1000).fill(5))
 
