@@ -76,7 +76,7 @@ export async function run(
       return print(process, helpOf(await Promise.all([...COMMANDS.values()].map((load) => load()))))
     if (name === '--version' || name === '-V') return print(process, `${VERSION}\n`)
     const load = COMMANDS.get(name)
-    if (load === undefined) throw new UsageError(`There is no command "${name}"; skillsyncd --help lists them`)
+    if (load === undefined) throw unknownCommand(name)
     return await runCommand(await load(), rest, { process, environment, redactor })
   } catch (error) {
     const failure = failureOf(error)
@@ -84,6 +84,14 @@ export async function run(
     process.stderr.write(`skillsyncd: ${redactor.clean(failure.text)}\n`)
     return failure.status
   }
+}
+
+/** Other servers have no commands, and the line for a client is written as they have it: `--skills-dir DIR` alone. */
+function unknownCommand(name: string): UsageError {
+  const isOption = /^--(?:skills-dir|source|config|state|form|pack)(?:=|$)/.test(name)
+  if (isOption)
+    return new UsageError(`The command stands before its options: skillsyncd mcp ${name.split('=', 1)[0]} …`)
+  return new UsageError(`There is no command "${name}"; skillsyncd --help lists them`)
 }
 
 interface Caller extends Pick<Context, 'environment' | 'redactor'> {

@@ -802,6 +802,7 @@ test('sources named on the command line get ids from their addresses and a state
     ['skills-2', 'https://git.example.com/My%20Team/Skills.git/'],
     ['house-rules', 'file:///srv/house%20rules'],
   ])
+  expect(configOfSources(['http://git.example.com/x/.git'], ENVIRONMENT).sources[0]?.source.id).toBe('x')
   expect(config.state).toMatch(/^\/home\/ada\/\.local\/state\/skillsyncd\/adhoc\/[0-9a-f]{16}$/)
 })
 

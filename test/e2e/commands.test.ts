@@ -183,6 +183,16 @@ test.each(
   expect(world.git.requests).toEqual([])
 })
 
+test('an option in the place of the command is answered with the command line that is meant', async () => {
+  await using home = await Home.create()
+
+  const ends = [await home.command('--skills-dir', '/srv/skills'), await home.command('--skills-dir=/srv/skills')]
+
+  for (const end of ends) expect(end).toMatchObject({ status: 2, stdout: '' })
+  for (const { stderr } of ends)
+    expect(stderr).toContain('The command stands before its options: skillsyncd mcp --skills-dir …')
+})
+
 test('no command at all, help and --help print the commands, and each --help its own options', async () => {
   await using home = await Home.create()
   const listed = (await home.command('help')).stdout

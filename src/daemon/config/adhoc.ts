@@ -109,6 +109,8 @@ export function idFrom(url: string): string {
   const last =
     url
       .replace(/[/\\]+$/, '')
+      // The repository itself, as the folder of it has it.
+      .replace(/[/\\]\.git$/i, '')
       .split(/[/\\:]/)
       .at(-1) ?? ''
   const id = last
