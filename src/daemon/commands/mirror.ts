@@ -20,8 +20,8 @@ export const mirror: Command = {
   summary: 'Fetch all files of a skill of an MCP source now, and check them',
   operands: { text: 'SKILL…', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
   details: `
-  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name. Without this command a file is fetched when somebody
-  first reads it, as the extension asks of hosts. What was fetched is served on while the server is down.
+  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name. Without this command a file is fetched when
+  somebody first reads it, as the extension asks of hosts. What was fetched is served on while the server is down.
   A skill that was withheld because other bytes came is looked at once more.
   Where the server does not say how large the files are, and the skill is withheld for that, they are measured so, from
   now on whenever they change; skillsyncd add-uri SOURCE URI --remove ends that.

@@ -22,8 +22,8 @@ export const preview: Command = {
   summary: 'Read the SKILL.md of a skill before anybody is served it',
   operands: { text: 'SKILL', most: 1, offers: ['skills'] },
   details: `
-  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name. Nothing follows from it: a skill that waits for
-  approval waits on, and no model is given it. One of an MCP source is asked for, and checked as it is for clients.
+  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name. Nothing follows from it: a skill that waits
+  for approval waits on, and no model is given it. One of an MCP source is asked for, and checked as it is for clients.
 `,
   async run(context) {
     const [asked] = context.operands
