@@ -244,11 +244,11 @@ interface CatalogChanges {
 }
 
 function changesOf(from: Catalog | undefined, to: Catalog): CatalogChanges {
-  const { forModels } = offeredIn(to)
-  if (from === undefined) return { gone: [], changed: forModels }
-  const before = new Map(offeredIn(from).forModels.map((offered) => [offered.id, offered]))
-  const changed = forModels.filter((offered) => !isSame(before.get(offered.id), offered))
-  for (const { id } of forModels) before.delete(id)
+  const { distinct } = offeredIn(to)
+  if (from === undefined) return { gone: [], changed: distinct }
+  const before = new Map(offeredIn(from).distinct.map((offered) => [offered.id, offered]))
+  const changed = distinct.filter((offered) => !isSame(before.get(offered.id), offered))
+  for (const { id } of distinct) before.delete(id)
   return { gone: [...before.keys()], changed }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { CatalogSkill } from '../sync/model/catalog-entry.ts'
+import { contentKeyOf } from '../sync/model/skill.ts'
 import { isSkillName } from '../sync/model/skill-name.ts'
 import type { Steps } from '../sync/model/slices.ts'
 
@@ -65,7 +66,7 @@ function* bearing(skills: readonly CatalogSkill[]): Steps<ReadonlyMap<string, re
   }
   const bearers = new Map<string, readonly CatalogSkill[]>()
   for (const [name, same] of all) {
-    if (same.length > 1 && same.every(({ digest }) => digest === same[0]?.digest))
+    if (same.length > 1 && new Set(same.map(({ skill }) => contentKeyOf(skill))).size === 1)
       bearers.set(
         name,
         same.toSorted((a, b) => (a.uri < b.uri ? -1 : 1)),

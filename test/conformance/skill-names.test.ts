@@ -62,6 +62,18 @@ describe('a skill that is asked for by another text than its id', () => {
   })
 })
 
+test('copies of one skill are one for a model: found once with their places, and had by their name', async () => {
+  await using small = await openSmall({ 'a/pdf/SKILL.md': skillOf('pdf'), 'b/pdf/SKILL.md': skillOf('pdf') })
+
+  for (const peer of small.all) {
+    expect((await got(peer, 'pdf')).name).toBe('pdf')
+    expect((await got(peer, 'PDF')).name).toBe('pdf')
+    const search = { name: 'search_skills', arguments: { query: 'pdf' } }
+    const { skills } = resultOf(await peer.call('tools/call', search)).structuredContent
+    expect(skills).toMatchObject([{ id: 'fx/a/pdf', places: ['fx/a/pdf', 'fx/b/pdf'] }])
+  }
+})
+
 describe('an id that means no skill', () => {
   test('is answered with the ids of those that are called nearly so', async () => {
     await using small = await openSmall({

@@ -9,7 +9,9 @@ import type { CatalogSkill } from '../../src/sync/model/catalog-entry.ts'
 /** As much of a skill as its name depends on. Its content is its own where nothing else is said. */
 function skillAt(source: string, path: string, digest?: string): CatalogSkill {
   const root = uriOf(source, path)
-  return { name: path.split('/').at(-1), root, uri: `${root}/SKILL.md`, digest: digest ?? root } as CatalogSkill
+  const name = path.split('/').at(-1)
+  const skill = { name, digest: digest ?? root }
+  return { name, root, uri: `${root}/SKILL.md`, digest: skill.digest, skill } as CatalogSkill
 }
 
 function named(...places: readonly (readonly [string, string])[]): Record<string, string> {
@@ -107,6 +109,16 @@ test('a name whose bearers have one content is that content, and the names that 
   expect([...besides.keys()].toSorted()).toEqual(['a-old-pdf', 'a-pdf', 'b-pdf'])
   const uris = ['a/old/pdf', 'a/pdf', 'b/pdf'].map((path) => `skill://${path}/SKILL.md`)
   expect(Object.fromEntries(shared)).toEqual({ pdf: uris })
+})
+
+test('what an MCP server says to have stands for nobody else’s skill, though its digest is the same', () => {
+  const own = skillAt('b', 'pdf', '1')
+  const declared = { ...skillAt('a', 'pdf', '1'), skill: { ...own.skill, upstream: { source: 'a', uri: 'x' } } }
+
+  const { listed, places } = atOnce(installNames([own, declared as CatalogSkill]))
+
+  expect([...listed.keys()]).toEqual(['b-pdf', 'a-pdf'])
+  expect(places.size).toBe(0)
 })
 
 test('whatever copy or other skill comes to the others, each name leads to the content of before or to none', () => {

@@ -16,7 +16,8 @@ const DEPLOY = saying('deploy', { description: 'Go live', 'disable-model-invocat
 
 describe('search_skills', () => {
   test('gives an object and the same object as text, each hit with its source', async () => {
-    const answer = await answerOf({ query: 'filing a from' }, { team: [PDF], more: [PDF] })
+    const other = saying('pdf', { description: 'Fill in forms' }, '# Others\n')
+    const answer = await answerOf({ query: 'filing a from' }, { team: [PDF], more: [other] })
 
     const skills = [
       { id: 'more/pdf', name: 'pdf', source: 'more', description: 'Fill in forms' },
@@ -26,6 +27,22 @@ describe('search_skills', () => {
       content: [{ type: 'text', text: JSON.stringify({ skills }) }],
       structuredContent: { skills },
     })
+  })
+
+  test('gives one content once, with the ids of its places, and finds as many others as it may', async () => {
+    const copies = Object.fromEntries(['one', 'two', 'three'].map((id) => [id, [PDF]]))
+    const more = ['xlsx', 'docx'].map((name) => saying(name, { description: 'Fill in forms' }))
+    const answer = await answerOf({ query: 'fill in forms', limit: 3 }, { ...copies, other: more })
+
+    const { skills } = answer.structuredContent
+    expect(skills.map(({ name, places }: any) => [name, places])).toEqual(
+      expect.arrayContaining([
+        ['pdf', ['one/pdf', 'two/pdf', 'three/pdf']],
+        ['xlsx', undefined],
+        ['docx', undefined],
+      ]),
+    )
+    expect(skills.find(({ name }: any) => name === 'pdf').id).toBe('one/pdf')
   })
 
   test('finds by a heading, and not what people alone may call', async () => {

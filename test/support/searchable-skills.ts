@@ -31,14 +31,14 @@ export function plainFinder(...samples: readonly Sample[]): Finder {
   const bytes = new Map(samples.map(({ skill, bytes: files }) => [skill.digest, files.get('SKILL.md')]))
   return {
     async find({ catalog }, { text, limit }) {
-      const { forModels } = offeredIn(catalog)
+      const { distinct } = offeredIn(catalog)
       const index = SkillIndex.of(
-        forModels.map((offered) => {
+        distinct.map((offered) => {
           const document = bytes.get(offered.skill.digest)
           return { ...searchableOf(offered), headings: document === undefined ? '' : headingsIn(document) }
         }),
       )
-      const byId = new Map(forModels.map((offered) => [offered.id, offered]))
+      const byId = new Map(distinct.map((offered) => [offered.id, offered]))
       return { kind: 'found', catalog, skills: index.find(text, limit).flatMap((id) => byId.get(id) ?? []) }
     },
   }

@@ -1,3 +1,4 @@
+import { offeredIn } from '../../sync/model/offered.ts'
 import type { Registry } from '../registry.ts'
 import type { Finder } from '../search/finder.ts'
 import { hitsWithin } from '../search/hits.ts'
@@ -49,7 +50,8 @@ export async function searchSkills(
   await turn?.()
   switch (found.kind) {
     case 'found': {
-      const hits = hitsWithin(found.skills, maxTokens)
+      const offered = offeredIn(found.catalog)
+      const hits = hitsWithin(found.skills, maxTokens, (one) => offered.placesOf(one))
       const answer = { content: [{ type: 'text', text: JSON.stringify(hits) } as const], structuredContent: hits }
       return found.skills.length > 0 ? answer : { ...answer, content: [...answer.content, NOTHING_FOUND] }
     }

@@ -2,6 +2,7 @@ import type { Catalog } from '../../sync/model/catalog.ts'
 import { withHiddenEscaped } from '../../sync/model/hidden-unicode.ts'
 import { offeredIn, offeringIn } from '../../sync/model/offered.ts'
 import type { Offered } from '../../sync/model/offered.ts'
+import { contentKeyOf } from '../../sync/model/skill.ts'
 import { stepByStep } from '../../sync/model/slices.ts'
 import { namesAtOnce, namesIn, offeredAt } from './skill-names.ts'
 import type { Withheld } from './skill-names.ts'
@@ -11,14 +12,19 @@ import type { ToolAnswer } from './tool-answer.ts'
 /** The skills that an id can mean: those that have it, else the one at a URI, else those that are called so in any case. */
 export async function skillsMeant(catalog: Catalog, id: string): Promise<readonly Offered[]> {
   const exact = await skillsOfId(catalog, id)
-  return exact.length > 0 ? exact : (await namesIn(catalog)).called(id)
+  return exact.length > 0 ? exact : asOne((await namesIn(catalog)).called(id))
 }
 
 /** Those that have exactly this id, or the one at this URI. */
 export async function skillsOfId(catalog: Catalog, id: string): Promise<readonly Offered[]> {
   const offered = await offeringIn(catalog)
   const found = offered.find(id)
-  return found.length > 0 ? found : offeredAt(catalog, offered, id)
+  return asOne(found.length > 0 ? found : offeredAt(catalog, offered, id))
+}
+
+/** Places of one content are one skill: the first of them. */
+function asOne(found: readonly Offered[]): readonly Offered[] {
+  return new Set(found.map(({ skill }) => contentKeyOf(skill))).size === 1 ? found.slice(0, 1) : found
 }
 
 /** The only skill that an id means, at once, for a caller that made the catalog ready; undefined where it means none or several. */
@@ -26,7 +32,7 @@ export function skillMeantAtOnce(catalog: Catalog, id: string): Offered | undefi
   const offered = offeredIn(catalog)
   const found = [() => offered.find(id), () => offeredAt(catalog, offered, id), () => namesAtOnce(catalog).called(id)]
   for (const finding of found) {
-    const [first, ...others] = finding()
+    const [first, ...others] = asOne(finding())
     if (first !== undefined) return others.length === 0 ? first : undefined
   }
   return undefined

@@ -72,6 +72,11 @@ const SEARCH_SKILLS = {
             id: { type: 'string', description: 'The id of the skill, for get_skill' },
             name: { type: 'string', description: 'The name of the skill' },
             source: { type: 'string', description: 'The source that the skill comes from' },
+            places: {
+              type: 'array',
+              items: { type: 'string' },
+              description: 'The ids of all places that have this very skill, where there are several; one is enough',
+            },
             description: {
               type: 'string',
               description: 'What the skill does, and when to use it; cut off at an ellipsis',

@@ -1,10 +1,12 @@
-import type { Offered } from '../../sync/model/offered.ts'
+import type { Offered, OfferedSkills } from '../../sync/model/offered.ts'
 
 /** A skill that was found, as a model is told of it. */
 export interface Hit {
   readonly id: string
   readonly name: string
   readonly source: string
+  /** The ids of the places where this very content lies under this name, where there are several: `MOST_PLACES` at most. */
+  readonly places?: readonly string[]
   /** On one line; it ends in `…` where there is more of it. */
   readonly description: string
 }
@@ -28,9 +30,13 @@ export function tokensIn(text: string): number {
  * The hits that take so many tokens at the most, written as JSON. First the descriptions are made shorter, all to the same
  * length; where that would leave next to nothing of them, the last hits are left out.
  */
-export function hitsWithin(all: readonly Offered[], maxTokens = Number.POSITIVE_INFINITY): Hits {
+export function hitsWithin(
+  all: readonly Offered[],
+  maxTokens = Number.POSITIVE_INFINITY,
+  placesOf: OfferedSkills['placesOf'] = (offered) => [offered],
+): Hits {
   // Once: it is tried many times, and nobody bounds how long a description is.
-  const found = all.map(({ description, ...offered }) => ({ ...offered, description: onOneLine(description) }))
+  const found = all.map((offered) => toldOf(offered, placesOf(offered)))
   const fits = (hits: Hits): boolean => tokensIn(JSON.stringify(hits)) <= maxTokens
   for (let count = found.length; count > 0; count -= 1) {
     const of = (characters: number): Hits => hitsOf(found, count, characters)
@@ -53,17 +59,23 @@ const MOST_CHARACTERS = 1_024
 /** Less of a description does not tell what a skill is for. */
 const LEAST_CHARACTERS = 60
 
-type Told = Pick<Offered, 'id' | 'name' | 'source' | 'description'>
+type Told = Pick<Offered, 'id' | 'name' | 'source' | 'description'> & Pick<Hit, 'places'>
+
+function toldOf({ id, name, source, description }: Offered, places: readonly Offered[]): Told {
+  const ids = places.slice(0, MOST_PLACES).map((place) => place.id)
+  return { id, name, source, description: onOneLine(description), ...(ids.length > 1 && { places: ids }) }
+}
+
+const MOST_PLACES = 8
 
 function hitsOf(found: readonly Told[], count: number, characters: number): Hits {
-  const skills = found.slice(0, count).map(({ id, name, source, description }) => ({
-    id,
-    name,
-    source,
-    description: shortened(description, characters),
-  }))
+  const skills = found.slice(0, count).map((told) => hitOf(told, characters))
   const omitted = found.length - count
   return omitted === 0 ? { skills } : { skills, omitted }
+}
+
+function hitOf({ id, name, source, places, description }: Told, characters: number): Hit {
+  return { id, name, source, ...(places !== undefined && { places }), description: shortened(description, characters) }
 }
 
 /** No more of it than whoever shortens it has to see. */

@@ -5,6 +5,7 @@ import { MadeInSteps } from './made-in-steps.ts'
 import { isForModels } from './model-invocation.ts'
 import { baseName } from './paths.ts'
 import { uriOf } from './skill-uri.ts'
+import { contentKeyOf } from './skill.ts'
 import type { Skill } from './skill.ts'
 import { sorting } from './slices.ts'
 import type { Steps } from './slices.ts'
@@ -30,6 +31,10 @@ export interface OfferedSkills {
   readonly listed: readonly Offered[]
   /** Those of them that models are told of without having asked for one by its id. */
   readonly forModels: readonly Offered[]
+  /** Those for models, each content of a name once: the first in the order of the sources and their paths. */
+  readonly distinct: readonly Offered[]
+  /** All places of what is told once, in that order, itself the first of them. */
+  placesOf(offered: Offered): readonly Offered[]
   /** Those that the id can mean: none, the one, or all of the list that share it. */
   find(id: string): readonly Offered[]
 }
@@ -59,16 +64,25 @@ const OFFERED = new MadeInSteps<Catalog, OfferedSkills>(offering)
 class ByIds implements OfferedSkills {
   readonly listed: readonly Offered[]
   readonly forModels: readonly Offered[]
+  readonly distinct: readonly Offered[]
+  readonly #places: ReadonlyMap<string, readonly Offered[]>
   readonly #byPath: ReadonlyMap<string, Offered>
   readonly #listed: ByShortId<Offered>
   readonly #unlisted: ByShortId<Offered>
 
-  constructor({ listed, byPath, byShortId, unlistedByShortId }: Indexes) {
+  constructor({ listed, forModels, places, byPath, byShortId, unlistedByShortId }: Indexes) {
     this.listed = listed
-    this.forModels = listed.filter(({ skill }) => isForModels(skill))
+    this.forModels = forModels
+    const firsts = new Set([...places.values()].map(([first]) => first))
+    this.distinct = forModels.filter((offered) => firsts.has(offered))
+    this.#places = places
     this.#byPath = byPath
     this.#listed = byShortId
     this.#unlisted = unlistedByShortId
+  }
+
+  placesOf(offered: Offered): readonly Offered[] {
+    return this.#places.get(contentKeyOf(offered.skill)) ?? [offered]
   }
 
   find(id: string): readonly Offered[] {
@@ -84,6 +98,8 @@ class ByIds implements OfferedSkills {
 
 interface Indexes {
   readonly listed: readonly Offered[]
+  readonly forModels: readonly Offered[]
+  readonly places: ReadonlyMap<string, readonly Offered[]>
   readonly byPath: ReadonlyMap<string, Offered>
   readonly byShortId: ByShortId<Offered>
   readonly unlistedByShortId: ByShortId<Offered>
@@ -100,7 +116,24 @@ function* offering(catalog: Catalog): Steps<OfferedSkills> {
   const byShortId = yield* grouping(all)
   const unlistedByShortId = yield* grouping(named.filter((offered) => !isListed(offered)))
   const listed = yield* sorting(all, (a, b) => comparePaths(a.id, b.id))
-  return new ByIds({ listed, byPath, byShortId, unlistedByShortId })
+  const forModels = listed.filter(({ skill }) => isForModels(skill))
+  const places = yield* placing(all)
+  return new ByIds({ listed, forModels, places, byPath, byShortId, unlistedByShortId })
+}
+
+/** What models are told of, by its name and content. */
+function* placing(all: readonly Offered[]): Steps<ReadonlyMap<string, readonly Offered[]>> {
+  const places = new Map<string, Offered[]>()
+  for (const offered of all) {
+    if (isForModels(offered.skill)) {
+      const key = contentKeyOf(offered.skill)
+      const same = places.get(key)
+      if (same === undefined) places.set(key, [offered])
+      else same.push(offered)
+    }
+    yield
+  }
+  return places
 }
 
 type Unnamed = Omit<Offered, 'id'>

@@ -57,6 +57,14 @@ export function isOfUpstream(kept: Skill | Docs): kept is UpstreamSkill {
 }
 
 /**
+ * The one thing that a skill is in all of its places: with equal texts name and content are equal. What an MCP server says that it has
+ * is compared with nothing but its own skills: bytes that fail to come must not stand for those of others.
+ */
+export function contentKeyOf(skill: Pick<Skill, 'name' | 'digest' | 'upstream'>): string {
+  return JSON.stringify([skill.name, skill.digest, skill.upstream?.source])
+}
+
+/**
  * What becomes of a SKILL.md. `served`: in every list. `unlisted`: answered by URI, in no list. `tools`: its name or
  * frontmatter fits no URI, so only the tools offer it. `withheld`: not offered, the findings say why.
  */
