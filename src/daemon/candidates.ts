@@ -96,7 +96,7 @@ export class Candidates {
     })
   }
 
-  /** What isomorphic-git makes of the commit that is served, fetched once more. */
+  /** Compares the commit that is served with the same one as isomorphic-git fetches it. */
   async secondOpinion(
     configured: ConfiguredSource,
     { snapshot }: Current,

@@ -341,7 +341,7 @@ export class Daemon implements AsyncDisposable {
     return this.#candidates.compare(this.#configured(id), this.#puller.currentOf(id), signal)
   }
 
-  /** What isomorphic-git makes of the commit that is served; undefined where nothing is. */
+  /** Compares the commit that is served with the same one as isomorphic-git fetches it; undefined where nothing is served. */
   async secondOpinion(id: SourceId, signal: AbortSignal): Promise<SecondOpinion | undefined> {
     const current = this.#puller.currentOf(id)
     return current && this.#candidates.secondOpinion(this.#configured(id), current, signal)

@@ -6,7 +6,7 @@ export type SearchOutcome = readonly string[] | 'moved-on' | 'unknown' | 'lost'
 /** A search that is asked for. */
 interface Asked {
   readonly search: SearchBegin
-  /** Whether the index is still the one that is to be searched. */
+  /** Returns true while the index is still the one that is to be searched. */
   readonly isCurrent: () => boolean
   readonly resolve: (outcome: SearchOutcome) => void
 }

@@ -8,7 +8,7 @@ import type { Steps } from '../sync/model/slices.ts'
 export interface InstallNames {
   /** One for each content of a name. */
   readonly listed: ReadonlyMap<string, CatalogSkill>
-  /** What places of the same content would be called alone: who installed one by that name finds it still. */
+  /** The names that places of the same content had alone: a client that installed one by that name still finds it. */
   readonly besides: ReadonlyMap<string, CatalogSkill>
   /** By a listed name, the URIs of all places of its content, in order; none for a name with one place. */
   readonly places: ReadonlyMap<string, readonly string[]>
@@ -16,7 +16,7 @@ export interface InstallNames {
 
 /**
  * Gives each skill the name by which it can be installed: installers know nothing but names. Skills of one name and one content are
- * one. A name that stands for several contents, or that one skill has and another could be given, is nobody's; those are called after
+ * one. A name that stands for several contents, or that one skill has and another could be given, leads to none; those are called after
  * their source and path instead. So none takes the place of another when a source gains a skill. The order of the skills does not
  * matter.
  */

@@ -11,7 +11,7 @@ export interface Place extends Disposable {
 /** Places for a bounded number of askers. Once all are taken, the holder of most loses its youngest to the others. */
 export class SharedPlaces {
   readonly #most: number
-  /** What each loses its place by. */
+  /** By place the function that takes it from its holder. */
   readonly #lose = new Map<Place, () => void>()
   readonly #shares = new Shares<Place>()
 

@@ -5,7 +5,7 @@ import type { Selection, Source } from './model/source.ts'
 import type { Claim, SecondOpinion } from './upstream/second-opinion.ts'
 import type { Reach } from './upstream/upstream.ts'
 
-/** What isomorphic-git makes of a commit that is served, or why it is not asked. */
+/** Compares a commit that is served with the same one as isomorphic-git fetches it; `not-compared` with the reason where it is not asked. */
 export async function secondLook(
   source: Source,
   snapshot: Snapshot,

@@ -11,7 +11,7 @@ import { UsageError } from '../usage-error.ts'
 import { configOf, progressOf } from './command.ts'
 import type { Context } from './command.ts'
 
-/** How the clients of both eras fared, for programs and as checks. */
+/** The outcome for the clients of both eras, for programs and as checks. */
 export interface Connected {
   readonly url: string
   readonly eras: readonly EraEnd[]
@@ -66,7 +66,7 @@ function endpointOf(text: string): URL {
   return url.pathname === '/' ? new URL('/mcp', url) : url
 }
 
-/** Where the daemon says that it listens, else where it would. */
+/** The address at which the daemon says that it listens, else the one that is configured. */
 async function listeningAt(config: Config, signal: AbortSignal): Promise<string> {
   const { host, port } = config.serve.http
   const http = await httpStatusOf(config, signal)

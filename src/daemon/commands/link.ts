@@ -126,7 +126,7 @@ async function expectApart(folder: string, { state, sources }: Config): Promise<
 
 interface Linked {
   readonly ends: readonly FolderEnd[]
-  /** What was asked for, as all is where nothing is named, and is put into no folder. */
+  /** The skills that were asked for (all, where none is named) and are put into no folder. */
   readonly leftOut: readonly LeftOut[]
 }
 

@@ -76,7 +76,7 @@ async function remarksOf(checks: readonly Check[], verifying: Verifying): Promis
   return remarks
 }
 
-/** What asking upstream came to: the remarks, and how many files the second opinion was had on. */
+/** The outcome of asking upstream: the remarks, and the number of files with a second opinion. */
 interface Asked {
   readonly remarks: readonly Remark[]
   readonly files: number
@@ -116,7 +116,7 @@ async function askedAbout(ids: readonly SourceId[], { show, signal }: Verifying,
   return { remarks, files: compared }
 }
 
-/** What is said of a source that could be asked. */
+/** The remarks on a source that could be asked. */
 const KNOWN_MOVES: ReadonlySet<string> = new Set(['upstream-moved', 'commit-gone', 'tag-moved', 'history-rewritten'])
 
 /** How each source stands to the lock, for programs. */

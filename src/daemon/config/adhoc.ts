@@ -81,7 +81,7 @@ export function addressOf(text: string): string {
   return isAbsolute(text) || /^\.\.?(?:\/|$)/.test(text) ? pathToFileURL(resolve(text)).href : text
 }
 
-/** Who names a folder on the command line means what an installer linked there, too. */
+/** A folder that is named on the command line includes the skills that an installer linked there. */
 type Place = { readonly url: string } | { readonly path: string; readonly links: 'follow' }
 type NamedSource = { readonly id: string } & Place
 
@@ -124,7 +124,7 @@ export function idFrom(url: string): string {
   return id === '' ? 'source' : id
 }
 
-/** What is held to the contract is read otherwise, so that what was read without it is no first answer. */
+/** A source that is held to the contract is read otherwise: what was stored of it without the contract is not served first. */
 function nameOf(sources: readonly NamedSource[], forms: readonly Form[]): string {
   const lines = sources
     .map((source) => `${source.id} ${'url' in source ? source.url : `path ${source.path}`}\n`)

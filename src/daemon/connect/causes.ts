@@ -3,7 +3,7 @@ import { printable } from '../log-line.ts'
 import { DigestMismatch } from './era-client.ts'
 import type { ProbeFetch, Refusal } from './probe-fetch.ts'
 
-/** What a failed step is told by: what was the case, and its likely cause with what to try. */
+/** The explanation of a failed step: the message says what happened, `mend` the likely cause and what to try. */
 export interface Cause {
   readonly message: string
   readonly mend: string
@@ -19,7 +19,7 @@ export class NoStream extends Error {
   override readonly name = 'NoStream'
 }
 
-/** What a step was taken with, as far as causes are told by it. */
+/** The part of a step's set-up from which causes are derived. */
 interface Taken {
   readonly fetch: Pick<ProbeFetch, 'failure' | 'refusal'>
   readonly hasToken: boolean
@@ -38,7 +38,7 @@ export function causeOf(step: string, error: unknown, { fetch, hasToken }: Taken
   return { message: printable(message).slice(0, MOST_CHARACTERS), mend: OTHER }
 }
 
-/** Whether the answer is a stream of events in both eras, or waits for one. */
+/** True of a step whose answer is a stream of events in both eras, or waits for one. */
 function isStreamed(step: string): boolean {
   return step === 'subscribe' || step === 'stream'
 }
@@ -86,7 +86,10 @@ const NOT_REACHED =
   'A proxy answers in place of the daemon, which it does not reach: check the address that it passes requests on to'
 
 const PAGE: ReadonlyMap<number, string> = new Map([
-  [403, 'Whoever answers does not let this in: the token lacks a scope, or a proxy has a rule against it'],
+  [
+    403,
+    'The server that answers does not let this client in: the token lacks a scope, or a proxy has a rule against it',
+  ],
   [404, 'Nothing speaks MCP at this path: it ends in /mcp, or /mcp/PACK, and a proxy before it has to keep the path'],
   [405, 'Nothing speaks MCP at this path, or a proxy lets no POST through'],
   [413, 'A proxy before it has a limit on the size of requests'],

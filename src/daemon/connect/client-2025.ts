@@ -55,7 +55,7 @@ export async function openClient2025({ url, fetch, version }: ClientOptions): Pr
   }
 }
 
-/** How a stream fared is what is looked at. */
+/** A stream that ends is a result, and is not opened again. */
 const NO_RECONNECTION = {
   maxRetries: 0,
   initialReconnectionDelay: 1_000,

@@ -9,7 +9,7 @@ import type { EraClient } from './era-client.ts'
 import { ProbeFetch } from './probe-fetch.ts'
 import { walk, type Era, type StepEnd } from './steps.ts'
 
-/** How a client of one era fared at an address. */
+/** The outcome for the client of one era at an address. */
 export interface EraEnd {
   readonly era: Era
   /** The package of the client. */

@@ -26,11 +26,11 @@ export interface ListedFile {
   readonly size: number
 }
 
-/** What a client is opened with. */
+/** The address, transport and version with which a client is opened. */
 export interface ClientOptions {
   readonly url: URL
   readonly fetch: ProbeFetch
-  /** Of this program. */
+  /** The version of this program. */
   readonly version: string
 }
 

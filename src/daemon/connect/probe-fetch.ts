@@ -4,7 +4,7 @@ import { connectionFailure } from '../../sync/upstream/http-failure.ts'
 import { responseOf } from '../../sync/upstream/mcp/http-answer.ts'
 import type { Route } from '../../sync/upstream/way.ts'
 
-/** What the last answer said that was no success: most of what is wrong is told by it. */
+/** The last answer that was no success: it names most causes. */
 export interface Refusal {
   readonly status: number
   readonly type: string
@@ -30,7 +30,7 @@ export interface ProbeOptions {
   readonly signal: AbortSignal
 }
 
-/** What both clients fetch with: our own exchange, with the proxy of the environment, a bound on bytes, and an eye on what comes. */
+/** The `fetch` of both clients: our own exchange with the proxy of the environment and a bound on bytes. It notes failures and streams. */
 export class ProbeFetch {
   readonly stream: ProbedStream
   /** The failure of the connection itself, in our words. */

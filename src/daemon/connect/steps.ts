@@ -5,10 +5,10 @@ import type { ProbeFetch } from './probe-fetch.ts'
 
 export type Era = '2025' | '2026'
 
-/** What a client is had to do, in this order. `stream`: the first bytes of the stream that notifications come on. */
+/** The steps that a client takes, in this order. `stream`: the first bytes of the stream that notifications come on. */
 export type StepName = 'open' | 'list' | 'read' | 'subscribe' | 'stream' | 'unsubscribe'
 
-/** How one of them went. */
+/** The outcome of one step. */
 export interface StepEnd {
   readonly step: StepName
   readonly state: 'ok' | 'warn' | 'fail'
@@ -50,7 +50,7 @@ export async function walk(one: Walk): Promise<readonly StepEnd[]> {
   return steps.ends
 }
 
-/** How long each may take. A stream is to begin at once, or with the comment that a server sends every 15 seconds. */
+/** The most milliseconds of each step. A stream begins at once, or with the comment that a server sends every 15 seconds. */
 const MOST_MS: Readonly<Record<StepName, number>> = {
   open: 10_000,
   list: 60_000,
@@ -68,7 +68,7 @@ class Steps {
     this.#walk = one
   }
 
-  /** What the step came to; undefined where it failed. */
+  /** Takes a step and resolves with its result; undefined where it failed. */
   async take<Result>(
     step: StepName,
     go: (signal: AbortSignal) => Promise<Result>,

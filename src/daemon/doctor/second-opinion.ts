@@ -12,7 +12,7 @@ import { verifyingOf } from '../verify/verifying.ts'
 import { verdicts } from './check.ts'
 import type { Checked } from './check.ts'
 
-/** What sources are looked at with. */
+/** The configuration, progress and signal with which sources are compared. */
 export interface SecondGround {
   readonly config: Config
   readonly show: (text: string) => void

@@ -20,7 +20,7 @@ export interface LinkedState {
   readonly links: Links
   readonly linkable: readonly CatalogSkill[]
   readonly meant: MeantSkills
-  /** What tools offer of it, by the ids that search prints. */
+  /** The skills that tools offer of it, by the ids that search prints. */
   readonly offered: OfferedSkills
   /** There is a generation: something was pulled. */
   readonly isServing: boolean

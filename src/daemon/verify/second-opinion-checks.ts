@@ -57,7 +57,7 @@ function remarksOf(source: SourceId, opinion: Opinion): SecondRemarks {
   return { files, remarks: more === 0 ? remarks : [...remarks, finding('second-opinion-differs', rest, { source })] }
 }
 
-/** What stands without it. */
+/** The checks that were made without a second opinion. */
 const INSTEAD = 'the files that are stored are compared with their digests, and the commit with its id'
 
 function mendOf(source: SourceId, skill: string | undefined): string {

@@ -4,7 +4,8 @@ import type { Holder } from '../shares.ts'
 /**
  * The order in which work for clients is done on the thread of the event loop, by the time that each holder has had of it. While
  * more than one asks, one piece is given in a turn of the loop, to the holder that has had least, and what it takes until it first
- * waits is measured; the rest of a turn is charged to those whose requests came in it. A holder that asks alone waits for nothing, but where its pieces fill a turn of the loop.
+ * waits is measured; the rest of a turn is charged to those whose requests came in it. A holder that asks alone waits for nothing,
+ * except where its pieces fill a turn of the loop.
  */
 export class RequestTurns {
   readonly #now: () => number
@@ -19,7 +20,7 @@ export class RequestTurns {
   #given: Holder | undefined
   /** Up to where what was spent is charged. */
   #chargedMs = 0
-  /** How many pieces of each came since the last turn was given. */
+  /** The number of pieces of each holder that came since the last turn was given. */
   #came = new Map<Holder, number>()
 
   /** `now`: milliseconds that only ever go up. `spentMs`: those that this thread has worked, where they are known. */
@@ -100,15 +101,14 @@ export class RequestTurns {
     const spentMs = this.#spentMs()
     const ms = spentMs - this.#chargedMs
     this.#chargedMs = spentMs
-    if (this.#given !== undefined) return this.#chargeGiven(this.#given, ms)
+    if (this.#given !== undefined) {
+      this.#waiting.spend(this.#given, ms)
+      this.#given = undefined
+      return
+    }
     const count = [...this.#came.values()].reduce((sum, one) => sum + one, 0)
     for (const [holder, came] of this.#came) this.#waiting.spend(holder, (ms * came) / count)
     this.#came.clear()
-  }
-
-  #chargeGiven(holder: Holder, ms: number): void {
-    this.#given = undefined
-    this.#waiting.spend(holder, ms)
   }
 }
 

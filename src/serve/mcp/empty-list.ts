@@ -31,7 +31,7 @@ function sentenceOf(reasons: readonly string[]): string {
 
 const MOST_REASONS = 10
 
-/** What was disabled, or waits for approval, is no part of what is said. */
+/** The reason without skills that are disabled or wait for approval: those are not named to clients. */
 function reasonIn({ sources }: Catalog, { source, skills, findings }: Snapshot): string {
   const [, ...absent] = sources.find(([id]) => id === source) ?? [source]
   const withheld = skills.filter(({ standing, path }) => standing === 'withheld' && !absent.includes(path))

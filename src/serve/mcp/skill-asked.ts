@@ -82,7 +82,7 @@ function reasonOf({ skill: { findings } }: Withheld): string {
 
 const MOST_REASON = 600
 
-/** What was asked for comes back in the answer, but not all of it where it is a book. */
+/** Quotes a text of the client, cut to a bounded length. */
 function quoted(text: string): string {
   return JSON.stringify(text.length > MOST_QUOTED ? `${text.slice(0, MOST_QUOTED)}…` : text)
 }

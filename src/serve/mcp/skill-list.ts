@@ -14,7 +14,7 @@ import type { ToolAnswer } from './tool-answer.ts'
 const MODEL_PAGE_BYTES = 8_000 * BYTES_PER_TOKEN
 
 /**
- * What `list_skills` answers: the whole list where a model can take it at once, as it always was. Of a longer one a page at a time,
+ * The answer of `list_skills`: the whole list where a model can take it at once, as it always was. Of a longer one a page at a time,
  * with the cursor of the next; also for a caller that asks for pages.
  */
 export function skillList(

@@ -66,7 +66,7 @@ function* naming(catalog: Catalog): Steps<SkillNames> {
   }
 }
 
-/** What people disabled, or have to approve first, is not there. */
+/** The withheld skills, without those that are disabled or wait for approval. */
 function* withholding({ snapshots, sources }: Catalog): Steps<readonly Withheld[]> {
   const absent = new Map(sources.map(([source, ...paths]) => [source, new Set<string>(paths)]))
   const withheld: Withheld[] = []

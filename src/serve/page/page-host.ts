@@ -60,7 +60,7 @@ export interface FoundWrong {
   readonly rule: string
   readonly path: string
   readonly message: string
-  /** What a person can do about it, where the message does not say that. */
+  /** The action that mends it, where the message does not name one. */
   readonly mend?: string
 }
 

@@ -66,7 +66,7 @@ export class SkillIndex {
       .map(({ id }) => id)
   }
 
-  /** What is found for some terms, in sums. MiniSearch gives the sum of the terms by as many as were found. */
+  /** Adds the hits of some terms to the sums. MiniSearch gives the sum of the terms by as many as were found. */
   #add(terms: readonly string[], found: Map<string, Sum>): void {
     const queries = terms.flatMap((term) => this.#meantBy(term))
     for (const { id, score, queryTerms } of this.#index.search({ combineWith: 'OR', queries })) {
@@ -90,7 +90,7 @@ interface Held {
   readonly names: readonly string[]
 }
 
-/** What the terms that were looked for so far say of a skill. */
+/** The score of a skill by the terms that were searched so far. */
 interface Sum {
   score: number
   /** Those of the query that it has, as they are asked for. */

@@ -2,7 +2,7 @@ import { foldersAbove, joinPath, relativeTo } from '../model/paths.ts'
 import { skillUri } from '../model/skill-uri.ts'
 import type { Skill } from '../model/skill.ts'
 
-/** The skills that are looked at together: whatever a link out of one of them leads to that a server has. */
+/** The skills that are validated together, as targets of links that lead out of one of them. */
 export class Elsewhere {
   readonly #skills: ReadonlyMap<string, Placed>
 
@@ -38,7 +38,7 @@ class Placed {
     this.#files = files
   }
 
-  /** Whether a file or a folder of the skill is there; made once a link asks for it. */
+  /** True of a file or a folder of the skill. The set of paths is made at the first call. */
   has(path: string): boolean {
     this.#paths ??= new Set(this.#files.flatMap((file) => [file.path, ...foldersAbove(file.path)]))
     return this.#paths.has(path)

@@ -39,7 +39,7 @@ function flawsOf({ skill, path, text }: Linking, there: Files, elsewhere: Elsewh
 
 const MOST = 1_000
 
-/** What links are held against. */
+/** The targets against which links are checked. */
 interface Around {
   readonly there: Files
   /** Says where a link out of the skill leads. */

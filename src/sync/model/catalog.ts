@@ -202,7 +202,7 @@ export function entryOf(skill: Skill, { snapshot, renamed, isAlone }: Around): C
   }
 }
 
-/** Whether a skill of the lists stands in those that hold its frontmatter. */
+/** True of a skill that stands in the lists that hold its frontmatter. */
 export function isEnumerable(skill: CatalogSkill): boolean {
   return skill.isEnumerable
 }

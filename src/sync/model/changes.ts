@@ -138,7 +138,10 @@ function* listingSame(before: readonly CatalogSkill[], after: readonly CatalogSk
   return true
 }
 
-/** What `resources/list` says of a skill, the URI, name, description and size of its SKILL.md, and whether `skills/list` has it. */
+/**
+ * True where `resources/list` says the same of both (the URI, name, description and size of SKILL.md), and `skills/list` has both or
+ * neither.
+ */
 function isListedAlike(a: CatalogSkill, b: CatalogSkill): boolean {
   if (a === b) return true
   return (

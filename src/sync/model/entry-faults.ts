@@ -23,7 +23,7 @@ export function entryFaults(frontmatter: JsonObject): readonly EntryFault[] {
   })
 }
 
-/** Whether every client takes a listing that holds the frontmatter. */
+/** True where every client takes a listing that holds the frontmatter. */
 export function isTakenByAll(frontmatter: JsonObject): boolean {
   return CHECKS.every(({ faultIn }) => faultIn(frontmatter) === undefined)
 }
@@ -66,7 +66,7 @@ function compatibilityFault(value: JsonValue | undefined): string | undefined {
   return `compatibility has ${charactersIn(value)} characters; ${allowed}`
 }
 
-/** Whether a key is one that readers of JSON take for the prototype of its object: at the top a list is refused for it, below that the file. */
+/** True where a key is `__proto__`, which readers of JSON take for the prototype: at the top clients refuse the list for it, below that the file. */
 function hasPrototype(value: JsonValue): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (Object.hasOwn(value, '__proto__')) return true

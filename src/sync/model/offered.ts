@@ -121,7 +121,7 @@ function* offering(catalog: Catalog): Steps<OfferedSkills> {
   return new ByIds({ listed, forModels, places, byPath, byShortId, unlistedByShortId })
 }
 
-/** What models are told of, by its name and content. */
+/** The skills that models are offered, by name and content. */
 function* placing(all: readonly Offered[]): Steps<ReadonlyMap<string, readonly Offered[]>> {
   const places = new Map<string, Offered[]>()
   for (const offered of all) {

@@ -107,7 +107,7 @@ interface Opened {
   readonly followed: FollowedLinks | undefined
 }
 
-/** What the operator named may be a link; what lies in it is followed out of it as far as `followedIn` says. */
+/** The folder that the operator named may be a link; links in it are followed out of it as far as `followedIn` says. */
 async function openAt(path: string, followedIn: (real: string) => Promise<FollowedLinks | undefined>): Promise<Opened> {
   try {
     const real = await realpath(path)

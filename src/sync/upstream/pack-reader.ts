@@ -85,7 +85,7 @@ export class PackReader implements Disposable {
     return this.#tooLarge.get(id)
   }
 
-  /** Whether the pack has any object that is too large for memory, or may have one. */
+  /** True where the pack has an object that is too large for memory, or may have one. */
   get mayHaveLarge(): boolean {
     return this.#hasUnknown || this.#tooLarge.size > 0
   }

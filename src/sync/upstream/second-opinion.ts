@@ -29,12 +29,12 @@ export interface Difference {
   readonly message: string
 }
 
-/** What isomorphic-git makes of a commit that is served. */
+/** The outcome of comparing a commit that is served with the same one as isomorphic-git has it. */
 export type SecondOpinion = Compared | NotCompared
 
 interface Compared {
   readonly kind: 'compared'
-  /** How many files were compared. */
+  /** The number of files that were compared. */
   readonly files: number
   /** The first of them; `more` says how many follow. */
   readonly differences: readonly Difference[]
@@ -47,7 +47,7 @@ interface NotCompared {
   readonly why: string
 }
 
-/** What the thread is given. Plain data. */
+/** The work of the thread, as plain data. */
 export interface SecondTask {
   readonly place:
     | { readonly kind: 'remote'; readonly url: string; readonly way: Way }
@@ -88,7 +88,7 @@ export async function secondOpinion(
   }
 }
 
-/** Of a pack, which isomorphic-git holds in memory, twice while it comes. */
+/** The largest pack that is compared: isomorphic-git holds it in memory, twice while it comes. */
 const SECOND_BYTES = 2 ** 27
 
 function notCompared(why: string): NotCompared {

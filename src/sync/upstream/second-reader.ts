@@ -4,7 +4,7 @@ import { joinPath } from '../model/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Claim, ClaimedFile, Difference, SecondOpinion } from './second-opinion.ts'
 
-/** Where isomorphic-git reads. */
+/** The repository that isomorphic-git reads. */
 export interface Objects {
   readonly fs: FsClient
   readonly gitdir: string
@@ -191,7 +191,7 @@ class CommitFiles {
 /** More than git itself follows. */
 const MOST_HOPS = 40
 
-/** Where a link leads, in names from the root; undefined for one that leads out. */
+/** The target of a link in names from the root; undefined for one that leads out. */
 function targetOf(folder: readonly string[], text: string): readonly string[] | undefined {
   if (text.startsWith('/')) return undefined
   const names = [...folder]

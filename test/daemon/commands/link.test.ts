@@ -84,17 +84,10 @@ test('each agent has its own folder, of the user or of a project, and variables 
 test('of two skills with one name the first source has it, the other is told, and what is linked stays whose it is', async () => {
   await using world = await World.create()
   await using other = await Repository.create()
-  const { home, git, repository } = world
+  const { home } = world
   await other.commit({ 'alpha/SKILL.md': skill('alpha', 'of house'), 'beta/SKILL.md': skill('beta', 'of house') })
-  const team = [`url: ${git.serve('team', repository)}`, 'every: 1h']
-  const house = [`url: ${git.serve('house', other)}`, 'every: 1h']
-  await home.configure({ house, team })
-  await world.synced()
 
-  const first = await home.command('link', 'claude-code', '--json')
-  await home.configure({ team, house })
-  await world.synced()
-  const second = await home.command('link', 'claude-code')
+  const [first, second] = await linkedInBothOrders(world, other)
   const kept = await readFile(join(home.path, CLAUDE, 'alpha/SKILL.md'), 'utf8')
   await other.commit({ 'alpha/SKILL.md': null })
   await world.synced()
@@ -126,17 +119,9 @@ test('of two skills with one name the first source has it, the other is told, an
 test('skills of one name and one content are one: the copy of another source is no clash', async () => {
   await using world = await World.create()
   await using other = await Repository.create()
-  const { home, git, repository } = world
   await other.commit({ 'copies/alpha/SKILL.md': skill('alpha', 'first') })
-  const team = [`url: ${git.serve('team', repository)}`, 'every: 1h']
-  const house = [`url: ${git.serve('house', other)}`, 'every: 1h']
-  await home.configure({ house, team })
-  await world.synced()
 
-  const first = await home.command('link', 'claude-code', '--json')
-  await home.configure({ team, house })
-  await world.synced()
-  const second = await home.command('link', 'claude-code')
+  const [first, second] = await linkedInBothOrders(world, other)
 
   expect(first.status).toBe(0)
   expect(JSON.parse(first.stdout).folders[0].skills.map(({ source, end }: any) => [source, end])).toEqual([
@@ -145,7 +130,7 @@ test('skills of one name and one content are one: the copy of another source is 
   expect(second).toMatchObject({ status: 0, stdout: expect.not.stringContaining('!') })
   await other.commit({ 'copies/alpha/SKILL.md': skill('alpha', 'second') })
   await world.synced()
-  expect((await home.command('link', 'claude-code')).stdout).toContain('! alpha (team/alpha) is not linked')
+  expect((await world.home.command('link', 'claude-code')).stdout).toContain('! alpha (team/alpha) is not linked')
 })
 
 test('a name that another folder has from a source stays with that source there, also when the skill is gone', async () => {
@@ -678,4 +663,17 @@ test('nothing is linked into a folder that is a source, nor before anything is s
 
 function findingsOf({ stdout }: Ended): string[] {
   return JSON.parse(stdout).findings.map(({ code }: { code: string }) => code)
+}
+
+/** Links the skills of "team" and "house", first with the house before the team, then with the team before the house. */
+async function linkedInBothOrders(world: World, other: Repository): Promise<[first: Ended, second: Ended]> {
+  const { home, git, repository } = world
+  const team = [`url: ${git.serve('team', repository)}`, 'every: 1h']
+  const house = [`url: ${git.serve('house', other)}`, 'every: 1h']
+  await home.configure({ house, team })
+  await world.synced()
+  const first = await home.command('link', 'claude-code', '--json')
+  await home.configure({ team, house })
+  await world.synced()
+  return [first, await home.command('link', 'claude-code')]
 }

@@ -12,6 +12,7 @@ import type { PageHost } from '../../../src/serve/page/page-host.ts'
 import { SCOPES } from '../../../src/serve/principal.ts'
 import { Registry } from '../../../src/serve/registry.ts'
 import { formsOf } from '../../support/forms.ts'
+import { HTTP_LIMITS } from '../../support/http-limits.ts'
 import { META, modernHeaders } from '../../support/peer.ts'
 
 test('one token that opens more sessions than there are places ends none of another', async () => {
@@ -85,16 +86,7 @@ async function openScene(limits: Partial<HttpLimits>, access = TOKENS) {
     {
       host: '127.0.0.1',
       port: 0,
-      limits: {
-        headersMs: 10_000,
-        requestMs: 30_000,
-        connections: 200,
-        bodyBytes: 2 ** 20,
-        streams: 100,
-        keepAliveMs: 60_000,
-        sessions: { sessions: 100, idleMs: 60_000 },
-        ...limits,
-      },
+      limits: { ...HTTP_LIMITS, ...limits },
       now: () => 0,
       access,
       web: { wellKnown: false, page: { title: 'Skills', host: NO_HOST }, open: new Set() },

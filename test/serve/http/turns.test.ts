@@ -9,6 +9,7 @@ import type { Surface } from '../../../src/serve/mcp/methods.ts'
 import { SCOPES } from '../../../src/serve/principal.ts'
 import { Registry } from '../../../src/serve/registry.ts'
 import { formsOf } from '../../support/forms.ts'
+import { HTTP_LIMITS } from '../../support/http-limits.ts'
 import { META, modernHeaders } from '../../support/peer.ts'
 import { catalogWith, saying } from '../../support/searchable-skills.ts'
 
@@ -161,15 +162,7 @@ async function openScene() {
     {
       host: '127.0.0.1',
       port: 0,
-      limits: {
-        headersMs: 10_000,
-        requestMs: 30_000,
-        connections: 200,
-        bodyBytes: 2 ** 20,
-        streams: 100,
-        keepAliveMs: 60_000,
-        sessions: { sessions: 100, idleMs: 60_000 },
-      },
+      limits: HTTP_LIMITS,
       now: () => nowMs,
       access: {
         isTokenRequired: true,
