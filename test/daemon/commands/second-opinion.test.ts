@@ -118,6 +118,16 @@ test('a commit that the host does not give any more could not be compared, which
   expect(end.notes).toMatchObject([{ code: 'not-compared', message: expect.stringContaining('does not give') }])
 })
 
+test('what is served of another address than the source names now is not asked for with the credential of that one', async () => {
+  const { world, changer } = await changeable()
+  await world.home.configure({ team: [`url: ${world.git.serve('moved', world.repository)}`, 'every: 1h'] })
+
+  const end = await verified(world, '--deep')
+
+  expect(end.notes).toMatchObject([{ code: 'not-compared', message: expect.stringContaining(`and the source names`) }])
+  expect(changer.fetches).toEqual([])
+})
+
 test('a repository on this disk is read in place; over ssh and of a folder it is said that nothing was compared', async () => {
   const { world } = await changeable()
   await using host = await SshHost.start()

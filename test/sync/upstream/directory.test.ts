@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { appendFileSync, renameSync, statSync, symlinkSync, type BigIntStats } from 'node:fs'
-import { appendFile, mkdir, readdir, rename, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { appendFile, chown, mkdir, readdir, rename, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -344,6 +344,21 @@ describe('a hostile folder', () => {
     expect(refused).toEqual(['own served SKILL.md'])
     expect(followed).toEqual(['alpha served SKILL.md scripts/run.sh', 'far served SKILL.md', 'own served SKILL.md'])
     expect(apart).toEqual(refused)
+  })
+
+  test.skipIf(process.getuid?.() !== 0)('a link to the skill of another owner is not followed', async () => {
+    await using beside = await temporaryFolder()
+    await fillFolder(beside.path, { 'alpha/SKILL.md': skillText('alpha'), 'beta/SKILL.md': skillText('beta') })
+    await using scene = await Scene.of({
+      alpha: { link: join(beside.path, 'alpha') },
+      beta: { link: join(beside.path, 'beta') },
+    })
+    await chown(join(beside.path, 'beta'), 65_534, 65_534)
+
+    await using tree = await scene.read({ follows: true })
+
+    const { skills } = await survey(tree, rulesWith(), undefined, STEADY)
+    expect(skills.map(({ path }) => path)).toEqual(['alpha'])
   })
 
   test('a folder that becomes a link while it is read is not followed', async () => {
