@@ -1,3 +1,5 @@
+import { placesTold } from '../serve/search/hits.ts'
+import { EMPTY_CATALOG } from '../sync/model/catalog.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
 import { packingCatalog } from '../sync/model/catalog-of-packs.ts'
 import { atOnce } from '../sync/model/slices.ts'
@@ -5,7 +7,7 @@ import type { Contract } from '../sync/model/contract.ts'
 import { disabledIn } from '../sync/model/disabled-matches.ts'
 import type { Finding } from '../sync/model/finding.ts'
 import { offeredIn } from '../sync/model/offered.ts'
-import type { Offered } from '../sync/model/offered.ts'
+import type { OfferedSkills } from '../sync/model/offered.ts'
 import { packedIn } from '../sync/model/pack.ts'
 import { uriOf } from '../sync/model/skill-uri.ts'
 import type { Skill, Standing } from '../sync/model/skill.ts'
@@ -27,6 +29,8 @@ export interface SkillRow {
    * it has where no skill is. Absent of one that is withheld or in no list.
    */
   readonly id?: string
+  /** The ids of the places where this very content lies under this name, itself among them, where there are several: the first of them. */
+  readonly places?: readonly string[]
   /** Of its SKILL.md; only where it is served, or would be if nobody had disabled it. */
   readonly uri: string | undefined
   /** What another MCP server calls it, where it is of one. */
@@ -74,8 +78,8 @@ export async function readSkillRows(config: Config): Promise<{ readonly row: Ski
   if (store === undefined) return []
   await store.decisions.read()
   const catalog = await currentCatalog(store, idsOf(config), admissionOf(config))
-  const ids = idsIn(catalog)
-  return catalog.snapshots.flatMap((snapshot) => rowsOf(snapshot, store, config, ids))
+  const known = { ids: idsIn(catalog), places: placesIn(catalog) }
+  return catalog.snapshots.flatMap((snapshot) => rowsOf(snapshot, store, config, known))
 }
 
 /** The ids of the skills that tools offer, and of those that they would if no person had decided anything. */
@@ -84,18 +88,31 @@ function idsIn(catalog: Catalog): ReadonlyMap<Skill, string> {
   return new Map([undecided, catalog].flatMap((of) => offeredIn(of).listed.map(({ skill, id }) => [skill, id])))
 }
 
+type Places = Pick<SkillRow, 'places'>
+
+function placesIn(catalog: Catalog): ReadonlyMap<Skill, Places> {
+  const offered = offeredIn(catalog)
+  return new Map(offered.listed.map((one) => [one.skill, placesTold(offered.placesOf(one))]))
+}
+
+/** What all of the catalog tells of a skill, by the skill. */
+interface Known {
+  readonly ids: ReadonlyMap<Skill, string>
+  readonly places: ReadonlyMap<Skill, Places>
+}
+
 /**
  * What tools offer of what the state folder has, in the order of ids, whether a daemon runs or not. With `packs`: what they offer
  * to those who see these alone.
  */
-export async function readOffered(config: Config, packs?: readonly string[]): Promise<readonly Offered[]> {
+export async function readOffered(config: Config, packs?: readonly string[]): Promise<OfferedSkills> {
   const store = await Store.openExisting(config.state)
-  if (store === undefined) return []
+  if (store === undefined) return offeredIn(EMPTY_CATALOG)
   await store.decisions.read()
   const whole = await currentCatalog(store, idsOf(config), admissionOf(config))
-  if (packs === undefined) return offeredIn(whole).listed
+  if (packs === undefined) return offeredIn(whole)
   const named = config.packs.filter(({ id }) => packs.includes(id))
-  return offeredIn(atOnce(packingCatalog(whole, named))).listed
+  return offeredIn(atOnce(packingCatalog(whole, named)))
 }
 
 /** In the order of paths. */
@@ -103,7 +120,7 @@ function rowsOf(
   snapshot: Snapshot,
   { decisions }: Store,
   config: Config,
-  ids: ReadonlyMap<Skill, string>,
+  { ids, places }: Known,
 ): { readonly row: SkillRow; readonly skill: Skill }[] {
   const { source, revision, skills } = snapshot
   const disabled = disabledIn(snapshot, decisions.disabled)
@@ -118,7 +135,7 @@ function rowsOf(
       pending: pending.has(skill.path),
     }
     const own = packs.filter(({ skills: packed }) => packed.has(skill)).map(({ id }) => id)
-    const row = rowOf(skill, source, revision, { ...decided, packs: own }, ids.get(skill))
+    const row = { ...rowOf(skill, source, revision, { ...decided, packs: own }, ids.get(skill)), ...places.get(skill) }
     return { row: isContractAsked || !hasBlock(skill) ? row : { ...row, hasUnservedContract: true }, skill }
   })
 }

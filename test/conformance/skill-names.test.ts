@@ -70,7 +70,9 @@ test('copies of one skill are one for a model: found once with their places, and
     expect((await got(peer, 'PDF')).name).toBe('pdf')
     const search = { name: 'search_skills', arguments: { query: 'pdf' } }
     const { skills } = resultOf(await peer.call('tools/call', search)).structuredContent
-    expect(skills).toMatchObject([{ id: 'fx/a/pdf', places: ['fx/a/pdf', 'fx/b/pdf'] }])
+    const list = resultOf(await peer.call('tools/call', { name: 'list_skills' }))
+    for (const listed of [skills, JSON.parse(list.content[0].text)])
+      expect(listed).toMatchObject([{ id: 'fx/a/pdf', places: ['fx/a/pdf', 'fx/b/pdf'] }])
   }
 })
 

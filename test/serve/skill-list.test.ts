@@ -57,6 +57,29 @@ test('a list that is longer than a model should read comes in pages, the first w
   ).not.toContain('search_')
 })
 
+test('copies of one skill are one entry with the ids of its places, and one of the number of all', () => {
+  const pdf = saying('pdf', { description: 'Fill in forms' })
+  const other = saying('pdf', { description: 'Fill in forms' }, '# Others\n')
+  const catalog = catalogWith({ one: [pdf], two: [pdf], three: [other] })
+  const { structuredContent }: any = skillList(catalog, { limit: 1 }, PAGES)
+
+  expect(JSON.parse(listed(catalog))).toEqual([
+    { id: 'one/pdf', name: 'pdf', source: 'one', places: ['one/pdf', 'two/pdf'], description: 'Fill in forms' },
+    { id: 'three/pdf', name: 'pdf', source: 'three', description: 'Fill in forms' },
+  ])
+  expect(structuredContent.total).toBe(2)
+})
+
+test('a page keeps to its size where each skill has more places than are named', () => {
+  const skills = Array.from({ length: 300 }, (_, index) => saying(`s${index}`, { description: 'Some '.repeat(20) }))
+  const sources = Array.from({ length: 12 }, (_, index) => [`${'long-'.repeat(8)}${index}`, skills] as const)
+  const pages = walk(catalogWith(Object.fromEntries(sources)), {}, PAGES)
+
+  expect(pages.flat()).toHaveLength(300)
+  expect(pages.flat()).toContainEqual(expect.objectContaining({ places: expect.objectContaining({ length: 8 }) }))
+  for (const page of pages) expect(JSON.stringify(page).length).toBeLessThanOrEqual(4 * 8_000)
+})
+
 test('a cursor of another catalog, or none of ours, is told to begin again', () => {
   const { structuredContent }: any = skillList(MANY, { limit: 2 }, PAGES)
   const other = catalogWith({ team: [saying('a', { description: 'A' }), saying('b', { description: 'B' })] })

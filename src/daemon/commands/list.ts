@@ -1,5 +1,4 @@
 import { catalogText } from '../../serve/catalog-text.ts'
-import { isForModels } from '../../sync/model/model-invocation.ts'
 import { agreeWithDaemon, sourcesOf } from '../requests.ts'
 import { readOffered, readRows } from '../skill-rows.ts'
 import type { SkillRow } from '../skill-rows.ts'
@@ -12,6 +11,8 @@ export const list: Command = {
   name: 'list',
   summary: 'Every skill that was seen, and what became of it',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  details: `Every place of a skill is a line of its own. (copy) marks those whose name and content another place has too;
+  --json names the places.`,
   options: {
     served: { type: 'boolean', help: 'only those that are served' },
     pack: { type: 'string', value: 'P,…', multiple: true, help: 'only those of these packs', offers: 'packs' },
@@ -23,9 +24,8 @@ export const list: Command = {
     const packs = packsNamed(context.values['pack'], config)
     await agreeWithDaemon(config, context.signal)
     if (context.values['prompt'] === true) {
-      const skills = (await readOffered(config, packs)).filter(
-        ({ source, skill }) => sources.includes(source) && isForModels(skill),
-      )
+      const { forModels } = await readOffered(config, packs)
+      const skills = forModels.filter(({ source }) => sources.includes(source))
       const text = catalogText(skills)
       if (context.json) printJson(context, { prompt: text })
       else context.streams.stdout.write(context.redactor.clean(text))
@@ -50,7 +50,8 @@ function cellsOf(row: SkillRow): readonly string[] {
   return [what, description?.replaceAll(/\s+/g, ' ') ?? name ?? '']
 }
 
-function placeOf({ source, path, uri, standing }: SkillRow): string {
-  if (uri === undefined) return `${source}/${path} (${standing})`
-  return `${uri.replace(/\/SKILL\.md$/, '')}${standing === 'unlisted' ? ' (unlisted)' : ''}`
+function placeOf({ source, path, uri, standing, places = [] }: SkillRow): string {
+  const copy = places.length > 1 ? ' (copy)' : ''
+  if (uri === undefined) return `${source}/${path} (${standing})${copy}`
+  return `${uri.replace(/\/SKILL\.md$/, '')}${standing === 'unlisted' ? ' (unlisted)' : ''}${copy}`
 }

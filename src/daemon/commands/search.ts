@@ -1,4 +1,6 @@
+import { countOf } from '../../serve/count-text.ts'
 import { hitsWithin } from '../../serve/search/hits.ts'
+import type { Hit } from '../../serve/search/hits.ts'
 import { DEFAULT_HITS, LEAST_TOKENS, MOST_CHARACTERS, MOST_HITS } from '../../serve/search/query.ts'
 import { SkillIndex } from '../../serve/search/skill-index.ts'
 import type { Offered } from '../../sync/model/offered.ts'
@@ -34,7 +36,7 @@ export const search: Command = {
   },
   details: `What a model is told by the tool search_skills, and beside it the skills that only people call.
   Words are looked for in names, descriptions, when_to_use, tags and headings; typing errors are
-  forgiven. --max-tokens counts the JSON without its indentation.`,
+  forgiven. A skill that lies in several places is found once; --json names its places. --max-tokens counts the JSON without its indentation.`,
   async run(context) {
     const text = context.operands.join(' ')
     if (text.trim() === '') throw new UsageError('Say what to search for: skillsyncd search TEXT')
@@ -45,30 +47,34 @@ export const search: Command = {
     const config = await configOf(context)
     const packs = packsNamed(context.values['pack'], config)
     await agreeWithDaemon(config, context.signal)
-    const hits = hitsWithin(await found(config, await readOffered(config, packs), { text, limit }), maxTokens)
+    const offered = await readOffered(config, packs)
+    const skills = await found(config, offered.once, { text, limit })
+    const hits = hitsWithin(skills, maxTokens, (skill) => offered.placesOf(skill))
     if (context.json) printJson(context, hits)
     else if (hits.skills.length === 0) printLines(context, ['Nothing was found; try fewer or other words'])
     else {
-      printRows(
-        context,
-        hits.skills.map(({ id, source, description }) => [id, source, description.replaceAll(/\s+/g, ' ')]),
-      )
+      printRows(context, hits.skills.map(cellsOf))
       if (hits.omitted !== undefined) printLines(context, [`${hits.omitted} more left out`])
     }
     return 0
   },
 }
 
+function cellsOf({ id, source, places = [], description }: Hit): readonly string[] {
+  const more = places.length > 1 ? `, ${countOf(places.length - 1, 'more place')}` : ''
+  return [id, `${source}${more}`, description.replaceAll(/\s+/g, ' ')]
+}
+
 /** In what the state folder has, whether a daemon runs or not. */
 async function found(
   { state }: Config,
-  listed: readonly Offered[],
+  skills: readonly Offered[],
   { text, limit }: { readonly text: string; readonly limit: number },
 ): Promise<readonly Offered[]> {
   const store = await Store.openExisting(state)
-  const byId = new Map(listed.map((offered) => [offered.id, offered]))
+  const byId = new Map(skills.map((offered) => [offered.id, offered]))
   const index = new SkillIndex()
-  for (const offered of listed) {
+  for (const offered of skills) {
     const { text: searchable, document } = searchedOf(offered)
     const headings = store && document && (await headingsOf(store, document))
     index.set({ ...searchable, headings: headings ?? '' })

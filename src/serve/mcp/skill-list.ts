@@ -2,7 +2,7 @@ import type { Catalog } from '../../sync/model/catalog.ts'
 import { MadeInSteps } from '../../sync/model/made-in-steps.ts'
 import { offeringSteps } from '../../sync/model/offered.ts'
 import type { Steps } from '../../sync/model/slices.ts'
-import { BYTES_PER_TOKEN } from '../search/hits.ts'
+import { BYTES_PER_TOKEN, placesTold } from '../search/hits.ts'
 import { pageOf } from './page.ts'
 import type { PageLimits } from './page.ts'
 import type { Params } from './params.ts'
@@ -79,7 +79,7 @@ function moreText(count: number, total: number, nextCursor: string, hasSearch: b
 }
 
 interface SkillList {
-  /** Each as JSON. */
+  /** Each as JSON, and each content once. */
   readonly rows: readonly string[]
   readonly text: string
   readonly bytes: number
@@ -98,9 +98,10 @@ const LISTS = new MadeInSteps<Catalog, SkillList>(listing)
 
 function* listing(catalog: Catalog): Steps<SkillList> {
   const rows: string[] = []
-  const { forModels } = yield* offeringSteps(catalog)
-  for (const { id, name, source, description } of forModels) {
-    rows.push(JSON.stringify({ id, name, source, description }))
+  const offered = yield* offeringSteps(catalog)
+  for (const one of offered.distinct) {
+    const { id, name, source, description } = one
+    rows.push(JSON.stringify({ id, name, source, ...placesTold(offered.placesOf(one)), description }))
     yield
   }
   const text = `[${rows.join(',')}]`

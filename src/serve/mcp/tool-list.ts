@@ -23,7 +23,7 @@ const LIST_SKILLS = {
   name: 'list_skills',
   title: 'List skills',
   description:
-    'Lists every skill that is available here: its id, its name, the source it comes from, and what it is for. A skill is a package of instructions, with scripts and other files where it needs them, for one kind of task. Call this to learn which skills there are, and again when they are no longer in your context or a new task begins. Needs no arguments; a long list comes in pages of some 8,000 tokens, each with the number of all and the cursor of the next.',
+    'Lists every skill that is available here: its id, its name, the source it comes from, and what it is for. A skill that lies in several places stands once, with the ids of its `places`; one is enough. A skill is a package of instructions, with scripts and other files where it needs them, for one kind of task. Call this to learn which skills there are, and again when they are no longer in your context or a new task begins. Needs no arguments; a long list comes in pages of some 8,000 tokens, each with the number of all and the cursor of the next.',
   inputSchema: {
     type: 'object',
     properties: {

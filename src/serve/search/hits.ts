@@ -62,8 +62,12 @@ const LEAST_CHARACTERS = 60
 type Told = Pick<Offered, 'id' | 'name' | 'source' | 'description'> & Pick<Hit, 'places'>
 
 function toldOf({ id, name, source, description }: Offered, places: readonly Offered[]): Told {
-  const ids = places.slice(0, MOST_PLACES).map((place) => place.id)
-  return { id, name, source, description: onOneLine(description), ...(ids.length > 1 && { places: ids }) }
+  return { id, name, source, description: onOneLine(description), ...placesTold(places) }
+}
+
+/** The `places` of a skill as an answer names them: none where there is one alone. */
+export function placesTold(places: readonly Offered[]): Pick<Hit, 'places'> {
+  return places.length > 1 ? { places: places.slice(0, MOST_PLACES).map(({ id }) => id) } : {}
 }
 
 const MOST_PLACES = 8

@@ -31,9 +31,11 @@ export interface OfferedSkills {
   readonly listed: readonly Offered[]
   /** Those of them that models are told of without having asked for one by its id. */
   readonly forModels: readonly Offered[]
-  /** Those for models, each content of a name once: the first in the order of the sources and their paths. */
+  /** Each content of a name once: the first in the order of the sources and their paths. */
+  readonly once: readonly Offered[]
+  /** Those of them for models. */
   readonly distinct: readonly Offered[]
-  /** All places of what is told once, in that order, itself the first of them. */
+  /** All places of what is named once, in that order, itself the first of them: for models, or for people alone, as it is. */
   placesOf(offered: Offered): readonly Offered[]
   /** Those that the id can mean: none, the one, or all of the list that share it. */
   find(id: string): readonly Offered[]
@@ -64,6 +66,7 @@ const OFFERED = new MadeInSteps<Catalog, OfferedSkills>(offering)
 class ByIds implements OfferedSkills {
   readonly listed: readonly Offered[]
   readonly forModels: readonly Offered[]
+  readonly once: readonly Offered[]
   readonly distinct: readonly Offered[]
   readonly #places: ReadonlyMap<string, readonly Offered[]>
   readonly #byPath: ReadonlyMap<string, Offered>
@@ -74,7 +77,8 @@ class ByIds implements OfferedSkills {
     this.listed = listed
     this.forModels = forModels
     const firsts = new Set([...places.values()].map(([first]) => first))
-    this.distinct = forModels.filter((offered) => firsts.has(offered))
+    this.once = listed.filter((offered) => firsts.has(offered))
+    this.distinct = this.once.filter(({ skill }) => isForModels(skill))
     this.#places = places
     this.#byPath = byPath
     this.#listed = byShortId
@@ -82,7 +86,7 @@ class ByIds implements OfferedSkills {
   }
 
   placesOf(offered: Offered): readonly Offered[] {
-    return this.#places.get(contentKeyOf(offered.skill)) ?? [offered]
+    return this.#places.get(placesKeyOf(offered)) ?? [offered]
   }
 
   find(id: string): readonly Offered[] {
@@ -121,19 +125,22 @@ function* offering(catalog: Catalog): Steps<OfferedSkills> {
   return new ByIds({ listed, forModels, places, byPath, byShortId, unlistedByShortId })
 }
 
-/** The skills that models are offered, by name and content. */
+/** The skills of the list by name and content. */
 function* placing(all: readonly Offered[]): Steps<ReadonlyMap<string, readonly Offered[]>> {
   const places = new Map<string, Offered[]>()
   for (const offered of all) {
-    if (isForModels(offered.skill)) {
-      const key = contentKeyOf(offered.skill)
-      const same = places.get(key)
-      if (same === undefined) places.set(key, [offered])
-      else same.push(offered)
-    }
+    const key = placesKeyOf(offered)
+    const same = places.get(key)
+    if (same === undefined) places.set(key, [offered])
+    else same.push(offered)
     yield
   }
   return places
+}
+
+/** What another MCP server says of one content can differ: a model is told of no place that is for people alone. */
+function placesKeyOf({ skill }: Offered): string {
+  return `${isForModels(skill)} ${contentKeyOf(skill)}`
 }
 
 type Unnamed = Omit<Offered, 'id'>

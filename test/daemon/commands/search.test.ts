@@ -24,6 +24,32 @@ test('search gives the skills that fit, the best first, each with its source', a
   expect(lines.stdout).toMatch(/^team\/pdf +team +Fill in PDF forms\nmore\/pdf +more +Read PDF\n$/)
 })
 
+test('search finds a skill once however many places it has, also one for people alone, and list marks each place', async () => {
+  const frontmatter = 'disable-model-invocation: true'
+  await using home = await homeWith(
+    { team: { pdf: 'Fill in forms' }, more: { pdf: 'Fill in forms' }, other: { pdf: 'Read forms' } },
+    frontmatter,
+  )
+
+  const json = await home.command('search', 'pdf', '--json')
+  const lines = await home.command('search', 'fill in')
+  const listed = await home.command('list')
+  const prompt = await home.command('list', '--prompt')
+
+  const { skills } = JSON.parse(json.stdout)
+  expect(skills.map(({ id, places }: any) => [id, places])).toEqual([
+    ['other/pdf', undefined],
+    ['team/pdf', ['team/pdf', 'more/pdf']],
+  ])
+  expect(lines.stdout).toMatch(/^team\/pdf +team, 1 more place +Fill in forms\n$/)
+  expect(listed.stdout.match(/skill:\/\/\w+\/pdf( \(copy\))?/g)?.toSorted()).toEqual([
+    'skill://more/pdf (copy)',
+    'skill://other/pdf',
+    'skill://team/pdf (copy)',
+  ])
+  expect(prompt.stdout).toBe('')
+})
+
 test('search finds by headings, and what only people call too', async () => {
   await using home = await homeWith({ team: { deploy: 'Go live' } }, 'disable-model-invocation: true\ntags: [shipping]')
 
