@@ -78,9 +78,7 @@ export class ProbeFetch {
 
   async #refused(answer: Answer): Promise<Response> {
     const { status } = answer
-    const parts: Uint8Array[] = []
-    for await (const part of this.#bounded(answer)) parts.push(part)
-    const bytes = Buffer.concat(parts)
+    const bytes = await firstOf(this.#bounded(answer), REFUSAL_BYTES)
     const text = bytes.toString('utf8').slice(0, SHOWN_CHARACTERS)
     const type = answer.header('content-type') ?? ''
     // That a server has no stream, or no session to end, is no failure of its own: it is asked about where it matters.
@@ -110,10 +108,24 @@ export class ProbeFetch {
 
 /** Listings of thousands of skills are large; this is for all that is fetched. */
 const MOST_BYTES = 2 ** 28
+/** Room for an error of JSON-RPC, which the clients read out of a refusal. */
+const REFUSAL_BYTES = 2 ** 16
 const SHOWN_CHARACTERS = 4_096
 
 function isPage(answer: Answer): boolean {
   return (answer.header('content-type') ?? '').toLowerCase().startsWith('text/html')
+}
+
+/** Reads at most so many bytes. The rest is not waited for. */
+async function firstOf(body: AsyncGenerator<Uint8Array>, most: number): Promise<Buffer> {
+  const parts: Uint8Array[] = []
+  let size = 0
+  for await (const part of body) {
+    parts.push(part)
+    size += part.length
+    if (size >= most) break
+  }
+  return Buffer.concat(parts).subarray(0, most)
 }
 
 async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

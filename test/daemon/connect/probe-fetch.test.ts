@@ -1,19 +1,14 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { ProbeFetch } from '../../../src/daemon/connect/probe-fetch.ts'
 
 test('the token goes to the origin that is probed, and to no other that a client names', async () => {
   const [own, other] = [await listening(), await listening()]
-  const probe = new ProbeFetch({
-    url: new URL('/mcp', own.origin),
-    token: 'canary-token',
-    route: { ca: undefined, proxy: undefined },
-    userAgent: 'test',
-    signal: new AbortController().signal,
-  })
+  const probe = probing(own.origin)
 
   await probe.fetch(`${own.origin}/.well-known/oauth-protected-resource`)
   const elsewhere = probe.fetch(`${other.origin}/mcp`)
@@ -23,11 +18,38 @@ test('the token goes to the origin that is probed, and to no other that a client
   expect(other.requests).toEqual([])
 })
 
-async function listening() {
+test('a refusal that never ends is read as far as it is used', async () => {
+  const { origin } = await listening((_, response) => {
+    response.writeHead(500)
+    Readable.from(endless()).pipe(response)
+  })
+  const probe = probing(origin)
+
+  const response = await probe.fetch(`${origin}/mcp`)
+
+  expect((await response.text()).length).toBe(65_536)
+  expect(probe.refusal).toMatchObject({ status: 500, text: 'no'.repeat(2_048) })
+})
+
+function* endless(): Generator<string> {
+  for (;;) yield 'no'.repeat(1_000)
+}
+
+function probing(origin: string): ProbeFetch {
+  return new ProbeFetch({
+    url: new URL('/mcp', origin),
+    token: 'canary-token',
+    route: { ca: undefined, proxy: undefined },
+    userAgent: 'test',
+    signal: new AbortController().signal,
+  })
+}
+
+async function listening(answer: RequestListener = (_, response) => response.end('{}')) {
   const requests: IncomingMessage[] = []
   const server = createServer((request, response) => {
     requests.push(request)
-    response.end('{}')
+    answer(request, response)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
