@@ -6,6 +6,7 @@ import type { Webhooks } from '../serve/http/webhook.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import type { Fallback } from '../sync/fallback.ts'
+import { problemsOf, type ContractProblem } from '../sync/model/contract-problems.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
 import { UNDECIDED, type Decision } from '../sync/model/decisions.ts'
 import type { ObjectId, Revision } from '../sync/model/revision.ts'
@@ -414,6 +415,11 @@ export class Daemon implements AsyncDisposable {
     return pendingPaths(this.#configured(id), snapshot, this.#parts.store.decisions.approvals)
   }
 
+  /** What is wrong between skills of the contract, where one of these sources has a part in it. */
+  async contractProblems(ids: readonly SourceId[]): Promise<readonly ContractProblem[]> {
+    return problemsOf(new Set(ids), await this.#lasting.contract.problems())
+  }
+
   /** What is told of a source beside the end of its pull. */
   besidePull(id: SourceId): Beside {
     const { source } = this.#configured(id)
@@ -508,6 +514,7 @@ export class Daemon implements AsyncDisposable {
     await this.upstreams[Symbol.asyncDispose]()
     await this.#reader[Symbol.asyncDispose]()
     await this.linking.settled()
+    await this.#lasting.contract.problems()
   }
 
   #isOpen(source: Source): boolean {

@@ -2,6 +2,7 @@ import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import { Registry } from '../serve/registry.ts'
 import { Views } from '../serve/views.ts'
 import type { Config } from './config.ts'
+import { ContractNews } from './contract-news.ts'
 import { FetchedBytes } from './fetched-bytes.ts'
 import { HostNames } from './host-names.ts'
 import { Hosts } from './hosts.ts'
@@ -25,6 +26,8 @@ export interface Lasting {
   /** Its last answers hold for the next daemon, too. */
   readonly names: HostNames
   readonly linking: Linking
+  /** What is told once is not told again after a reload. */
+  readonly contract: ContractNews
   /** What is counted goes up as long as the process lives. */
   readonly pulls: PullCounts
   readonly fetched: FetchedBytes
@@ -56,6 +59,7 @@ export async function lastingFor(
     hosts: new Hosts(clock),
     names: new HostNames(clock, limits.fetch.connectMs),
     linking,
+    contract: new ContractNews(registry, parts.log),
     pulls: new PullCounts(),
     fetched: new FetchedBytes(),
     notices,

@@ -5,6 +5,7 @@ import { isSourceId } from '../sync/model/source-id.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { idsOf } from './config.ts'
 import { configText } from './config-text.ts'
+import { problemNotes } from './contract-news.ts'
 import type { Config, Mode } from './config.ts'
 import { additionHandlers } from './addition-requests.ts'
 import { askDaemon, ControlError } from './control-client.ts'
@@ -51,7 +52,8 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
         if (end !== undefined) send(syncEndOf(...end, daemon.besidePull(id)))
       })
       await Promise.all(ends)
-      return null
+      const problems = problemNotes(await daemon.contractProblems(ids))
+      return { problems: problems.map(({ code, message }) => ({ code, message })) }
     },
     async look(params) {
       const [source] = ofReader(params).sources ?? []

@@ -60,7 +60,7 @@ test('each pull is told as it ends, in a form that its reader knows', async () =
 
   const answer = await request(desk.config(), 'sync', {}, { signal: STEADY, onEvent: (end) => ends.push(end) })
 
-  expect(answer).toEqual({ result: null })
+  expect(answer).toEqual({ result: { problems: [] } })
   expect(ends.map((end) => SYNC_END.parse(end))).toEqual(ends)
   expect(ends).toMatchObject([{ source: 'team', outcome: 'updated', skills: { seen: 1, clean: 1 } }])
 })

@@ -113,7 +113,7 @@ export async function decided(context: Context, making: Making, ask: AskWriter):
   const made = await decideEach(making, ask)
   const moving = making.moves(making.named.commit) ? made.filter(({ error }) => error === undefined) : []
   const ids = moving.map(({ source }) => source)
-  const ends = await pulled(context, ids, ask)
+  const { ends } = await pulled(context, ids, ask)
   print(context, making, made, ends)
   return made.some(({ error }) => error !== undefined) ? 1 : exitOfPulls(ends)
 }

@@ -4,9 +4,11 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { systemClock } from '../clock.ts'
 import { configOfSources } from '../config/adhoc.ts'
 import { ConfigError } from '../config/problem.ts'
+import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
 import { verdicts } from '../doctor/check.ts'
 import type { Check, Checked, Ground } from '../doctor/check.ts'
+import { contractChecks } from '../doctor/contract-checks.ts'
 import { credentialChecks } from '../doctor/credential-checks.ts'
 import { examine } from '../doctor/examine.ts'
 import { folderChecks } from '../doctor/folder-checks.ts'
@@ -76,7 +78,7 @@ export const doctor: Command = {
     const config = named.length === 0 ? whole : sourcesAlone(whole, named)
     const ground = { config, environment, redactor, clock: systemClock }
     const groups = values['offline'] === true ? GROUPS : [...GROUPS, ...AWAY]
-    const checks = groups.flatMap((group) => group(ground))
+    const checks = [...groups.flatMap((group) => group(ground)), ...contractChecks(whole, idsOf(config))]
     const found = [told, ...(await examine(checks, systemClock, signal))]
     const all = [...found, ...(values['offline'] === true ? [] : await seconds(context, whole, named))]
     return concluded(context, all)

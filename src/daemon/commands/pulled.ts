@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { countOf } from '../../serve/count-text.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
@@ -9,20 +10,32 @@ import type { AskWriter } from './asking.ts'
 import { progressOf } from './command.ts'
 import type { Context, ExitStatus } from './command.ts'
 
-/** How pulling these sources now ended for each, in their order. Where it has got to is shown meanwhile. */
-export async function pulled(context: Context, ids: readonly SourceId[], ask: AskWriter): Promise<SyncEnd[]> {
-  if (ids.length === 0) return []
+/** How pulling sources ended, for each in their order, and what is wrong between skills in which they have a part. */
+export interface Pulled {
+  readonly ends: readonly SyncEnd[]
+  readonly problems: readonly Problem[]
+}
+
+/** Pulls these sources now. Where it has got to is shown meanwhile. */
+export async function pulled(context: Context, ids: readonly SourceId[], ask: AskWriter): Promise<Pulled> {
+  if (ids.length === 0) return { ends: [], problems: [] }
   using progress = progressOf(context)
   const ends: SyncEnd[] = []
   progress.count(0, ids.length, `pulling ${ids.length === 1 ? ids[0] : countOf(ids.length, 'source')}`)
-  await ask('sync', { sources: ids }, (event) => {
+  const answer = await ask('sync', { sources: ids }, (event) => {
     const end = SYNC_END.parse(event)
     ends.push(end)
     const text = `${ends.length} of ${countOf(ids.length, 'source')}: ${end.source} ${end.outcome}`
     progress.count(ends.length, ids.length, text)
   })
-  return ids.flatMap((id) => ends.filter(({ source }) => source === id))
+  // A daemon of another version answers nothing.
+  const { problems = [] } = ANSWER.parse(answer ?? {})
+  return { ends: ids.flatMap((id) => ends.filter(({ source }) => source === id)), problems }
 }
+
+const PROBLEM = z.object({ code: z.string(), message: z.string() })
+type Problem = z.infer<typeof PROBLEM>
+const ANSWER = z.object({ problems: z.array(PROBLEM).optional() })
 
 /** Pulls that failed outweigh those that wait for a person; what somebody decided earlier is no finding. */
 export function exitOfPulls(ends: readonly SyncEnd[]): ExitStatus {
@@ -40,6 +53,11 @@ function placeText({ ref, commit, upstream, lock }: SyncEnd): string {
   return upstream === undefined
     ? `${served}; upstream was not asked`
     : `${served}; upstream is at ${upstream.commit.slice(0, 12)}`
+}
+
+/** What is wrong between skills, for people. */
+export function linesOfProblems(problems: readonly Problem[]): string[] {
+  return problems.map(({ code, message }) => `! ${code}: ${printable(message)}`)
 }
 
 /** How one pull ended, for people. */

@@ -1,6 +1,7 @@
 import { countOf } from '../../serve/count-text.ts'
 import { NONE_APPROVED } from '../../sync/model/approvals.ts'
 import { EMPTY_CATALOG } from '../../sync/model/catalog.ts'
+import { problemsOf } from '../../sync/model/contract-problems.ts'
 import type { Decision } from '../../sync/model/decisions.ts'
 import { NO_DISABLED_SKILLS } from '../../sync/model/disabled.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -62,7 +63,8 @@ export const status: Command = {
       const sorted = { ...whole, sources: byUrgency(sources, now) }
       printLines(context, linesOf(sorted, { attention, ...linked }, lookOf(context, now)))
     }
-    const needsPerson = attention.person > 0 || whole.decisionsLost !== undefined || whole.servedLost.length > 0
+    const areLost = whole.decisionsLost !== undefined || whole.servedLost.length > 0
+    const needsPerson = attention.person > 0 || areLost || problemsOf(ids, whole.problems).length > 0
     return context.values['check'] === true && needsPerson ? 3 : 0
   },
 }

@@ -2,7 +2,7 @@ import { sourcesOf } from '../requests.ts'
 import { withWriter } from './asking.ts'
 import { MODE_OPTIONS, configOf, printJson, printLines } from './command.ts'
 import type { Command } from './command.ts'
-import { exitOfPulls, linesOfPull, pulled } from './pulled.ts'
+import { exitOfPulls, linesOfProblems, linesOfPull, pulled } from './pulled.ts'
 
 export const sync: Command = {
   name: 'sync',
@@ -12,9 +12,10 @@ export const sync: Command = {
   async run(context) {
     const config = await configOf(context)
     const ids = sourcesOf(context.operands, config)
-    const ends = await withWriter(context, config, (ask) => pulled(context, ids, ask))
-    if (context.json) printJson(context, { sources: ends })
-    else printLines(context, ends.flatMap(linesOfPull))
-    return exitOfPulls(ends)
+    const { ends, problems } = await withWriter(context, config, (ask) => pulled(context, ids, ask))
+    if (context.json) printJson(context, { sources: ends, problems })
+    else printLines(context, [...ends.flatMap(linesOfPull), ...linesOfProblems(problems)])
+    const exit = exitOfPulls(ends)
+    return exit === 0 && problems.length > 0 ? 3 : exit
   },
 }

@@ -53,6 +53,7 @@ export type CheckName =
   | 'folder'
   | 'watches'
   | 'links'
+  | 'contract'
   | 'service'
   | 'second-opinion'
   | 'connect'

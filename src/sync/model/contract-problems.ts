@@ -1,8 +1,10 @@
 import type { Catalog } from './catalog.ts'
 import { comparePaths } from './digest.ts'
-import { cyclesIn } from './dependencies.ts'
+import { findingCycles } from './dependencies.ts'
 import { shown } from './contract-value.ts'
 import { joinPath } from './paths.ts'
+import { atOnce } from './slices.ts'
+import type { Steps } from './slices.ts'
 
 /** A skill that keeps the contract, as far as its neighbours are concerned. */
 export interface Declared {
@@ -15,12 +17,16 @@ export interface Declared {
   readonly isListed: boolean
 }
 
+/** Stable, for programs. */
+export const PROBLEM_KINDS = ['id-clash', 'dependency-missing', 'dependency-cycle'] as const
+type ProblemKind = (typeof PROBLEM_KINDS)[number]
+
 /**
  * What is wrong between skills of the contract, across sources. Nothing is withheld for a dependency: else a commit of one
  * source would take away what another serves. Of two skills with one id neither is at `resource://`.
  */
 export interface ContractProblem {
-  readonly kind: 'id-clash' | 'dependency-missing' | 'dependency-cycle'
+  readonly kind: ProblemKind
   /** Says which skills, with source and path. */
   readonly message: string
   readonly skills: readonly Pick<Declared, 'id' | 'source' | 'path'>[]
@@ -28,7 +34,17 @@ export interface ContractProblem {
 
 /** The problems of what is served: of each kind the first, and how many more there are; of cycles, that there are more. */
 export function contractProblems(catalog: Catalog): ContractProblem[] {
-  return problemsAmong(declaredIn(catalog), MOST_OF_A_KIND)
+  return atOnce(findingProblems(catalog))
+}
+
+/** `contractProblems`, for those who have others to serve meanwhile. */
+export function findingProblems(catalog: Catalog): Steps<ContractProblem[]> {
+  return problemsBetween(declaredIn(catalog), MOST_OF_A_KIND)
+}
+
+/** Those in which a skill of one of these sources has a part. */
+export function problemsOf(sources: ReadonlySet<string>, problems: readonly ContractProblem[]): ContractProblem[] {
+  return problems.filter(({ skills }) => skills.some(({ source }) => sources.has(source)))
 }
 
 /**
@@ -36,8 +52,18 @@ export function contractProblems(catalog: Catalog): ContractProblem[] {
  * for an id. Of more than `most` of a kind the last one says how many are left out, and of many cycles that some are.
  */
 export function problemsAmong(declared: readonly Declared[], most = Number.POSITIVE_INFINITY): ContractProblem[] {
+  return atOnce(problemsBetween(declared, most))
+}
+
+function* problemsBetween(declared: readonly Declared[], most: number): Steps<ContractProblem[]> {
+  if (declared.length === 0) return []
   const owners = byId(declared)
-  return [...few(clashes(owners), most), ...few(unmet(owners), most), ...cycles(owners)]
+  yield
+  const clashing = few(clashes(owners), most)
+  yield
+  const missing = few(unmet(owners), most)
+  yield
+  return [...clashing, ...missing, ...(yield* describingCycles(owners))]
 }
 
 /** More than anybody reads at once, and little enough to be sent about. */
@@ -63,7 +89,11 @@ type Owners = ReadonlyMap<string, readonly Declared[]>
 function byId(declared: readonly Declared[]): Owners {
   const owners = Map.groupBy(declared, ({ id }) => id)
   const inOrder = (a: Declared, b: Declared): number => comparePaths(placeOf(a), placeOf(b))
-  return new Map([...owners].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([id, all]) => [id, all.toSorted(inOrder)]))
+  return new Map(
+    [...owners]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([id, all]) => [id, all.length === 1 ? all : all.toSorted(inOrder)]),
+  )
 }
 
 function clashes(owners: Owners): ContractProblem[] {
@@ -91,12 +121,14 @@ function unmet(owners: Owners): ContractProblem[] {
   })
 }
 
-function cycles(owners: Owners): ContractProblem[] {
+function* describingCycles(owners: Owners): Steps<ContractProblem[]> {
   const isMet = (target: string): boolean => owners.has(target)
   const dependencies = new Map(
     [...owners].map(([id, all]) => [id, all.flatMap(({ dependsOn }) => dependsOn.filter(isMet))]),
   )
-  const [found, more] = [cyclesIn(dependencies, MOST_CYCLES + 1), 'More of these are left out; mend those named first']
+  yield
+  const found = yield* findingCycles(dependencies, MOST_CYCLES + 1)
+  const more = 'More of these are left out; mend those named first'
   const told = found.slice(0, MOST_CYCLES).map((cycle) => {
     const members = cycle.flatMap((id) => owners.get(id) ?? [])
     const way = [...cycle, cycle[0]].map((id) => `"${id}"`)
@@ -130,6 +162,6 @@ function placeOf({ source, path }: Pick<Declared, 'source' | 'path'>): string {
   return joinPath(source, path)
 }
 
-function problem(kind: ContractProblem['kind'], message: string, skills: readonly Declared[]): ContractProblem {
+function problem(kind: ProblemKind, message: string, skills: readonly Declared[]): ContractProblem {
   return { kind, message, skills: skills.map(({ id, source, path }) => ({ id, source, path })) }
 }

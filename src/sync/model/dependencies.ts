@@ -1,3 +1,5 @@
+import type { Steps } from './slices.ts'
+
 /** Which ids each id depends on. */
 export type Dependencies = ReadonlyMap<string, readonly string[]>
 
@@ -5,10 +7,10 @@ export type Dependencies = ReadonlyMap<string, readonly string[]>
  * Cycles such that every id that lies on any lies on one of these, each named once and beginning with its least id; `most` at
  * most. All cycles are not counted up: forty skills that depend on each other have more of them than anybody can wait for.
  */
-export function cyclesIn(dependencies: Dependencies, most: number): readonly string[][] {
+export function* findingCycles(dependencies: Dependencies, most: number): Steps<readonly string[][]> {
   const named = new Set<string>()
   const cycles: string[][] = []
-  const knotOf = knotsIn(dependencies)
+  const knotOf = yield* findingKnots(dependencies)
   const isOfKnot = (id: string, other: string): boolean => knotOf.get(id) === knotOf.get(other)
   // No way that leaves a knot comes back. What leads to none is not worth sorting.
   const knotted = new Map(
@@ -20,6 +22,7 @@ export function cyclesIn(dependencies: Dependencies, most: number): readonly str
     if (cycle === undefined) continue
     for (const member of cycle) named.add(member)
     cycles.push(rotated(cycle))
+    yield
   }
   return cycles
 }
@@ -55,12 +58,13 @@ function rotated(cycle: readonly string[]): string[] {
 }
 
 /** For each id the knot it belongs to: two are in one where each can be reached from the other (Tarjan, without recursion). */
-function knotsIn(dependencies: Dependencies): ReadonlyMap<string, number> {
+function* findingKnots(dependencies: Dependencies): Steps<ReadonlyMap<string, number>> {
   const knotOf = new Map<string, number>()
   const lowest = new Map<string, number>()
   const open: string[] = []
   for (const root of dependencies.keys()) {
     if (lowest.has(root)) continue
+    yield
     const walks = [walkFrom(root)]
     for (let walk = walks.at(-1); walk !== undefined; walk = walks.at(-1)) {
       const next = walk.left.pop()
@@ -68,6 +72,7 @@ function knotsIn(dependencies: Dependencies): ReadonlyMap<string, number> {
         walks.pop()
         close(walk)
         lower(walks.at(-1)?.id, lowest.get(walk.id))
+        yield
       } else if (!lowest.has(next)) walks.push(walkFrom(next))
       else if (!knotOf.has(next)) lower(walk.id, lowest.get(next))
     }

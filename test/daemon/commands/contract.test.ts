@@ -97,6 +97,87 @@ Between skills of the contract:
   expect(JSON.parse(answered.stdout)).toMatchObject({ problems: told.problems, daemon: {} })
 })
 
+test('ids that clash are for a person: sync and doctor say them, and both and status --check exit with 3', async () => {
+  await using home = await Home.create()
+  await using team = await repositoryOf({ pdf: [] })
+  await using house = await repositoryOf({ pdf: [] })
+  await using alone = await repositoryOf({ review: [] })
+  const held = (repository: Repository): string[] => [urlOf(repository), 'contract: true']
+  await home.configure({ team: held(team), house: held(house), alone: held(alone) })
+
+  const synced = await home.command('sync')
+  const json = await home.command('sync', '--json')
+  const [checked, doctor] = [await home.command('status', '--check'), await home.command('doctor', '--quiet')]
+  const others = [
+    await home.command('sync', 'alone'),
+    await home.command('status', '--check', 'alone'),
+    await home.command('doctor', 'alone'),
+  ]
+
+  const clash =
+    'id-clash: 2 skills have the id "pdf", so none of them is served at resource://: house/pdf, team/pdf; rename all but one'
+  expect(synced.stdout).toContain(`\n! ${clash}\n`)
+  expect(JSON.parse(json.stdout).problems).toEqual([
+    { code: 'id-clash', message: expect.stringContaining('the id "pdf"') },
+  ])
+  expect(doctor.stdout).toContain(`fail  contract: ${clash}\n        → Rename all but one`)
+  expect([synced, json, checked, doctor].map(({ status }) => status)).toEqual([3, 3, 3, 3])
+  expect(others.map(({ status }) => status)).toEqual([0, 0, 0])
+  expect(others[2]?.stdout).toContain('ok    contract: 1 skill of the contract')
+})
+
+test('dependencies that lead nowhere and circles are for a person too, and warnings of doctor, since all is served', async () => {
+  await using home = await Home.create()
+  await using team = await repositoryOf({ pdf: ['gone'], docx: ['nowhere'], release: ['review'], review: ['release'] })
+  await home.configure({ team: [urlOf(team), 'contract: true'] })
+
+  const synced = await home.command('sync')
+  const [checked, doctor] = [await home.command('status', '--check'), await home.command('doctor')]
+
+  expect([synced.status, checked.status, doctor.status]).toEqual([3, 3, 0])
+  expect(synced.stdout).toMatch(/\n! dependency-missing: "docx" .*; skillsyncd status shows the others\n/)
+  expect(synced.stdout).toContain('\n! dependency-cycle: A cycle of dependencies: "release" → "review" → "release"')
+  expect(doctor.stdout).toContain('warn  contract: dependency-missing: "docx"')
+  expect(doctor.stdout).toContain('warn  contract: dependency-cycle: ')
+})
+
+test('a daemon says each kind once, again when it changes, and when it is over', async () => {
+  await using home = await Home.create()
+  await using team = await repositoryOf({ pdf: [], docx: [] })
+  await using house = await repositoryOf({ pdf: [] })
+  await home.configure({ team: [urlOf(team), 'contract: true'], house: [urlOf(house), 'contract: true'] })
+  await home.command('sync')
+  const daemon = home.start('start')
+  const says = async (event: string): Promise<Record<string, unknown>> =>
+    JSON.parse(await daemon.said((line) => line.includes(`"event":"${event}"`)))
+  const first = await says('id-clash')
+
+  await house.commit({ 'notes.md': 'nothing that a skill has' })
+  const same = await home.command('sync')
+  await house.commit({ 'docx/SKILL.md': documentOf(contractFrontmatter('docx')) })
+  const more = await home.command('sync')
+  await house.commit({
+    'docx/SKILL.md': null,
+    'pdf/SKILL.md': null,
+    'x/SKILL.md': documentOf(contractFrontmatter('x')),
+  })
+  const none = await home.command('sync', 'house')
+  const over = await says('recovered')
+
+  expect(first).toMatchObject({
+    level: 'warn',
+    code: 'id-clash',
+    message: expect.stringContaining('house/pdf, team/pdf'),
+  })
+  expect([same.status, more.status, none.status]).toEqual([3, 3, 0])
+  expect(over).toMatchObject({ from: 'id-clash', code: 'id-clash' })
+  const told = daemon.stderr.split('\n').filter((line) => line.includes('"event":"id-clash"'))
+  expect(told.map((line) => JSON.parse(line).message)).toEqual([
+    expect.stringMatching(/^2 skills have the id "pdf".*one$/),
+    expect.stringMatching(/^2 skills have the id "docx".*; skillsyncd status shows the others$/),
+  ])
+})
+
 test('sync of a strict source fails and names the skill and the field', async () => {
   await using home = await Home.create()
   await using team = await Repository.create()

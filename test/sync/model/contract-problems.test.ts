@@ -1,7 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { contractProblems, problemsAmong, type Declared } from '../../../src/sync/model/contract-problems.ts'
-import { cyclesIn } from '../../../src/sync/model/dependencies.ts'
+import { findingCycles, type Dependencies } from '../../../src/sync/model/dependencies.ts'
+import { atOnce } from '../../../src/sync/model/slices.ts'
 import { contractFrontmatter, documentOf } from '../../support/contract-fixture.ts'
 import { catalogOfWorld } from '../../support/contract-world.ts'
 import { catalogOf } from '../catalogs.ts'
@@ -161,6 +162,8 @@ describe('the problems between skills', () => {
     ])
   })
 })
+
+const cyclesIn = (graph: Dependencies, most: number): readonly string[][] => atOnce(findingCycles(graph, most))
 
 const IDS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
 
