@@ -24,19 +24,18 @@ export class MeteredReads {
 
   /** Counts it as fetched; why it may not be, undefined where it may. */
   async spend({ size }: UnreadFile): Promise<string | undefined> {
-    return overBudget(this.#spendings.spend(this.#source, size ?? 1))
+    return overBudget(this.#spendings.spend(this.#source, size ?? UNKNOWN_BYTES))
   }
 
   check({ sha256: promised, size }: UnreadFile, sent: Contents): Fetched | Unusable {
-    const { id, budgets } = this.#source
+    const { id } = this.#source
     if ('why' in sent) {
-      const isTooLarge = sent.isTooLarge === true
-      // It came, and how much it was is not told.
-      if (isTooLarge) this.#spendings.add(id, budgets.fileBytes)
-      return { ok: false, rule: size === undefined && isTooLarge ? 'limit-bytes' : 'content-mismatch', why: sent.why }
+      const { why, came, isTooLarge = false } = sent
+      this.#spendings.addBeyond(id, size ?? UNKNOWN_BYTES, came)
+      return { ok: false, rule: size === undefined && isTooLarge ? 'limit-bytes' : 'content-mismatch', why }
     }
     const { bytes } = sent
-    this.#spendings.add(id, bytes.byteLength - (size ?? 1))
+    this.#spendings.add(id, bytes.byteLength - (size ?? UNKNOWN_BYTES))
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     if (size !== undefined && size !== bytes.byteLength)
       return mismatch(`it has ${bytes.byteLength} bytes, and ${size} are declared`)
@@ -45,6 +44,9 @@ export class MeteredReads {
     return { ok: true, sha256, bytes }
   }
 }
+
+/** Counted of a file of which no size is declared, until it has come. */
+const UNKNOWN_BYTES = 1
 
 function mismatch(why: string): Unusable {
   return { ok: false, rule: 'content-mismatch', why }

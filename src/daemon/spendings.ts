@@ -35,6 +35,11 @@ export class Spendings {
     return this.#spent.of(id)
   }
 
+  /** Counts what came beyond what was counted before. Of the latter nothing is given back: it was asked for. */
+  addBeyond(id: SourceId, counted: number, came: number): void {
+    this.add(id, Math.max(0, came - counted))
+  }
+
   /** Counts bytes that came beyond those that were expected. */
   add(id: SourceId, bytes: number): void {
     this.#spent.add(id, bytes)

@@ -12,6 +12,7 @@ import { SyncError } from '../sync/model/sync-error.ts'
 import { traceIds } from '../sync/model/trace-context.ts'
 import type { TraceContext } from '../sync/model/trace-context.ts'
 import { mismatchOf } from '../sync/verify-declared.ts'
+import { Overlong } from '../sync/upstream/mcp/channel.ts'
 import type { McpServer } from '../sync/upstream/mcp/server.ts'
 import { ignoreAbort } from './abort-error.ts'
 import { configuredIn } from './config.ts'
@@ -140,8 +141,12 @@ export class UpstreamContents {
     const server = servers.at(configured, source)
     if (skill.upstream.archive !== undefined) return this.#reread(skill, file, skill.upstream.archive, server)
     await spendings.spend(source, file.size)
-    const sent = await server.read(uriOf(skill, file), file.size, this.#stop.signal, trace)
+    const sent = await server.read(uriOf(skill, file), file.size, this.#stop.signal, trace).catch((error: unknown) => {
+      if (error instanceof Overlong) spendings.addBeyond(id, file.size, error.came)
+      throw error
+    })
     if ('why' in sent) {
+      spendings.addBeyond(id, file.size, sent.came)
       const refusal = { why: `"${file.path}" is not what is declared: ${sent.why}`, isFinal: sent.isTooLarge === true }
       throw await this.#refreshed(skill, { source, server }, refusal)
     }

@@ -144,6 +144,34 @@ test('C217: of 30 skills of 10 MiB those are fetched that 200 MiB in an hour hav
   )
 })
 
+test.each(['json', 'stdio'] as const)(
+  'C217: what a client asks for and comes larger than declared is billed by what came, as %s',
+  async (form) => {
+    await using au = await HostileServer.start()
+    au.skills.set(URI, { 'SKILL.md': skill('refunds'), 'a.md': 'a', 'b.md': 'b' })
+    const sizes = new Map([
+      ['skill://refunds/a.md', MIB],
+      ['skill://refunds/b.md', 25 * MIB],
+    ])
+    au.on('resources/read', ({ uri }) => {
+      const size = sizes.get(uri)
+      return size === undefined ? undefined : { contents: [{ uri, text: 'x'.repeat(size) }] }
+    })
+    const place = form === 'stdio' ? JSON.stringify(au.program()) : `"${au.url}"`
+    await using mirror = await Mirror.start({ au: `mcp: ${place}, approval: none` })
+
+    const flood = await mirror.bytesOf('skill://au/refunds/b.md')
+    const afterFlood = mirror.source('au').fetched?.bytes
+    const larger = await mirror.bytesOf('skill://au/refunds/a.md')
+    const afterBoth = mirror.source('au').fetched?.bytes
+
+    expect([flood, larger]).toEqual([-32_603, -32_603])
+    expect(afterFlood).toBeGreaterThan(24 * MIB)
+    expect(afterFlood).toBeLessThan(26 * MIB)
+    expect(afterBoth).toBe((afterFlood ?? 0) + MIB)
+  },
+)
+
 test('C219: a read that comes byte by byte ends at the time a request has, and no other read waits for it', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds'), 'slow.md': 'slow' })

@@ -349,10 +349,51 @@ test('C217: what turns out to be larger than it may be counts against the budget
   for (const name of ['a', 'b', 'c']) au.skills.set(`skill://${name}/SKILL.md`, { 'SKILL.md': 'x'.repeat(2000) })
   au.on('resources/list', () => ({ resources: [] }))
 
-  await using mirror = await Mirror.start({ au: `${of(au)}, budgets: { file_bytes: 1500, hourly_bytes: 2000 }` })
+  await using mirror = await Mirror.start({ au: `${of(au)}, budgets: { file_bytes: 1500, hourly_bytes: 3500 }` })
 
   expect(mirror.findings('au')).toEqual(['limit-bytes a', 'limit-bytes b', 'not-read c'])
   expect(au.reads()).toHaveLength(3)
+})
+
+test.each([
+  { larger: 'than its listing says', size: 5, budgets: '', rule: 'content-mismatch' },
+  { larger: 'than any file may be', size: undefined, budgets: ', budgets: { file_bytes: 64 }', rule: 'limit-bytes' },
+])(
+  'C217: the budget of an hour is billed what came of a file that is larger $larger, at each look',
+  async ({ size, budgets, rule }) => {
+    await using au = await offering('index-r0')
+    au.skills.set(URI, { 'SKILL.md': skill('refunds'), 'a.md': 'x'.repeat(100) })
+    au.on('resources/list', () => ({ resources: [{ ...listed('skill://refunds/a.md', 0), size }] }))
+
+    await using mirror = await Mirror.start({ au: `${of(au)}, unverifiable: serve${budgets}` })
+    for (let look = 1; look < 14; look += 1) await mirror.pull()
+
+    expect(mirror.findings('au')).toEqual([`${rule} refunds`])
+    expect(au.reads().filter((uri) => uri.endsWith('a.md'))).toHaveLength(14)
+    expect(mirror.source('au').fetched?.bytes).toBeLessThanOrEqual(14 * (skill('refunds').length + 100))
+    expect(mirror.source('au').fetched?.bytes).toBeGreaterThanOrEqual(14 * 100)
+  },
+)
+
+test.each<[string, (uri: string, id: unknown) => object]>([
+  ['no base64', (uri) => ({ contents: [{ uri, blob: `${'A'.repeat(1000)}-` }] })],
+  ['two texts', (uri) => ({ contents: [1, 2].map(() => ({ uri, text: 'x'.repeat(500) })) })],
+  [
+    'lists in lists',
+    (_, id) => ({
+      raw: `{"jsonrpc":"2.0","id":${String(id)},"result":{"contents":${'['.repeat(50_000)}${']'.repeat(50_000)}}}`,
+    }),
+  ],
+  ['half of a surrogate pair', (uri) => ({ contents: [{ uri, text: `${'x'.repeat(1000)}\ud800` }] })],
+])('C217: an answer that is no file, with %s, is billed by what came as well', async (_, answer) => {
+  await using au = await offering('index-r0')
+  au.on('resources/list', () => ({ resources: [] }))
+  au.on('resources/read', ({ uri }, { id }) => (uri === URI ? answer(uri, id) : undefined))
+
+  await using mirror = await Mirror.start({ au: of(au) })
+
+  expect(mirror.findings('au')).toEqual(['content-mismatch refunds'])
+  expect(mirror.source('au').fetched?.bytes).toBeGreaterThanOrEqual(750)
 })
 
 test('C191: a file that the server wants something for first leaves out its skill alone', async () => {

@@ -38,6 +38,16 @@ export interface Ears {
   lost(why: SyncError): void
 }
 
+/** One answer is over its limit. `came`: bytes of it, until it was given up. */
+export class Overlong extends SyncError {
+  readonly came: number
+
+  constructor(message: string, came: number) {
+    super('limit-exceeded', message)
+    this.came = came
+  }
+}
+
 /** The server is there, and gave no answer that can be used. While the era is sought, that tells something too. */
 export class Unanswered extends SyncError {
   constructor(message: string, options: { code?: SyncErrorCode; cause?: unknown; retryAfterMs?: number } = {}) {

@@ -4,8 +4,9 @@ import { frontmatterBy } from '../../model/document-reader.ts'
 import { frontmatterOf } from '../../model/frontmatter.ts'
 import type { JsonObject } from '../../model/frontmatter.ts'
 import { SyncError } from '../../model/sync-error.ts'
+import { Overlong } from './channel.ts'
 import { contentsOf } from './contents.ts'
-import type { Contents } from './contents.ts'
+import type { Contents, Unwanted } from './contents.ts'
 import type { ListedFile } from './listed-files.ts'
 import { skillPathOf, unmade } from './looking.ts'
 import type { Looking, Made } from './looking.ts'
@@ -64,14 +65,13 @@ export async function fetchFile(uri: string, mostBytes: number, { connection, si
   const reply = await connection.request('resources/read', { uri }, signal).catch(unusableAnswer)
   if ('why' in reply) return reply
   if (reply.ok) return contentsOf(reply.result, mostBytes)
-  return { why: `the server answers ${reply.code}, "${reply.message.slice(0, 200)}"` }
+  return { why: `the server answers ${reply.code}, "${reply.message.slice(0, 200)}"`, came: 0 }
 }
 
 /** Silence and a connection that is lost say nothing of the file. */
-function unusableAnswer(error: unknown): Exclude<Contents, { readonly bytes: Uint8Array }> {
-  if (!(error instanceof SyncError)) throw error
-  if (error.code === 'limit-exceeded') return { why: error.message, isTooLarge: true }
-  if (error.code === 'unsupported') return { why: error.message }
+function unusableAnswer(error: unknown): Unwanted {
+  if (error instanceof Overlong) return { why: error.message, came: error.came, isTooLarge: true }
+  if (error instanceof SyncError && error.code === 'unsupported') return { why: error.message, came: 0 }
   throw error
 }
 

@@ -4,7 +4,7 @@ import { exchange, type Answer } from '../http-exchange.ts'
 import { statusFailure } from '../http-failure.ts'
 import type { Way } from '../way.ts'
 import type { ConnectionOptions } from './address.ts'
-import { Unanswered, type Ears } from './channel.ts'
+import { Overlong, Unanswered, type Ears } from './channel.ts'
 import { isEventStream, isRedirect, refusedRedirect, replyIn, responseOf, unreadable } from './http-answer.ts'
 import { callOf, isLasting, type HttpCall } from './http-call.ts'
 import { JsonWeight } from './json-weight.ts'
@@ -134,7 +134,7 @@ export class HttpFetch {
         if (!isLasting(call)) patience.expect(idleMs)
         weight.add(chunk)
         if (weight.total > answerBytes)
-          throw new SyncError('limit-exceeded', `${this.#what}: an answer is over ${answerBytes} bytes`)
+          throw new Overlong(`${this.#what}: an answer is over ${answerBytes} bytes`, weight.bytes)
         yield chunk
       }
     } catch (cause) {

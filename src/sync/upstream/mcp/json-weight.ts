@@ -8,6 +8,10 @@ export class JsonWeight {
   #isInText = false
   #isEscaped = false
 
+  get bytes(): number {
+    return this.#bytes
+  }
+
   get total(): number {
     return Math.max(this.#bytes, this.#values * VALUE_BYTES)
   }

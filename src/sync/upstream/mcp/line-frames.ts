@@ -2,18 +2,18 @@ import { jsonWeightOf } from './json-weight.ts'
 
 /**
  * Takes lines out of a stream of bytes, none of which is more than a limit, in its bytes or as the JSON that it is. One that is
- * more is skipped, and told of by its two ends.
+ * more is skipped, and told of by its two ends and its size.
  */
 export class LineFrames {
   readonly #limit: number
   readonly #whole: (line: string) => void
-  readonly #over: (start: string, end: string) => void
+  readonly #over: (start: string, end: string, size: number) => void
   #parts: Buffer[] = []
   #size = 0
   /** The last bytes of a line that is being skipped. */
   #end = Buffer.alloc(0)
 
-  constructor(limit: number, whole: (line: string) => void, over: (start: string, end: string) => void) {
+  constructor(limit: number, whole: (line: string) => void, over: (start: string, end: string, size: number) => void) {
     this.#limit = limit
     this.#whole = whole
     this.#over = over
@@ -48,10 +48,11 @@ export class LineFrames {
     this.#parts = []
     this.#size = 0
     this.#end = Buffer.alloc(0)
-    if (size > this.#limit) return this.#over(parts[0]?.toString('latin1', 0, RIM_BYTES) ?? '', end.toString('latin1'))
+    if (size > this.#limit)
+      return this.#over(parts[0]?.toString('latin1', 0, RIM_BYTES) ?? '', end.toString('latin1'), size)
     const line = Buffer.concat(parts)
     if (jsonWeightOf(line) <= this.#limit) this.#whole(line.toString('utf8'))
-    else this.#over(line.toString('latin1', 0, RIM_BYTES), line.subarray(-RIM_BYTES).toString('latin1'))
+    else this.#over(line.toString('latin1', 0, RIM_BYTES), line.subarray(-RIM_BYTES).toString('latin1'), size)
   }
 }
 

@@ -185,7 +185,7 @@ export class ServerLink implements McpServer {
 
 /** The code of an unknown resource is -32602 since 2026-07-28, and was -32002 before. */
 function absent(uri: string, { code, message }: { readonly code: number; readonly message: string }): Contents {
-  if (isAbsence({ code })) return { why: 'the server does not have it' }
+  if (isAbsence({ code })) return { why: 'the server does not have it', came: 0 }
   throw new SyncError(
     'source-unreachable',
     `Cannot read "${uri}": the server answers ${code}, "${message.slice(0, 200)}"`,

@@ -3,7 +3,7 @@ import { SyncError } from '../../model/sync-error.ts'
 import { ChildGroup, type Ended } from '../child-group.ts'
 import { printable } from '../pkt-line.ts'
 import type { ConnectionOptions, ProgramAddress } from './address.ts'
-import { Unanswered, type Channel, type Ears, type ServerStream } from './channel.ts'
+import { Overlong, Unanswered, type Channel, type Ears, type ServerStream } from './channel.ts'
 import { LineFrames } from './line-frames.ts'
 import type { Outgoing } from './message.ts'
 
@@ -34,7 +34,7 @@ export class ProgramChannel implements Channel {
       this.#limit,
       // Programs print other things too, which are nobody's message.
       (line) => ears.heard(parseJson(line)),
-      (start, end) => this.#refuse(idAtRim(start, end), ears),
+      (start, end, came) => this.#refuse(idAtRim(start, end), came, ears),
     )
     this.#group.child.stdout.on('data', (bytes: Buffer) => frames.push(bytes))
     // Something that it started, and that outlives it, may have its output open.
@@ -64,9 +64,8 @@ export class ProgramChannel implements Channel {
     await this.#group[Symbol.asyncDispose]()
   }
 
-  #refuse(id: number | undefined, ears: Ears): void {
-    const why = `Cannot read from "${this.name}": an answer is over ${this.#limit} bytes`
-    const refusal = new SyncError('limit-exceeded', why)
+  #refuse(id: number | undefined, came: number, ears: Ears): void {
+    const refusal = new Overlong(`Cannot read from "${this.name}": an answer is over ${this.#limit} bytes`, came)
     if (id === undefined) ears.lost(refusal)
     else ears.failed(id, refusal)
   }
