@@ -136,6 +136,58 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     )
   })
 
+  test('copies of one skill are one row with its places, found by each of its sources, and its page leads to the others', async () => {
+    await using one = await Repository.create()
+    await using two = await Repository.create()
+    const notes = FILES['release-notes/SKILL.md']
+    await one.commit({
+      'release-notes/SKILL.md': notes,
+      'other/SKILL.md': '---\nname: other\ndescription: Other\n---\n',
+    })
+    const below = 'a-folder-with-a-long-name-that-does-not-break/and-one-below/release-notes/SKILL.md'
+    await two.commit({ 'release-notes/SKILL.md': notes, [below]: notes })
+    await using copied = await serve(one, { id: 'one', more: { two } })
+    const at = async (path: string): Promise<{ count: string; rows: string[] }> => {
+      await page.goto(copied.http.url + path)
+      const count = await page.locator('#count').innerText()
+      return {
+        count,
+        rows: await page.locator('#found h2 a').evaluateAll((all) => all.map((a) => a.getAttribute('href') ?? '')),
+      }
+    }
+    const { page } = await browser.open(copied.http.url)
+
+    const all = await at('/')
+    const row = await page.locator('#found li', { hasText: 'release-notes' }).innerText()
+    const ofTwo = await at('/?source=two')
+    const byPath = await at('/?q=and-one-below')
+    for (const path of ['/', '/skills/one/release-notes/']) {
+      await page.goto(copied.http.url + path)
+      for (const width of [360, 1280]) {
+        await page.setViewportSize({ width, height: 800 })
+        await picture(page, `copies-${path.replaceAll(/\W+/g, '-')}-${width}`)
+        expect(await page.evaluate('document.documentElement.scrollWidth'), `${path} at ${width}`).toBe(width)
+        expect(await barriersOn(page), path).toEqual([])
+      }
+    }
+    const others = page.locator('#places ~ ul').first().getByRole('link')
+    const named = await others.allInnerTexts()
+    await others.last().click()
+
+    expect(all).toEqual({
+      count: '2 skills in 4 places of 2 sources',
+      rows: ['./skills/one/other/', './skills/one/release-notes/'],
+    })
+    expect(row).toContain('In 3 places, also')
+    expect(ofTwo).toEqual({
+      count: '1 skill in 2 places, of 2',
+      rows: [`./skills/two/${below.replace('SKILL.md', '')}`],
+    })
+    expect(byPath).toEqual({ count: '1 skill, of 2', rows: ofTwo.rows })
+    expect(named).toEqual([`two/${below.replace('/SKILL.md', '')}`, 'two/release-notes'])
+    expect(page.url()).toBe(`${copied.http.url}/skills/two/release-notes/`)
+  })
+
   test('a problem has what mends it, and a skill with a note the way to its page', async () => {
     const { page } = await browser.open(`${served.http.url}/problems`)
     const broken = page.locator('#problems li', { hasText: 'broken' })

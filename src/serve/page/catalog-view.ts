@@ -1,4 +1,5 @@
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { Catalog } from '../../sync/model/catalog.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import { countOf } from '../count-text.ts'
@@ -6,6 +7,7 @@ import { skillAddress } from './addresses.ts'
 import type { Body } from './frame.ts'
 import { html, NOTHING, said } from './html.ts'
 import type { Html } from './html.ts'
+import { placeLink, placesIn } from './places.ts'
 import { queryOf, search } from './search.ts'
 import type { Found, Query } from './search.ts'
 import type { View } from './view.ts'
@@ -59,10 +61,12 @@ function sourcesIn({ catalog, isWhole, host }: View): readonly SourceId[] {
   return isWhole ? host.sources().map(({ id }) => id) : catalog.snapshots.map(({ source }) => source)
 }
 
-function countText({ total, page, pages }: Found, { text, source }: Query, { catalog }: View): string {
-  const of = text === '' && source === '' ? '' : `, of ${catalog.listed.length}`
-  const sources = source === '' ? ` of ${countOf(catalog.snapshots.length, 'source')}` : ''
-  return `${countOf(total, 'skill')}${of === '' ? sources : of}${pages > 1 ? `, page ${page} of ${pages}` : ''}`
+function countText(found: Found, { text, source }: Query, { catalog }: View): string {
+  const { total, places, page, pages } = found
+  const where = places > total ? ` in ${countOf(places, 'place')}` : ''
+  const isAll = text === '' && source === ''
+  const of = isAll ? ` of ${countOf(catalog.snapshots.length, 'source')}` : `, of ${placesIn(catalog).skills}`
+  return `${countOf(total, 'skill')}${where}${of}${pages > 1 ? `, page ${page} of ${pages}` : ''}`
 }
 
 function nothingFound(view: View, { text, source }: Query): Html {
@@ -83,14 +87,15 @@ function nothingOf(source: string, view: View): Html {
   return html`<p>No skill of ${said(source)} is in the list. ${why}${all}</p>`
 }
 
-function listOf(skills: readonly CatalogSkill[], { catalog, up }: View): Html {
+function listOf(skills: readonly CatalogSkill[], view: View): Html {
+  const { catalog } = view
   const revisions = new Map(catalog.snapshots.map(({ source, revision }) => [source, revision]))
   return html`<ul class="list">
-    ${skills.map((skill) => itemOf(skill, revisions.get(skill.source), up))}
+    ${skills.map((skill) => itemOf(skill, revisions.get(skill.source), view))}
   </ul>`
 }
 
-function itemOf(entry: CatalogSkill, revision: Revision | undefined, up: string): Html {
+function itemOf(entry: CatalogSkill, revision: Revision | undefined, { catalog, up }: View): Html {
   const { name, description, source, skill } = entry
   const { ref = '', commit = '' } = revision ?? {}
   return html`<li>
@@ -102,8 +107,24 @@ function itemOf(entry: CatalogSkill, revision: Revision | undefined, up: string)
       <span>${countOf(skill.files.length, 'file')}, ${sizeText(skill.size)}</span>
       ${skill.findings.length === 0 ? NOTHING : html`<span class="warn">${countOf(skill.findings.length, 'note')}</span>`}
     </div>
+    ${placesOf(entry, catalog, up)}
   </li>`
 }
+
+/** Of a skill that lies in several places: the others. */
+function placesOf(entry: CatalogSkill, catalog: Catalog, up: string): Html {
+  const places = placesIn(catalog).of(entry)
+  if (places.length < 2) return NOTHING
+  const others = places.filter((place) => place !== entry)
+  const left = others.length - MOST_PLACES
+  const links = others.slice(0, MOST_PLACES).map((place) => html`<span>${placeLink(place, up)}</span> `)
+  return html`<div class="facts">
+    <span>In ${places.length} places, also</span>
+    ${links}${left > 0 ? html`<a href="${up}${skillAddress(entry)}#places">${left} more</a>` : NOTHING}
+  </div>`
+}
+
+const MOST_PLACES = 4
 
 function pagesOf({ page, pages }: Found, query: Query, up: string): Html {
   if (pages === 1) return NOTHING

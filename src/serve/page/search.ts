@@ -1,5 +1,6 @@
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { placesIn } from './places.ts'
 
 /** What somebody looks for, as the address of the page says it. */
 export interface Query {
@@ -12,8 +13,11 @@ export interface Query {
 
 /** One page of what was found. */
 export interface Found {
+  /** Each at the first of its places that was found. */
   readonly skills: readonly CatalogSkill[]
   readonly total: number
+  /** The places that were found, of all of them together. */
+  readonly places: number
   readonly page: number
   readonly pages: number
 }
@@ -23,19 +27,31 @@ export function queryOf(params: URLSearchParams): Query {
   return { text: (params.get('q') ?? '').slice(0, MOST_CHARACTERS), source: params.get('source') ?? '', page }
 }
 
-/** The listed skills that hold every word: those that are called so first. */
+/** The listed skills that hold every word, each once however many places it has: those that are called so first. */
 export function search(catalog: Catalog, { text, source, page }: Query): Found {
   const words = text
     .toLowerCase()
     .split(/\s+/)
     .filter((word) => word !== '')
     .slice(0, MOST_WORDS)
-  const entries = entriesOf(catalog).filter((entry) => isMatch(entry, words, source))
+  const matching = entriesOf(catalog).filter((entry) => isMatch(entry, words, source))
+  const entries = onceEach(matching, catalog)
   const ranked = words.length === 0 ? entries : inRank(entries, words)
   const pages = Math.max(1, Math.ceil(ranked.length / PAGE_SKILLS))
   const shown = Math.min(Math.max(1, page), pages)
   const skills = ranked.slice((shown - 1) * PAGE_SKILLS, shown * PAGE_SKILLS).map(({ skill }) => skill)
-  return { skills, total: ranked.length, page: shown, pages }
+  return { skills, total: ranked.length, places: matching.length, page: shown, pages }
+}
+
+function onceEach(entries: readonly Entry[], catalog: Catalog): readonly Entry[] {
+  const places = placesIn(catalog)
+  const met = new Set<readonly CatalogSkill[]>()
+  return entries.filter(({ skill }) => {
+    const all = places.of(skill)
+    const isFirst = !met.has(all)
+    met.add(all)
+    return isFirst
+  })
 }
 
 const PAGE_SKILLS = 50

@@ -11,6 +11,7 @@ import { fileAddress, skillAddress } from './addresses.ts'
 import type { Body } from './frame.ts'
 import { html, NOTHING, said, visible } from './html.ts'
 import type { Html } from './html.ts'
+import { placeLink, placesIn } from './places.ts'
 import type { Readable, Readables } from './readable.ts'
 import type { View } from './view.ts'
 import { commitWords, refText, sizeText } from './words.ts'
@@ -111,6 +112,7 @@ function about(entry: CatalogSkill, view: View): Html {
       <dt>Signed</dt>
       <dd>${signerText(signers)}</dd>
     </dl>
+    ${placesOf(entry, view)}
     <h2>What it is</h2>
     <dl class="terms">
       <dt>Address</dt>
@@ -132,6 +134,23 @@ function about(entry: CatalogSkill, view: View): Html {
         .map((file) => fileItem(file, entry, view.up))}
     </ul>`
 }
+
+/** Where the same content lies under the same name besides. */
+function placesOf(entry: CatalogSkill, { catalog, up }: View): Html {
+  const others = placesIn(catalog)
+    .of(entry)
+    .filter((place) => place !== entry)
+  if (others.length === 0) return NOTHING
+  const left = others.length - MOST_PLACES
+  return html`<h2 id="places">Also in ${countOf(others.length, 'other place')}</h2>
+    <p class="quiet small">The same name and the same content, byte for byte.</p>
+    <ul class="files">
+      ${others.slice(0, MOST_PLACES).map((place) => html`<li>${placeLink(place, up)}</li>`)}
+      ${left > 0 ? html`<li class="quiet">${left} more</li>` : NOTHING}
+    </ul>`
+}
+
+const MOST_PLACES = 100
 
 /** A skill has no more of its own; those of skills inside of it count too. */
 const MOST_FILES = 1_000
