@@ -15,6 +15,8 @@ import type { LockStanding } from './lock-rules.ts'
 import { isFollowed } from './lock-text.ts'
 import { matcher } from '../sync/model/globs.ts'
 import type { DisabledBy } from './status.ts'
+import { isContractUnserved } from './unserved-contract.ts'
+import type { Verified } from './verified.ts'
 
 /** Why a skill is served as it is, or not at all, as plain data. */
 export interface Provenance {
@@ -41,11 +43,15 @@ export interface Provenance {
   readonly pending: boolean
   /** Of another MCP server: what the skill is called there, and who let it through, where somebody has to. */
   readonly upstream: { readonly uri: string; readonly approved: Pick<Approval, 'at' | 'by'> | undefined } | undefined
+  /** It has the block of the contract, and its source does not ask for it. */
+  readonly hasUnservedContract?: true
+  /** Of a skill of another MCP server: what of its files was checked. */
+  readonly verified?: Verified
   readonly lock: LockedAs
   readonly signers: Signers | undefined
   /** The source that the skill was had from, by its locked digest, where the commit was gone. */
   readonly rebuiltFrom: SourceId | undefined
-  /** The oldest of the generations that follow on each other with this digest. Undefined where it is not served. */
+  /** The oldest of the generations that follow on each other and serve this digest. Undefined where it is not served. */
   readonly since: Since | undefined
   readonly findings: readonly Finding[]
 }
@@ -66,6 +72,8 @@ export interface Since {
   readonly createdAt: string
   /** Nothing older is kept: it may have been served for longer. */
   readonly isOldestKept: boolean
+  /** When a person let it through, where that came after the generation. */
+  readonly approvedAt?: string
 }
 
 /** How the lock has the skill. `follows`: nothing else than what is locked is served of the source; `source`: how that stands to it. */
@@ -83,6 +91,7 @@ export interface Asked {
   readonly disabled: boolean
   readonly disabledBy?: DisabledBy | undefined
   readonly pending: boolean
+  readonly verified?: Verified | undefined
 }
 
 /** The lock's side. `entry`: undefined where the lock has none of the source. */
@@ -93,7 +102,7 @@ export interface LockSide {
 
 /** Puts together what is known of one skill. */
 export async function provenanceOf(asked: Asked, lock: LockSide, store: Store): Promise<Provenance> {
-  const { source, snapshot, skill, uri, disabled, disabledBy, pending } = asked
+  const { source, snapshot, skill, uri, disabled, disabledBy, pending, verified } = asked
   const { revision, proof } = snapshot
   const { path, name, standing, digest, findings } = skill
   return {
@@ -112,6 +121,8 @@ export async function provenanceOf(asked: Asked, lock: LockSide, store: Store): 
     ...(disabledBy !== undefined && { disabledBy }),
     pending,
     upstream: upstreamOf(asked, store),
+    ...(isContractUnserved(source, skill) && { hasUnservedContract: true as const }),
+    ...(verified !== undefined && { verified }),
     lock: lockedAs(skill, lock),
     signers: proof.signers,
     rebuiltFrom: snapshot.rebuiltFrom,
@@ -120,14 +131,17 @@ export async function provenanceOf(asked: Asked, lock: LockSide, store: Store): 
   }
 }
 
-function upstreamOf({ source, skill }: Asked, { decisions }: Store): Provenance['upstream'] {
+function upstreamOf({ source, skill }: Asked, store: Store): Provenance['upstream'] {
   if (skill.upstream === undefined) return undefined
-  const { uri } = skill.upstream
+  const approval = approvalOf(source, skill, store)
+  return { uri: skill.upstream.uri, approved: approval && { at: approval.at, by: approval.by } }
+}
+
+/** That of what is declared now, where one is needed. */
+function approvalOf(source: Source, skill: Skill, { decisions }: Store): Approval | undefined {
+  if (source.kind !== 'mcp' || source.approval !== 'required') return undefined
   const approval = decisions.approvals.get(source.id)?.get(skill.path)
-  const isNeeded = source.kind === 'mcp' && source.approval === 'required'
-  if (!isNeeded || approval === undefined || approval.declaration !== declarationOf(skill))
-    return { uri, approved: undefined }
-  return { uri, approved: { at: approval.at, by: approval.by } }
+  return approval?.declaration === declarationOf(skill) ? approval : undefined
 }
 
 function placeOf({ asked, ref, commit, tag }: Revision): Pick<Provenance, 'asked' | 'ref' | 'commit' | 'tag'> {
@@ -150,15 +164,17 @@ function lockedAs(skill: Skill, { standing, entry }: LockSide): LockedAs {
   return { ...told, state, commit: entry.revision.commit, digest: locked.digest }
 }
 
-/** Goes back as long as the generations hold the skill with this digest at this path. */
+/** Goes back as long as the generations serve the skill with this digest at this path, and to its approval at most. */
 async function sinceWhen({ source, skill }: Asked, store: Store): Promise<Since | undefined> {
   const numbers = await store.generations.numbers()
   const served = (await store.generations.current())?.number ?? 0
   const same = new Map<string, boolean>()
   const hasIt = async (digest: string): Promise<boolean> => {
     const snapshot = await store.snapshots.readWhole(digest)
-    return snapshot?.skills.some(({ path, digest: found }) => path === skill.path && found === skill.digest) ?? false
+    const held = snapshot?.skills.find(({ path }) => path === skill.path)
+    return held !== undefined && held.digest === skill.digest && held.standing !== 'withheld'
   }
+  const approvedAt = approvalOf(source, skill, store)?.at
   let since: Since | undefined
   for (const number of numbers.filter((candidate) => candidate <= served)) {
     const generation = await store.generations.read(number)
@@ -172,6 +188,9 @@ async function sinceWhen({ source, skill }: Asked, store: Store): Promise<Since 
       createdAt: generation.createdAt,
       isOldestKept: number > 1 && number === numbers.at(-1),
     }
+    // Before that it waited, with all that it has now.
+    if (approvedAt !== undefined && generation.createdAt <= approvedAt)
+      return { generation: number, createdAt: generation.createdAt, isOldestKept: false, approvedAt }
   }
   return since
 }

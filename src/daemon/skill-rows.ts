@@ -10,6 +10,7 @@ import { offeredIn } from '../sync/model/offered.ts'
 import type { OfferedSkills } from '../sync/model/offered.ts'
 import { packedIn } from '../sync/model/pack.ts'
 import { uriOf } from '../sync/model/skill-uri.ts'
+import { isOfUpstream } from '../sync/model/skill.ts'
 import type { Skill, Standing } from '../sync/model/skill.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
 import { currentCatalog } from '../sync/publisher.ts'
@@ -18,6 +19,8 @@ import { admissionOf } from './admission.ts'
 import { configuredIn, idsOf } from './config.ts'
 import type { Config } from './config.ts'
 import { disabledBy, pendingPaths, type DisabledBy } from './status.ts'
+import { isContractUnserved } from './unserved-contract.ts'
+import { verifiedOf, type Kept, type Verified } from './verified.ts'
 
 /** One skill for people and for `--json`: what became of it, and from where it is. */
 export interface SkillRow {
@@ -61,6 +64,8 @@ export interface SkillRow {
   readonly contract?: Contract
   /** It has such a block, and its source does not ask for it. */
   readonly hasUnservedContract?: true
+  /** Of a skill of another MCP server. */
+  readonly verified?: Verified
   readonly findings: readonly Finding[]
 }
 
@@ -78,8 +83,14 @@ export async function readSkillRows(config: Config): Promise<{ readonly row: Ski
   if (store === undefined) return []
   await store.decisions.read()
   const catalog = await currentCatalog(store, idsOf(config), admissionOf(config))
-  const known = { ids: idsIn(catalog), places: placesIn(catalog) }
+  const known = { ids: idsIn(catalog), places: placesIn(catalog), kept: await keptOf(catalog, store) }
   return catalog.snapshots.flatMap((snapshot) => rowsOf(snapshot, store, config, known))
+}
+
+/** The digests of the files that are here of other MCP servers, by source. */
+export async function keptOf({ snapshots }: Catalog, { upstreams }: Store): Promise<Kept> {
+  const sources = snapshots.filter(({ skills }) => skills.some(isOfUpstream)).map(({ source }) => source)
+  return new Map(await Promise.all(sources.map(async (id) => [id, await upstreams.kept(id)] as const)))
 }
 
 /** The ids of the skills that tools offer, and of those that they would if no person had decided anything. */
@@ -99,6 +110,7 @@ function placesIn(catalog: Catalog): ReadonlyMap<Skill, Places> {
 interface Known {
   readonly ids: ReadonlyMap<Skill, string>
   readonly places: ReadonlyMap<Skill, Places>
+  readonly kept: Kept
 }
 
 /**
@@ -120,12 +132,12 @@ function rowsOf(
   snapshot: Snapshot,
   { decisions }: Store,
   config: Config,
-  { ids, places }: Known,
+  { ids, places, kept }: Known,
 ): { readonly row: SkillRow; readonly skill: Skill }[] {
   const { source, revision, skills } = snapshot
+  const configured = configuredIn(config, source)
   const disabled = disabledIn(snapshot, decisions.disabled)
-  const pending = new Set(pendingPaths(configuredIn(config, source), snapshot, decisions.approvals))
-  const isContractAsked = configuredIn(config, source)?.source.contract ?? true
+  const pending = new Set(pendingPaths(configured, snapshot, decisions.approvals))
   const packs = config.packs.map((pack) => ({ id: pack.id, skills: packedIn(snapshot, pack) }))
   return skills.map((skill) => {
     const match = disabled.get(skill.path)
@@ -135,13 +147,14 @@ function rowsOf(
       pending: pending.has(skill.path),
     }
     const own = packs.filter(({ skills: packed }) => packed.has(skill)).map(({ id }) => id)
-    const row = { ...rowOf(skill, source, revision, { ...decided, packs: own }, ids.get(skill)), ...places.get(skill) }
-    return { row: isContractAsked || !hasBlock(skill) ? row : { ...row, hasUnservedContract: true }, skill }
+    const verified = verifiedOf(skill, kept.get(source))
+    const row = {
+      ...rowOf(skill, source, revision, { ...decided, packs: own }, ids.get(skill)),
+      ...places.get(skill),
+      ...(verified !== undefined && { verified }),
+    }
+    return { row: isContractUnserved(configured.source, skill) ? { ...row, hasUnservedContract: true } : row, skill }
   })
-}
-
-function hasBlock({ frontmatter }: Skill): boolean {
-  return frontmatter !== undefined && Object.hasOwn(frontmatter, 'x-personal-mcp')
 }
 
 function rowOf(

@@ -29,6 +29,8 @@ import type { LockRead, LockStanding } from './lock-rules.ts'
 import { servedLost } from './losses.ts'
 import type { ServedLost } from './losses.ts'
 import type { Notice } from './notices.ts'
+import { isContractUnserved } from './unserved-contract.ts'
+import { verifiedOfAll, type Kept, type Verified } from './verified.ts'
 import type { Unready } from '../serve/http/health.ts'
 import { VERSION } from '../serve/version.ts'
 
@@ -123,6 +125,8 @@ export interface SourceStatus {
   readonly isPrivate?: true
   /** The same, of the process that answers: the bytes of its files that came in the last hour, and `budgets.hourly_bytes`. */
   readonly fetched?: { readonly bytes: number; readonly most: number }
+  /** The same: what of its files was checked. Where the state folder is read for it. */
+  readonly verified?: Verified
   /** What is served, and from which commit. */
   readonly served: ServedCommit | undefined
   /**
@@ -138,6 +142,8 @@ export interface SourceStatus {
   readonly lookingSince: string | undefined
   readonly condition: Condition | undefined
   readonly tally: Tally
+  /** How many of its skills have the block of the contract, for which the source does not ask. */
+  readonly unservedContracts: number
   /** Every finding of the source, those of withheld skills first. */
   readonly findings: readonly SourceFinding[]
 }
@@ -279,6 +285,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     lookingSince: input.lookingSince.get(source.id)?.toISOString(),
     condition: condition && conditionOf(condition, revision, configured),
     tally: tallyOf(snapshot?.skills ?? [], matches, new Set(pending)),
+    unservedContracts: snapshot?.skills.filter((skill) => isContractUnserved(source, skill)).length ?? 0,
     findings:
       snapshot === undefined || input.leavesFindings === true ? [] : findingsOf(snapshot, input.catalog, configured),
   }
@@ -330,13 +337,15 @@ function conditionOf(
   return { ...condition, mend, ...(credential !== undefined && { credential }) }
 }
 
-/** A status with all that is wrong, as the state folder has it. */
-export function withFindings(status: Status, catalog: Catalog, config: Config): Status {
+/** A status with all that is wrong, and what was checked of other servers, as the state folder has it. */
+export function withFindings(status: Status, catalog: Catalog, config: Config, kept: Kept): Status {
   const sources = status.sources.map((source) => {
     const snapshot = catalog.snapshots.find((candidate) => candidate.source === source.id)
     const configured = config.sources.find((candidate) => candidate.source.id === source.id)
     const isKnown = snapshot !== undefined && configured !== undefined
-    return { ...source, findings: isKnown ? findingsOf(snapshot, catalog, configured) : [] }
+    const verified = snapshot && verifiedOfAll(snapshot.skills, kept.get(source.id))
+    const findings = isKnown ? findingsOf(snapshot, catalog, configured) : []
+    return { ...source, ...(verified !== undefined && { verified }), findings }
   })
   return { ...status, sources, problems: contractProblems(catalog) }
 }

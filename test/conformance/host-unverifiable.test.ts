@@ -106,7 +106,10 @@ test('C178: a skill whose server tells no sizes is listed once it is mirrored, w
   const second = JSON.parse((await home.command('list', '--json')).stdout).skills
 
   expect(before).toEqual([])
-  expect(mirrored).toMatchObject({ status: 0, stdout: `au/one: 2 files, ${DOCUMENT.length} bytes\n` })
+  expect(mirrored).toMatchObject({
+    status: 0,
+    stdout: `au/one: 2 files, ${DOCUMENT.length} bytes; each has the digest that the server declares\n`,
+  })
   const sizes = (skills: readonly any[]): unknown =>
     skills.map(({ path, standing, files }) => [path, standing, files.map(({ size }: any) => size)])
   expect(sizes(first)).toEqual([

@@ -89,7 +89,9 @@ test('B5: a skill of which other bytes came once is served again when mirror fin
   expect([first, second, third].map(({ status }) => status)).toEqual([1, 1, 0])
   expect(first.stdout).toContain('content-refused')
   expect(JSON.parse(withheld.stdout).skills).toMatchObject([{ standing: 'withheld' }])
-  expect(third.stdout).toBe(`au/refunds: 1 file, ${skill('refunds').length} bytes\n`)
+  expect(third.stdout).toBe(
+    `au/refunds: 1 file, ${skill('refunds').length} bytes; each has the digest that the server declares\n`,
+  )
   expect(JSON.parse(served.stdout).skills).toMatchObject([{ standing: 'served', findings: [] }])
 })
 

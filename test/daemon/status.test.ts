@@ -40,6 +40,7 @@ test('before anything was pulled a source has neither a commit nor a time', () =
         disabled: { count: 0, paths: [], matching: 0, matches: [] },
         pending: { count: 0, paths: [] },
         tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, disabled: 0, pending: 0 },
+        unservedContracts: 0,
         findings: [],
       },
     ],
@@ -138,7 +139,7 @@ test('a status without its findings gets the same ones back from the catalog', (
   const sent = statusOf({ ...input({ catalog }), leavesFindings: true })
 
   expect(sent.sources.map(({ findings }) => findings)).toEqual([[]])
-  expect(withFindings(sent, catalog, input({}).config)).toEqual(status)
+  expect(withFindings(sent, catalog, input({}).config, new Map())).toEqual(status)
 })
 
 test('the process that answers says who it is and since when', () => {

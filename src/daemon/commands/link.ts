@@ -173,7 +173,7 @@ function onlyOf({ values }: Context, state: LinkedState): Only | undefined {
   }
 }
 
-function theOneToLink({ linkable, offered, leftOut }: LinkedState, asked: string): Named {
+function theOneToLink({ linkable, offered, leftOut, upstream }: LinkedState, asked: string): Named {
   const ids = new Map(offered.listed.map(({ skill, id }) => [skill, id]))
   const named = linkable.map(({ source, uri, name, skill }): Named => {
     const id = ids.get(skill)
@@ -182,7 +182,7 @@ function theOneToLink({ linkable, offered, leftOut }: LinkedState, asked: string
   const found = theOnlyIfAny(named, asked)
   if (found !== undefined) return found
   const { source, path, why } = theOnly(
-    leftOut.map((one) => ({ ...one, uri: undefined })),
+    [...leftOut, ...upstream].map((one) => Object.assign({ uri: undefined }, one)),
     asked,
   )
   throw new ControlError('cannot-link', `Cannot link "${source}/${path}": ${why}`)

@@ -1,3 +1,4 @@
+import { countOf } from '../../serve/count-text.ts'
 import { catalogText } from '../../serve/catalog-text.ts'
 import { agreeWithDaemon, sourcesOf } from '../requests.ts'
 import { readOffered, readRows } from '../skill-rows.ts'
@@ -47,7 +48,11 @@ export const list: Command = {
 function cellsOf(row: SkillRow): readonly string[] {
   const { name, description } = row
   const what = `${placeOf(row)}${row.disabled ? ' (disabled)' : ''}${row.pending ? ' (waits for approval)' : ''}`
-  return [what, description?.replaceAll(/\s+/g, ' ') ?? name ?? '']
+  return [`${what}${checkedText(row)}`, description?.replaceAll(/\s+/g, ' ') ?? name ?? '']
+}
+
+function checkedText({ verified }: SkillRow): string {
+  return verified === undefined ? '' : ` (${verified.files} of ${countOf(verified.of, 'file')} checked)`
 }
 
 function placeOf({ source, path, uri, standing, places = [] }: SkillRow): string {

@@ -8,6 +8,7 @@ import { theOnly } from '../named-skill.ts'
 import type { Progress } from '../progress.ts'
 import { readSkillRows } from '../skill-rows.ts'
 import type { SkillRow } from '../skill-rows.ts'
+import type { Verified } from '../verified.ts'
 import { UsageError } from '../usage-error.ts'
 import { agreeWithDaemon } from '../requests.ts'
 import { withWriter } from './asking.ts'
@@ -57,6 +58,8 @@ interface Mirrored {
   readonly path: string
   readonly files: number
   readonly bytes: number
+  /** What of its files has the digest that the server declares; absent where no file of it is known. */
+  readonly verified?: Verified
   /** What kept it from being whole. */
   readonly error?: { readonly code: string; readonly message: string }
 }
@@ -81,22 +84,33 @@ async function mirrorEach(wanted: readonly SkillRow[], { config, ask, progress }
 async function mirrorOne(row: SkillRow, config: Config, ask: AskWriter): Promise<Mirrored> {
   const { source, path, disabled } = row
   let [count, bytes] = [0, 0]
+  let { verified } = row
   try {
     if (disabled)
       throw new ControlError('disabled', `Cannot mirror "${source}/${path}": it is disabled; enable it first`)
-    const { files } = await prepared(row, config, ask)
+    const ready = await prepared(row, config, ask)
+    const { files } = ready
+    verified = ready.verified
     if (files.length === 0) throw new ControlError('withheld', `Cannot mirror "${source}/${path}": ${WITHHELD}`)
     for (const file of files) {
       await ask('bring', { source, path, file: file.path })
       count += 1
       bytes += file.size
     }
-    return { source, path, files: count, bytes }
+    return { source, path, files: count, bytes, ...verifiedAfter(verified, count) }
   } catch (error) {
     const isExpected = error instanceof ControlError || error instanceof SyncError
     if (!isExpected) throw error
-    return { source, path, files: count, bytes, error: { code: error.code, message: error.message } }
+    const told = { code: error.code, message: error.message }
+    return { source, path, files: count, bytes, ...verifiedAfter(verified, count), error: told }
   }
+}
+
+/** So many files came, or were here, and were compared. */
+function verifiedAfter(before: Verified | undefined, count: number): { readonly verified?: Verified } {
+  if (before === undefined) return {}
+  const { of, undeclared } = before
+  return { verified: { files: undeclared === 0 ? Math.max(before.files, count) : 0, of, undeclared } }
 }
 
 const WITHHELD = 'it is withheld; skillsyncd show says why'
@@ -112,14 +126,23 @@ async function prepared(row: SkillRow, config: Config, ask: AskWriter): Promise<
   return rows.find((now) => now.source === source && now.path === path) ?? row
 }
 
+function checkedText(verified: Verified | undefined): string {
+  if (verified === undefined) return ''
+  if (verified.undeclared > 0)
+    return '; nothing says whether they are what they should be: the server declares no digests'
+  return '; each has the digest that the server declares'
+}
+
 function print(context: Context, mirrored: readonly Mirrored[]): void {
   if (context.json) {
     printJson(context, { skills: mirrored })
     return
   }
-  const lines = mirrored.map(({ source, path, files, bytes, error }) => {
+  const lines = mirrored.map(({ source, path, files, bytes, verified, error }) => {
     const what = `${source}/${path}: ${countOf(files, 'file')}, ${bytes} bytes`
-    return printable(error === undefined ? what : `${what}; then ${error.code}: ${error.message}`)
+    return printable(
+      error === undefined ? `${what}${checkedText(verified)}` : `${what}; then ${error.code}: ${error.message}`,
+    )
   })
   printLines(context, lines)
 }

@@ -6,6 +6,8 @@ import { agreeWithDaemon } from '../requests.ts'
 import { theOnly } from '../named-skill.ts'
 import { readRows } from '../skill-rows.ts'
 import type { SkillRow } from '../skill-rows.ts'
+import { UNSERVED_CONTRACT } from '../unserved-contract.ts'
+import { verifiedText } from '../verified.ts'
 import { UsageError } from '../usage-error.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command } from './command.ts'
@@ -55,8 +57,9 @@ function linesOf(row: SkillRow): string[] {
     `  from    ${source}, ${path === '' ? 'the root' : printable(path)}, ${printable(ref)} at ${commit}`,
     ...(upstream === undefined ? [] : [`  there   ${printable(upstream)}`]),
     ...(digest === undefined ? [] : [`  digest  ${digest}, ${countOf(files.length, 'file')}, ${size} bytes`]),
+    ...(row.verified === undefined ? [] : [`  checked ${verifiedText(row.verified)}`]),
     ...contractLines(contract),
-    ...(row.hasUnservedContract === true ? [UNSERVED_CONTRACT] : []),
+    ...(row.hasUnservedContract === true ? [`  - ${UNSERVED_CONTRACT}`] : []),
     ...(disabled ? [`  ! ${printable(disabledText(source, path, row.disabledBy))}`] : []),
     ...(pending ? [`  ! ${printable(pendingText(source, path))}`] : []),
     ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),
@@ -66,9 +69,6 @@ function linesOf(row: SkillRow): string[] {
     ),
   ]
 }
-
-const UNSERVED_CONTRACT =
-  '  - it has an x-personal-mcp block: contract: true on its source serves it at resource://, and holds every skill of it to the contract; so does --form contract'
 
 function contractLines(contract: Contract | undefined): string[] {
   if (contract === undefined) return []

@@ -7,6 +7,8 @@ import { printable } from '../log-line.ts'
 import { isFollowed, standingText } from '../lock-text.ts'
 import { signersTexts } from '../signer-text.ts'
 import type { Condition, HttpStatus, SourceStatus } from '../status.ts'
+import { unservedContractsText } from '../unserved-contract.ts'
+import { verifiedText } from '../verified.ts'
 import { isFixed, isKept, isUpToDate } from '../urgency.ts'
 
 export interface BlockLook {
@@ -35,6 +37,8 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
     `  ${seen} SKILL.md: ${clean} served, ${noted} served with a note, ${tools} for tools only, ${withheld} withheld${disabled === 0 ? '' : `, ${disabled} disabled`}${pending === 0 ? '' : `, ${pending} waiting for approval`}`,
     ...disabledLines(source),
     ...pendingLines(source),
+    ...unservedLines(source),
+    ...verifiedLines(source),
     ...fetchedLines(source),
   ]
   for (const text of decisionTexts(decision, id)) lines.push(`  ${text}`)
@@ -55,6 +59,14 @@ function movedLines({ movedTo }: SourceStatus): string[] {
 function rebuiltLines(served: SourceStatus['served']): string[] {
   if (served?.rebuiltFrom === undefined) return []
   return [`  its commit was gone: its skills are those of ${served.rebuiltFrom} that have the locked digests`]
+}
+
+function unservedLines({ unservedContracts }: SourceStatus): string[] {
+  return unservedContracts === 0 ? [] : [`  ${unservedContractsText(unservedContracts)}`]
+}
+
+function verifiedLines({ verified }: SourceStatus): string[] {
+  return verified === undefined ? [] : [`  checked: ${verifiedText(verified)}`]
 }
 
 function fetchedLines({ fetched }: SourceStatus): string[] {

@@ -22,12 +22,14 @@ import { lockRead } from '../lock-rules.ts'
 import { printable } from '../log-line.ts'
 import { noticesOf, unlessUnreadable } from '../notices.ts'
 import { request, sourcesOf } from '../requests.ts'
+import { keptOf } from '../skill-rows.ts'
 import { statusOf, withFindings } from '../status.ts'
 import type { DaemonStatus, HttpStatus, SourceStatus, Status, WriterElsewhere } from '../status.ts'
 import type { Unready } from '../../serve/http/health.ts'
 import { agoText, spanText } from '../age-text.ts'
 import { systemClock } from '../clock.ts'
 import { processText } from '../write-right.ts'
+import type { Kept } from '../verified.ts'
 import { URGENCIES, isUpToDate, urgencyOf } from '../urgency.ts'
 import type { Urgency } from '../urgency.ts'
 import { configOf, printJson, printLines } from './command.ts'
@@ -131,7 +133,8 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
   const decisions = answer === undefined ? await store?.decisions.read() : undefined
   const { catalog, lost } =
     store === undefined ? { catalog: EMPTY_CATALOG, lost: [] } : await currentState(store, ids, admissionOf(config))
-  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config)
+  const kept: Kept = store === undefined ? new Map() : await keptOf(catalog, store)
+  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config, kept)
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
   const lock = await lockRead(config)
   const known = decisions ?? new Map<SourceId, Decision>()
@@ -154,7 +157,7 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
     http: undefined,
   })
   const elsewhere = await writerElsewhere(config, signal)
-  return withFindings({ ...now, ...(elsewhere !== undefined && { elsewhere }) }, catalog, config)
+  return withFindings({ ...now, ...(elsewhere !== undefined && { elsewhere }) }, catalog, config, kept)
 }
 
 /** The process that writes and cannot be asked from here. */

@@ -17,6 +17,8 @@ import { signersTexts } from '../signer-text.ts'
 import { theOnly } from '../named-skill.ts'
 import { readRows } from '../skill-rows.ts'
 import type { SkillRow } from '../skill-rows.ts'
+import { UNSERVED_CONTRACT } from '../unserved-contract.ts'
+import { verifiedText } from '../verified.ts'
 import { UsageError } from '../usage-error.ts'
 import { configOf, printJson, printLines } from './command.ts'
 import type { Command } from './command.ts'
@@ -66,6 +68,7 @@ async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance>
       disabled: row.disabled,
       disabledBy: row.disabledBy,
       pending: row.pending,
+      verified: row.verified,
     },
     side,
     store,
@@ -79,6 +82,7 @@ function linesOf(told: Provenance): string[] {
     `  source  ${source}, ${url}`,
     `  ${revisionText(told)}`,
     ...upstreamTexts(told.upstream).map((text) => `  server  ${printable(text)}`),
+    ...(told.verified === undefined ? [] : [`  checked ${verifiedText(told.verified)}`]),
     `  rule    ${printable(ruleText(told))}`,
     `  update  ${updateText(told)}`,
     ...decisionTexts(told.decision, source).map((text) => `  ! ${text}`),
@@ -91,6 +95,7 @@ function linesOf(told: Provenance): string[] {
       : [`  from    ${rebuiltFrom}, by the locked digest: the commit itself was gone`]),
     ...(digest === undefined ? [] : [`  digest  ${digest}`]),
     `  since   ${sinceText(told)}`,
+    ...(told.hasUnservedContract === true ? [`  - ${UNSERVED_CONTRACT}`] : []),
     ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),
   ]
 }
@@ -163,6 +168,8 @@ function sinceText({ since, standing, disabled, pending }: Provenance): string {
   if (disabled) return 'not served; a person disabled it'
   if (pending) return 'not served; nobody has approved what is declared now'
   if (since === undefined) return standing === 'withheld' ? 'not served; the findings say why' : 'not known'
-  const { generation, createdAt, isOldestKept } = since
+  const { generation, createdAt, isOldestKept, approvedAt } = since
+  if (approvedAt !== undefined)
+    return `served with this digest since it was approved on ${approvedAt}, in generation ${generation} of ${createdAt}`
   return `served with this digest since generation ${generation} of ${createdAt}${isOldestKept ? ', the oldest that is kept, or longer' : ''}`
 }

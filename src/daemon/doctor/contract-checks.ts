@@ -1,6 +1,7 @@
 import { countOf } from '../../serve/count-text.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { contractProblems, problemsOf, type ContractProblem } from '../../sync/model/contract-problems.ts'
+import type { Source } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { currentCatalog } from '../../sync/publisher.ts'
@@ -8,18 +9,31 @@ import { Store } from '../../sync/store/store.ts'
 import { admissionOf } from '../admission.ts'
 import { idsOf, type Config } from '../config.ts'
 import { problemNotes } from '../contract-news.ts'
+import { isContractUnserved, unservedContractsText } from '../unserved-contract.ts'
 import { verdicts } from './check.ts'
 import type { Check, Checked } from './check.ts'
 
 /** The skills that keep the contract, against each other. `whole`: dependencies lead to sources that are not asked about, too. */
 export function contractChecks(whole: Config, asked: readonly SourceId[]): Check[] {
-  const isHeld = whole.sources.some(({ source }) => asked.includes(source.id) && source.contract)
-  return isHeld ? [{ name: 'contract', look: async () => contractChecked(whole, asked) }] : []
+  return asked.length === 0 ? [] : [{ name: 'contract', look: async () => contractChecked(whole, asked) }]
 }
 
 async function contractChecked(config: Config, asked: readonly SourceId[]): Promise<Checked[]> {
   const catalog = await servedCatalog(config)
   if (catalog === undefined) return []
+  const sources = config.sources.flatMap(({ source }) => (asked.includes(source.id) ? [source] : []))
+  const unserved = sources.flatMap((source) => unservedChecked(source, catalog))
+  return sources.some(({ contract }) => contract) ? [...heldChecked(catalog, asked), ...unserved] : unserved
+}
+
+/** No fault: most who have the block want nothing of it here. */
+function unservedChecked(source: Source, { snapshots }: Catalog): Checked[] {
+  const skills = snapshots.find((snapshot) => snapshot.source === source.id)?.skills ?? []
+  const count = skills.filter((skill) => isContractUnserved(source, skill)).length
+  return count === 0 ? [] : [verdicts('contract', source.id).ok(unservedContractsText(count))]
+}
+
+function heldChecked(catalog: Catalog, asked: readonly SourceId[]): Checked[] {
   const notes = problemNotes(problemsOf(new Set(asked), contractProblems(catalog)))
   if (notes.length > 0) return notes.map(({ code, message }) => problemChecked(code, message))
   const held = [...catalog.skills.values()].filter(({ source, skill }) => asked.includes(source) && skill.contract)

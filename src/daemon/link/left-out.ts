@@ -27,6 +27,16 @@ export function leftOutOf({ snapshots, sources }: Catalog, linkable: readonly Ca
   )
 }
 
+/** Those of other MCP servers, for who names one. */
+export function upstreamIn({ snapshots }: Catalog): readonly LeftOut[] {
+  return snapshots.flatMap(({ source, skills }) =>
+    skills.filter(isOfUpstream).map(({ path, name }) => ({ source, path, name, why: OF_UPSTREAM })),
+  )
+}
+
+const OF_UPSTREAM =
+  'it is of another MCP server, and no such skill is put into a folder: its files are checked whenever they are read, which an agent that opens a folder does not do. Agents have it over MCP (skillsyncd mcp); to have it in a folder, add the repository that it comes from as a source'
+
 function whyLeftOut({ standing, findings }: Skill, isDisabled: boolean): string {
   if (isDisabled) return 'disabled'
   // Others, of links or files, may stand before it.

@@ -7,7 +7,7 @@ import { Store } from '../../sync/store/store.ts'
 import { admissionOf } from '../admission.ts'
 import { idsOf } from '../config.ts'
 import type { Config } from '../config.ts'
-import { leftOutOf } from './left-out.ts'
+import { leftOutOf, upstreamIn } from './left-out.ts'
 import type { LeftOut } from './left-out.ts'
 import { readLinks } from './links-file.ts'
 import type { Links, Only } from './links.ts'
@@ -26,6 +26,8 @@ export interface LinkedState {
   readonly isServing: boolean
   /** How many skills in the lists are of other MCP servers. */
   readonly ofUpstream: number
+  /** All skills of other MCP servers. */
+  readonly upstream: readonly LeftOut[]
   readonly leftOut: readonly LeftOut[]
 }
 
@@ -46,6 +48,7 @@ export async function linkedState(config: Config): Promise<LinkedState | undefin
     offered: offeredIn(catalog),
     isServing: catalog.generation > 0,
     ofUpstream,
+    upstream: upstreamIn(catalog),
     leftOut: leftOutOf(catalog, linkable),
   }
 }

@@ -60,6 +60,11 @@ export class UpstreamFiles {
     return (await sizeOf(this.#fileOf(source, sha256))) === size
   }
 
+  /** The digests of which there are files. */
+  async kept(source: SourceId): Promise<ReadonlySet<string>> {
+    return new Set((await namesIn(this.#state.at('upstreams', source, 'files'))).filter(isDigest))
+  }
+
   /** Writes it, in place of whatever is there; on the disk when this returns. The caller has hashed it. */
   async keep(source: SourceId, sha256: string, bytes: Uint8Array): Promise<void> {
     makeFolder(this.#state.at('upstreams', source, 'files'), 0o700)

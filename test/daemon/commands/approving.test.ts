@@ -37,7 +37,66 @@ test('a skill that waits is not told to be served, nor since when', async () => 
   expect(why).toMatchObject({ pending: true })
   expect(why).not.toHaveProperty('since')
   expect(after.stdout).toContain('refunds (served)\n')
-  expect(after.stdout).toContain('since   served with this digest since generation 1 ')
+  expect(after.stdout).toMatch(/since {3}served with this digest since it was approved on \S+, in generation 1 of /)
+})
+
+test('a skill is said to be served since its approval, and not since an earlier generation of its source', async () => {
+  await using world = await waiting()
+  const { au, home } = world
+  const other = { 'SKILL.md': FILES['SKILL.md'].replace('refunds', 'other') }
+  au.skills.set('skill://other/SKILL.md', other)
+  await home.command('sync')
+  await home.approve('au/refunds')
+  const { since } = JSON.parse((await home.command('why', 'au/refunds', '--json')).stdout)
+
+  au.skills.set('skill://other/SKILL.md', { ...other, 'more.md': 'more\n' })
+  await home.command('sync')
+  const later = JSON.parse((await home.command('why', 'au/refunds', '--json')).stdout)
+
+  expect(since).toMatchObject({ generation: 2, isOldestKept: false, approvedAt: later.upstream.approved.at })
+  expect(later.since).toEqual(since)
+})
+
+test('what of the files of a server was fetched and checked is said by each command, before and after mirror', async () => {
+  await using world = await waiting()
+  const { home } = world
+  await home.approve('au/refunds')
+  const told = async (): Promise<readonly string[]> => {
+    const ends = [
+      await home.command('show', 'au/refunds'),
+      await home.command('why', 'au/refunds'),
+      await home.command('status'),
+      await home.command('list'),
+    ]
+    return ends.map(({ stdout }) => stdout.split('\n').find((line) => line.includes('checked')) ?? '')
+  }
+  const counted = async (): Promise<readonly unknown[]> => {
+    const [show, why, status, list] = [
+      JSON.parse((await home.command('show', 'au/refunds', '--json')).stdout),
+      JSON.parse((await home.command('why', 'au/refunds', '--json')).stdout),
+      JSON.parse((await home.command('status', '--json')).stdout),
+      JSON.parse((await home.command('list', '--json')).stdout),
+    ]
+    return [show.verified, why.verified, status.sources[0].verified, list.skills[0].verified]
+  }
+  const before = [await told(), await counted()]
+
+  const mirrored = await home.command('mirror', 'au/refunds')
+  const json = JSON.parse((await home.command('mirror', 'au/refunds', '--json')).stdout)
+
+  const none = '0 of 2 files: fetched, with the digests that the server declares'
+  const all = 'all 2 files: fetched, with the digests that the server declares'
+  const lines = (text: string, short: string) => [
+    `  checked ${text}`,
+    `  checked ${text}`,
+    `  checked: ${text}`,
+    expect.stringContaining(`skill://au/refunds (${short} checked)`),
+  ]
+  const counts = (files: number) => Array.from({ length: 4 }, () => ({ files, of: 2, undeclared: 0 }))
+  expect(before).toEqual([lines(none, '0 of 2 files'), counts(0)])
+  expect([await told(), await counted()]).toEqual([lines(all, '2 of 2 files'), counts(2)])
+  expect(mirrored.stdout).toMatch(/^au\/refunds: 2 files, \d+ bytes; each has the digest that the server declares\n$/)
+  expect(json.skills).toMatchObject([{ verified: { files: 2, of: 2, undeclared: 0 } }])
 })
 
 test('where its skills wait and no revision does, approve says how they are approved', async () => {

@@ -60,6 +60,32 @@ test('a skill with the block says what serves it, and the switch does that witho
   expect(wrong[0]?.stderr).toContain('--form is of contract, archives, files, synthetic; "pdf" is none')
 })
 
+test('that nothing serves the block is said by status, why and doctor too, and is no fault', async () => {
+  await using home = await Home.create()
+  await using team = await repositoryOf({ pdf: [], docx: [] })
+  await team.commit({ 'plain/SKILL.md': documentOf({ name: 'plain', description: 'd' }) })
+  const place = ['--source', team.folder]
+  await home.command('sync', ...place)
+
+  const status = await home.command('status', '--check', ...place)
+  const json = JSON.parse((await home.command('status', '--json', ...place)).stdout)
+  const doctor = await home.command('doctor', ...place)
+  const [why, plain] = [await home.command('why', 'pdf', ...place), await home.command('why', 'plain', ...place)]
+  const switched = await home.command('sync', ...place, '--form', 'contract')
+  const served = await home.command('status', ...place, '--form', 'contract')
+
+  const [{ id }] = json.sources
+  const text =
+    '2 skills have an x-personal-mcp block that nothing serves: contract: true on the source serves it at resource://'
+  expect(status.stdout).toContain(`\n  ${text}, and holds every skill to the contract; so does --form contract\n`)
+  expect(json.sources).toMatchObject([{ unservedContracts: 2 }])
+  expect(doctor.stdout).toContain(`ok    contract ${id}: ${text}`)
+  expect(why.stdout).toContain('\n  - it has an x-personal-mcp block: contract: true on its source serves it')
+  expect(plain.stdout).not.toContain('x-personal-mcp')
+  expect([status.status, doctor.status, switched.status]).toEqual([0, 0, 0])
+  expect(served.stdout).not.toContain('x-personal-mcp')
+})
+
 test('status names ids that clash, dependencies that are missing and circles, with source and path, and withholds nothing', async () => {
   await using home = await Home.create()
   await using team = await repositoryOf({ 'a/pdf': ['gone'], review: ['release'] })

@@ -222,6 +222,8 @@ test('skills of another MCP server are never linked, approved or not, and that i
   expect(await readdir(join(home.path, CLAUDE))).toEqual(['alpha'])
   expect(await readdir(join(home.state, 'links'))).toEqual(['alpha'])
   expect(named).toMatchObject({ status: 1, stdout: '' })
+  expect(named.stderr).toContain('Cannot link "au/refunds": it is of another MCP server')
+  expect(named.stderr).toContain('Agents have it over MCP (skillsyncd mcp)')
 })
 
 test('each skill that has no place in a folder is named with its reason, and so where it alone is asked for', async () => {
