@@ -76,7 +76,7 @@ export const doctor: Command = {
     const { config: whole, told } = await configured(context)
     const named = told.state === 'ok' && context.operands.length > 0 ? sourcesOf(context.operands, whole) : []
     const config = named.length === 0 ? whole : sourcesAlone(whole, named)
-    const ground = { config, environment, redactor, clock: systemClock }
+    const ground = { config, whole, environment, redactor, clock: systemClock }
     const groups = values['offline'] === true ? GROUPS : [...GROUPS, ...AWAY]
     const checks = [...groups.flatMap((group) => group(ground)), ...contractChecks(whole, idsOf(config))]
     const found = [told, ...(await examine(checks, systemClock, signal))]

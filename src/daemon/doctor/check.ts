@@ -13,7 +13,10 @@ export interface Check {
 
 /** What checks look at. They change nothing that stays. */
 export interface Ground {
+  /** The configuration with the sources that are examined. */
   readonly config: Config
+  /** The same with all of its sources: the one that a running daemon has. */
+  readonly whole: Config
   readonly environment: Environment
   /** Is told of every secret that is read, before anything is said. */
   readonly redactor: Redactor

@@ -41,7 +41,7 @@ function listening(listener: Listener, ground: Ground, booted: string): Check {
     name: 'listen',
     subject,
     async look(signal) {
-      const { status, isOther } = await askedOf(ground.config, signal)
+      const { status, isOther } = await askedOf(ground.whole, signal)
       const ours = urlOf(status, side)
       if (ours !== undefined) return [ok(`the daemon listens at ${ours}`)]
       const code = await bindCode(address)

@@ -55,20 +55,20 @@ async function whyNoSocketIn(folder: string): Promise<string | undefined> {
 
 const SOCKET_MEND = mendOf('socket-failed')
 
-async function lockChecked({ config, environment, clock }: Ground, signal: AbortSignal): Promise<Checked[]> {
+async function lockChecked({ whole, environment, clock }: Ground, signal: AbortSignal): Promise<Checked[]> {
   const { ok, fail, warn } = verdicts('lock')
-  const holder = await holderOf(config.state)
+  const holder = await holderOf(whole.state)
   if (holder === undefined) {
-    const socket = await unlockedSocketOf(config.state, environment.runtime)
+    const socket = await unlockedSocketOf(whole.state, environment.runtime)
     if (socket === undefined || !(await answers(socket))) return [ok('no daemon holds it')]
     return [warn('a daemon serves what is stored, read-only: the disk took no lock', 'See what the state folder lacks')]
   }
   if (!(await isListening(holder))) {
     if (holder.isElsewhere !== true) return [await silent(holder)]
-    return [elsewhere(holder, await isAtWork(config.state, holder, { clock, signal, ms: GLANCE_MS }))]
+    return [elsewhere(holder, await isAtWork(whole.state, holder, { clock, signal, ms: GLANCE_MS }))]
   }
   try {
-    await request(config, 'hello', {}, { signal, timeoutMs: ANSWER_MS })
+    await request(whole, 'hello', {}, { signal, timeoutMs: ANSWER_MS })
     return [ok(`skillsyncd ${holder.command}, process ${holder.pid}, holds it and answers`)]
   } catch (error) {
     if (!(error instanceof ControlError)) throw error

@@ -23,6 +23,22 @@ test('where all is well nothing is found, with a daemon and without one, and eac
   expect(beside.stdout.trimEnd().split('\n').at(-1)).toMatch(/^\d+ checks: (?:nothing found|0 faults, \d warnings?)$/)
 })
 
+test('beside a daemon of several sources, one of them can be examined', async () => {
+  await using world = await World.create()
+  const { home, git, repository } = world
+  const sourceAt = (name: string) => [`url: ${git.serve(name, repository)}`, 'every: 1h']
+  await home.configure({ team: sourceAt('team'), other: sourceAt('other') })
+  const daemon = home.start('start')
+  const url = new URL(await daemon.line()).origin
+  await world.synced()
+
+  const end = await home.command('doctor', 'other')
+
+  expect(end.status, end.stdout).toBe(0)
+  expect(end.stdout).toContain(`: the daemon listens at ${url}\n`)
+  expect(end.stdout).toContain(`lock: skillsyncd start, process ${daemon.pid}, holds it and answers\n`)
+})
+
 test('where git or ssh is needed and missing, each other check is made all the same', async () => {
   await using home = await Home.create()
   const overSsh = ['url: git@git.example.com:team/x.git']

@@ -495,7 +495,7 @@ function ground(lines: readonly string[], variables: Readonly<Record<string, str
   const text = ['sources:', ...lines, ...(lines.some((line) => line.startsWith('state:')) ? [] : ['state: /nowhere'])]
   const config = parseConfig(text.join('\n'), '/etc/skillsyncd.yaml', environment)
   if (Array.isArray(config)) throw new Error(JSON.stringify(config))
-  return { config, environment, redactor: new Redactor(), clock: new FakeClock() }
+  return { config, whole: config, environment, redactor: new Redactor(), clock: new FakeClock() }
 }
 
 function inState(state: string, lines: readonly string[] = []): Ground {
