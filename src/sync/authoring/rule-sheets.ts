@@ -268,8 +268,16 @@ const TEXT: Sheets<Extract<AuthorRule, 'description-no-when' | 'description-shor
 }
 
 const FILES: Sheets<
-  Extract<AuthorRule, `${string}link-${string}` | 'folder-name' | `script-${string}` | `text-in-scripts`>
+  Extract<
+    AuthorRule,
+    'withheld-by-default' | `${string}link-${string}` | 'folder-name' | `script-${string}` | `text-in-scripts`
+  >
 > = {
+  'withheld-by-default': error(
+    'skillsyncd',
+    'A source withholds the skill, unless its policy is set to another one',
+    'mend what the warnings name',
+  ),
   'document-link-refused': error(
     'skillsyncd',
     'SKILL.md is a symbolic link that is not followed',

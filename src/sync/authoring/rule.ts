@@ -14,6 +14,7 @@ export type ContractRule =
 
 /** What only authors are told: whoever serves a skill takes it as it is. */
 export type AuthorRule =
+  | 'withheld-by-default'
   | 'document-link-refused'
   | 'license-not-text'
   | 'allowed-tools-not-text'

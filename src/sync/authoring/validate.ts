@@ -1,5 +1,5 @@
 import type { Finding } from '../model/finding.ts'
-import { foldersAbove } from '../model/paths.ts'
+import { foldersAbove, joinPath } from '../model/paths.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Tree } from '../model/tree.ts'
 import { survey } from '../survey.ts'
@@ -11,6 +11,7 @@ import { Elsewhere } from './elsewhere.ts'
 import { judge, inOrder } from './judge.ts'
 import type { Level } from './judge.ts'
 import { START } from './place.ts'
+import { sheetOf } from './rule-sheets.ts'
 import type { Flaw } from './rule.ts'
 
 /** A skill that was looked at, and what there is to say of it. */
@@ -54,7 +55,7 @@ export async function validate(tree: Tree, validating: Validating, signal: Abort
     judged.push({
       path: skill.path,
       name: skill.name,
-      flaws: judge(authored, findings, standard),
+      flaws: withReason(skill, judge(authored, findings, standard)),
       declared: declarationOf(authored),
     })
   }
@@ -62,6 +63,14 @@ export async function validate(tree: Tree, validating: Validating, signal: Abort
     skills: judged,
     flaws: inOrder(findings.map(({ rule, path, message }) => ({ rule, path, place: START, message }))),
   }
+}
+
+/** Adds an error where a source would withhold the skill for what is else a warning. */
+function withReason({ path, standing, findings }: Skill, flaws: readonly Flaw[]): readonly Flaw[] {
+  if (standing !== 'withheld' || flaws.some(({ rule }) => sheetOf(rule).severity === 'error')) return flaws
+  const rules = [...new Set(findings.map(({ rule }) => rule))].join(', ')
+  const message = `A source withholds the skill by default: ${rules}`
+  return inOrder([{ rule: 'withheld-by-default', path: joinPath(path, 'SKILL.md'), place: START, message }, ...flaws])
 }
 
 /** A survey takes a skill in a skill as it is, unless a source says otherwise. Its author is told either way. */

@@ -151,6 +151,12 @@ const EXAMPLES: readonly Example[] = [
     looked: { limits: { skill: { files: 2, bytes: 1000 } } },
   },
   {
+    rule: 'withheld-by-default',
+    bad: sound('a', [], 'x\u{202E}\n'),
+    at: ['a/SKILL.md:1:1'],
+    good: { 'a/SKILL.md': sound('a'), 'a/b.md': 'x\u{202E}\n' },
+  },
+  {
     rule: 'document-link-refused',
     bad: { 'a/SKILL.md': { link: '../../b' } },
     at: ['a/SKILL.md:1:1'],
@@ -538,7 +544,11 @@ test('hidden characters of a skill in a skill are told once, and those of a name
   expect(inner.filter(({ rule }) => rule === 'hidden-unicode').map(shortOf)).toEqual([
     'hidden-unicode a/b/SKILL.md:5:2',
   ])
-  expect(named.map(shortOf)).toEqual(['hidden-unicode a/b\u{202E}.txt:1:1', 'hidden-unicode a/b\u{202E}.txt:1:2'])
+  expect(named.map(shortOf)).toEqual([
+    'withheld-by-default a/SKILL.md:1:1',
+    'hidden-unicode a/b\u{202E}.txt:1:1',
+    'hidden-unicode a/b\u{202E}.txt:1:2',
+  ])
 })
 
 test('a key that stands twice, a tab and a number beyond all are told where they stand', async () => {
