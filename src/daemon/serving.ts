@@ -8,6 +8,7 @@ import type { ContractAsked } from '../serve/mcp/contract.ts'
 import type { DocsOwner } from '../serve/mcp/contract-docs.ts'
 import type { Forms } from '../serve/mcp/forms.ts'
 import { IndexDocument } from '../serve/mcp/index-document.ts'
+import type { Lacking } from '../serve/mcp/lacking.ts'
 import type { Serving } from '../serve/mcp/methods.ts'
 import { PROMPTS } from '../serve/mcp/prompts.ts'
 import { skillPrompts } from '../serve/mcp/skill-prompts.ts'
@@ -21,6 +22,7 @@ import { WHOLE } from '../serve/views.ts'
 import type { ViewName, Views } from '../serve/views.ts'
 import { foldersIn } from './config.ts'
 import type { Config } from './config.ts'
+import { lackingUnnamed } from './lacking.ts'
 
 /** What the answers to clients are made from, of everything and of each part that somebody may see alone. */
 export function servingOf(config: Config, views: Views, read: ReadFile, host: ToolHost, finder?: Finder): Serving {
@@ -43,8 +45,9 @@ function packServing(
   const { instructions: _instructions, ...serve } = config.serve
   const instructions = said.length === 0 ? undefined : said.join('\n\n')
   const narrowed = { ...config, sources, serve: { ...serve, instructions, templates: [] } }
-  const { lacking: _lacking, ...narrowHost } = host
-  return registryServing(narrowed, views.registryOf(view), read, narrowHost, finder)
+  // The view has nothing of a source that its packs choose nothing of, so the whole is asked.
+  const lacking = async (): Promise<Lacking> => lackingUnnamed(views.registryOf(WHOLE).catalog, sources)
+  return registryServing(narrowed, views.registryOf(view), read, { ...host, lacking }, finder)
 }
 
 function registryServing(

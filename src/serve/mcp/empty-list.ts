@@ -1,31 +1,36 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { withHiddenEscaped } from '../../sync/model/hidden-unicode.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
-import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import { countOf } from '../count-text.ts'
-
-/** A source of which nothing is served, and the reason as its host knows it. */
-export interface Lacking {
-  readonly source: string
-  readonly why: 'first-pull' | 'paused' | SyncErrorCode
-}
+import { reasonOf } from './lacking.ts'
+import type { Lacking } from './lacking.ts'
 
 /**
- * Says in words for a model why a list of skills is empty. `lacking`: the sources that have nothing served; undefined for a caller that
- * sees packs alone, and may know of no source. The rest is read off the catalog that the caller sees.
+ * Says in words for a model why a list of skills is empty. `lacking`: the sources that have nothing served. The rest is read off
+ * the catalog that the caller sees.
  */
-export function whyEmpty(catalog: Catalog, lacking: readonly Lacking[] | undefined): string {
+export function whyEmpty(catalog: Catalog, lacking: Lacking = NONE): string {
   const reasons = [
     ...catalog.snapshots.map((snapshot) => `${quoted(snapshot.source)} ${reasonIn(catalog, snapshot)}`),
-    ...(lacking ?? []).map(({ source, why }) => `${quoted(source)} ${REASONS[why] ?? OTHER}`),
+    ...lacking.named.map(reasonOf),
   ]
-  if (reasons.length > 0) return `No skill is available. ${sentenceOf(reasons)}`
+  if (reasons.length > 0) return `No skill is available. ${sentenceOf(reasons, unnamedIn(lacking))}`
   if (catalog.generation === 0) return 'No skill is available yet: nothing has been fetched. Ask again in a moment.'
-  return 'No skill is available to you here.'
+  return lacking.count > 0 ? NOT_YET : 'No skill is available to you here.'
 }
 
-function sentenceOf(reasons: readonly string[]): string {
-  const more = reasons.length > MOST_REASONS ? [`${reasons.length - MOST_REASONS} more sources have none`] : []
+const NONE: Lacking = { count: 0, named: [] }
+
+const NOT_YET = 'No skill is available to you here: something has not been fetched yet. Ask again later.'
+
+/** A caller that is told of no source is told of no number of them either. */
+function unnamedIn({ count, named }: Lacking): number {
+  return named.length === 0 ? 0 : count - named.length
+}
+
+function sentenceOf(reasons: readonly string[], unnamed: number): string {
+  const left = Math.max(0, reasons.length - MOST_REASONS) + unnamed
+  const more = left > 0 ? [`${left} more ${left === 1 ? 'source has' : 'sources have'} none`] : []
   return `By source: ${[...reasons.slice(0, MOST_REASONS), ...more].join('; ')}. The operator is told more by skillsyncd status.`
 }
 
@@ -49,24 +54,3 @@ function reasonIn({ sources }: Catalog, { source, skills, findings }: Snapshot):
 function quoted(text: string): string {
   return JSON.stringify(text)
 }
-
-const UNREACHABLE = 'cannot be reached at the moment'
-const NOT_THERE = 'was not found where the configuration says'
-
-const REASONS: Readonly<Partial<Record<Lacking['why'], string>>> = {
-  'first-pull': 'is being fetched for the first time: ask again in a moment',
-  paused: 'was paused by the operator before anything of it was served',
-  'credentials-rejected': 'rejects the credential that it is asked with (401 or 403), or lacks one',
-  'source-unreachable': UNREACHABLE,
-  'dns-failed': UNREACHABLE,
-  'tls-failed': `${UNREACHABLE}: its certificate or host key is not accepted`,
-  'rate-limited': 'has asked for a pause: ask again later',
-  'repository-not-found': NOT_THERE,
-  'ref-not-found': `${NOT_THERE}: its branch or tag is not there`,
-  'ref-ambiguous': `${NOT_THERE}: its ref can mean several`,
-  'awaiting-approval': 'waits for approval by the operator',
-  'revision-unverified': 'is not signed as the operator asks for',
-  'lock-mismatch': 'is not what the lock of the operator says',
-}
-
-const OTHER = 'could not be taken'

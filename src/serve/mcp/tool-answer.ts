@@ -36,6 +36,11 @@ export function refusal(why: string): ToolAnswer {
   return { isError: true, content: [{ type: 'text', text: why }] }
 }
 
+/** The answer with a text behind all else. */
+export function withText(answer: ToolAnswer, text: string): ToolAnswer {
+  return { ...answer, content: [...answer.content, { type: 'text', text }] }
+}
+
 /**
  * What `get_skill` answers: an object, the same object as text for clients that know no other, and a text about where it is
  * from. No path is in it but the one that the document has.

@@ -4,7 +4,7 @@ import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isAsListed, isUnread } from '../content.ts'
 import type { ReadFile, Unread } from '../content.ts'
-import type { Lacking } from './empty-list.ts'
+import type { Lacking } from './lacking.ts'
 
 /** What the tools need of the process that offers them: this side knows no upstream and no disk. */
 export interface ToolHost {
@@ -13,8 +13,8 @@ export interface ToolHost {
    * a caller has waited for so long; without a figure, for as long as a call may. Says how much of that is left.
    */
   look(source?: SourceId, mostMs?: number): Promise<number>
-  /** The sources of which the catalog has nothing, with the reasons. Undefined where callers may know of no source that they do not see. */
-  readonly lacking?: (catalog: Catalog) => Promise<readonly Lacking[]>
+  /** The sources of which the catalog has nothing. None of them is named where callers may know of no source that they do not see. */
+  readonly lacking?: (catalog: Catalog) => Promise<Lacking>
   /** Sources that cost next to nothing to look at. */
   readonly folders?: readonly SourceId[]
   /** Only where the callers share the disk, and may be told where skills lie. */

@@ -8,13 +8,14 @@ import type { Serving, Surface } from './methods.ts'
 import { whyEmpty } from './empty-list.ts'
 import { bytesOfFile, fileAsked, readSkillFile } from './file-tool.ts'
 import type { FileAsked } from './file-tool.ts'
+import { saidLacking } from './lacking.ts'
 import type { Params } from './params.ts'
 import { invalidParams } from './rpc-error.ts'
 import { bytesOfSearch, searchAsked, searchSkills } from './search-tool.ts'
 import { notTheOne, skillMeantAtOnce, skillsMeant, skillsOfId } from './skill-asked.ts'
 import type { Asking } from './search-tool.ts'
 import { bytesOfList, listingForModels, skillList } from './skill-list.ts'
-import { MOST_DOCUMENT_BYTES, answerOf } from './tool-answer.ts'
+import { MOST_DOCUMENT_BYTES, answerOf, withText } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 import { toolsFor } from './tool-list.ts'
 import type { Tool } from './tool-list.ts'
@@ -125,16 +126,18 @@ class SkillTools {
   async #listSkills(catalog: Catalog, given: Params): Promise<ToolAnswer> {
     const { rows } = await listingForModels(catalog)
     const answer = skillList(catalog, given, this.#serving.pages, this.#finder !== undefined)
-    if (rows.length > 0 || answer.isError === true) return answer
-    const text = whyEmpty(catalog, await this.#host.lacking?.(catalog))
-    return { ...answer, content: [...answer.content, { type: 'text', text }] }
+    if (answer.isError === true) return answer
+    const lacking = await this.#host.lacking?.(catalog)
+    return rows.length > 0 ? saidLacking(answer, lacking) : withText(answer, whyEmpty(catalog, lacking))
   }
 
   async #searchSkills(finder: Finder, given: Params, caller: Asking): Promise<ToolAnswer> {
     const asked = searchAsked(given)
     if ('content' in asked) return asked
     await this.#host.look()
-    return searchSkills(finder, this.#serving.registry, asked, caller)
+    const { catalog } = this.#serving.registry
+    const answer = await searchSkills(finder, this.#serving.registry, asked, caller)
+    return answer.isError === true ? answer : saidLacking(answer, await this.#host.lacking?.(catalog))
   }
 
   async #getSkill(id: string): Promise<ToolAnswer> {
@@ -168,7 +171,7 @@ class SkillTools {
     const meant = await skillsMeant(catalog, id)
     const [offered, ...others] = meant
     if (offered !== undefined && others.length === 0) return offered
-    return { answer: await notTheOne(catalog, id, meant) }
+    return { answer: saidLacking(await notTheOne(catalog, id, meant), await this.#host.lacking?.(catalog)) }
   }
 
   async #documentOf(offered: Offered): Promise<Document | Unread> {
