@@ -94,11 +94,11 @@ export class HttpFetch {
     const failure = statusFailure(answer, this.#what, Object.keys(way.headers).length > 0)
     const { code, message, retryAfterMs } = failure
     if (code === 'credentials-rejected' || code === 'rate-limited') throw failure
-    if (!isOver(answer, call))
-      throw new Unanswered(message, { code, ...(retryAfterMs !== undefined && { retryAfterMs }) })
-    const over = new Unanswered(`${this.#what}: the session is over`)
-    this.#ears?.lost(over)
-    throw over
+    const why = isOver(answer, call)
+      ? new Unanswered(`${this.#what}: the session is over`)
+      : new Unanswered(message, { code, ...(retryAfterMs !== undefined && { retryAfterMs }) })
+    if (isOver(answer, call) || isUnknownSession(answer, call)) this.#ears?.lost(why)
+    throw why
   }
 
   #stream(answer: Answer, call: HttpCall, patience: Patience): Response {
@@ -164,6 +164,11 @@ const [LINE_FEED, RETURN] = [0x0a, 0x0d]
 
 function isOver({ status }: Answer, { headers }: HttpCall): boolean {
   return status === 404 && headers['mcp-session-id'] !== undefined
+}
+
+/** Servers that are made after the examples of the SDK say so by 400, with an error that is about no request. */
+function isUnknownSession({ status }: Answer, { headers, rpc }: HttpCall): boolean {
+  return status === 400 && headers['mcp-session-id'] !== undefined && rpc !== 'initialize'
 }
 
 const ANSWERING: ReadonlySet<number> = new Set([400, 404])

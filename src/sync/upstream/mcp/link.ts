@@ -166,6 +166,7 @@ export class ServerLink implements McpServer {
       const connection = await this.#options.open(this.#stop.signal)
       // It never rejects.
       void connection.ended.then(() => this.#letGo(connection))
+      this.#listener.wake()
       return connection
     } catch (error) {
       this.#connection = undefined

@@ -1,9 +1,12 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { SyncError } from '../../model/sync-error.ts'
 import type { McpConnection } from './connection.ts'
+import { isUnheard } from './watch.ts'
 import type { Watch } from './watch.ts'
 
-/** How long to wait is a matter of the process's clock. */
+/** How long to wait, and how long something held, is a matter of the process's clock. */
 export interface Waits {
+  monotonicMs(): number
   wait(ms: number, signal: AbortSignal): Promise<void>
 }
 
@@ -28,6 +31,10 @@ export class Listener implements AsyncDisposable {
   /** Ends the stream, for one with other URIs. */
   #turn = new AbortController()
   #listening: Promise<void> | undefined
+  /** Of the pause before the next attempt, while there is one. */
+  #pausing: AbortController | undefined
+  /** Over which something was heard last. */
+  #heardOver: McpConnection | undefined
 
   constructor(options: ListenerOptions) {
     this.#options = options
@@ -43,6 +50,11 @@ export class Listener implements AsyncDisposable {
     this.#listening ??= this.#keepListening()
   }
 
+  /** There is a connection anew: whatever was to be waited for is over. */
+  wake(): void {
+    this.#pausing?.abort()
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
     this.#turn.abort()
@@ -54,55 +66,94 @@ export class Listener implements AsyncDisposable {
     const open = new OpenWatch()
     try {
       for (let failures = 0, isAfterLoss = false; !signal.aborted;) {
-        const turn = (this.#turn = new AbortController())
+        const wanted = (this.#turn = new AbortController())
         const watch = await this.#opened(isAfterLoss, open)
         await open.replace(watch)
-        failures = watch === undefined ? failures + 1 : 0
-        isAfterLoss = watch === undefined || !(await this.#endsBefore(turn.signal, watch))
-        if (isAfterLoss) await this.#pause(failures, turn.signal)
+        const sinceMs = this.#options.clock.monotonicMs()
+        isAfterLoss = watch === undefined || !(await this.#endsBefore(wanted.signal, watch))
+        // One that ends as soon as it is open is no better than none.
+        if (this.#options.clock.monotonicMs() - sinceMs >= STEADY_MS) failures = 0
+        if (!isAfterLoss) continue
+        await this.#pause(failures, wanted.signal)
+        failures += 1
       }
     } finally {
       await open.replace(undefined)
     }
   }
 
-  /** Undefined where there is nobody, or nobody who tells. */
+  /** Undefined where no server is, or none that tells. */
   async #opened(isAfterLoss: boolean, open: OpenWatch): Promise<Watch | undefined> {
-    const { connect, onNews } = this.#options
     const { signal } = this.#stop
     try {
-      const connection = await connect(signal)
+      const connection = await this.#options.connect(signal)
       // A stream ends when the next one is open, so that nothing is said in between that nobody hears. In the 2025 era there
       // is one list of subscriptions: leaving the old ones after taking the new ones would leave those too.
       const hasGap = connection.greeting.era === 'legacy' && open.isOpen
       if (hasGap) await open.replace(undefined)
-      const watch = await connection.watch({ list: true, uris: this.#uris }, () => onNews('told'), signal)
-      if (!watch.honoured.list && watch.honoured.uris.length === 0) {
-        await watch[Symbol.asyncDispose]()
-        return undefined
-      }
-      if (isAfterLoss || hasGap) onNews('missed')
-      return watch
+      const heard = await this.#heardFrom(connection)
+      if (heard === undefined) return undefined
+      this.#tellMissed(isAfterLoss || hasGap, heard.connection)
+      return heard.watch
     } catch (error) {
       if (signal.aborted || error instanceof SyncError) return undefined
       throw error
     }
   }
 
+  /** A server that was restarted says at the first request that it knows the session no more: there is another at once. */
+  async #heardFrom(connection: McpConnection): Promise<Heard | undefined> {
+    const watch = await this.#watched(connection)
+    // That a connection was lost is told a moment after what was asked over it failed.
+    await turn()
+    const next = await this.#options.connect(this.#stop.signal)
+    if (next === connection) return watch && { watch, connection }
+    await watch?.[Symbol.asyncDispose]()
+    const anew = await this.#watched(next)
+    return anew && { watch: anew, connection: next }
+  }
+
+  async #watched(connection: McpConnection): Promise<Watch | undefined> {
+    const { onNews } = this.#options
+    const wish = { list: true, uris: this.#uris }
+    const watch = await connection.watch(wish, () => onNews('told'), this.#stop.signal)
+    if (!isUnheard(watch.honoured)) return watch
+    await watch[Symbol.asyncDispose]()
+    return undefined
+  }
+
+  /** After the subscriptions, so that nothing is lost before them. Over another connection there is another process, or session. */
+  #tellMissed(isMissed: boolean, connection: McpConnection): void {
+    const isOther = this.#heardOver !== undefined && this.#heardOver !== connection
+    this.#heardOver = connection
+    if (isOther) this.#options.onNews('told')
+    else if (isMissed) this.#options.onNews('missed')
+  }
+
   /** Whether other URIs are wanted before the stream is dropped. */
-  async #endsBefore(turn: AbortSignal, watch: Watch): Promise<boolean> {
-    const over = AbortSignal.any([turn, this.#stop.signal])
+  async #endsBefore(wanted: AbortSignal, watch: Watch): Promise<boolean> {
+    const over = AbortSignal.any([wanted, this.#stop.signal])
     await Promise.race([watch.ended, abortOf(over)])
     return over.aborted
   }
 
-  async #pause(failures: number, turn: AbortSignal): Promise<void> {
-    const over = AbortSignal.any([turn, this.#stop.signal])
+  async #pause(failures: number, wanted: AbortSignal): Promise<void> {
+    this.#pausing = new AbortController()
+    const over = AbortSignal.any([wanted, this.#stop.signal, this.#pausing.signal])
     await this.#options.clock.wait(delayMs(failures), over).catch((error: unknown) => {
       if (!over.aborted) throw error
     })
+    this.#pausing = undefined
   }
 }
+
+interface Heard {
+  readonly watch: Watch
+  readonly connection: McpConnection
+}
+
+/** How long a stream holds before those that failed are forgotten. */
+const STEADY_MS = 10_000
 
 /** One open stream at a time. */
 class OpenWatch {

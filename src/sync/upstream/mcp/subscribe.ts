@@ -24,8 +24,12 @@ export async function subscribe(
   const offered = isMapping(capabilities['resources']) ? capabilities['resources'] : {}
   const list = wish.list && offered['listChanged'] === true
   const uris = offered['subscribe'] === true ? wish.uris : []
-  const stream = isUnheard({ list, uris }) ? undefined : await dialogue.channel.listen(signal)
-  if (stream === undefined) return UNHEARD
+  if (isUnheard({ list, uris })) return UNHEARD
+  const stream = await dialogue.channel.listen(signal)
+  if (stream === undefined) {
+    await probe(dialogue, requestMs, signal)
+    return UNHEARD
+  }
   const watch = new Subscribed(dialogue, stream, { list, requestMs }, heard)
   try {
     await watch.add(uris, signal)
@@ -36,6 +40,16 @@ export async function subscribe(
   }
   await watch[Symbol.asyncDispose]()
   return UNHEARD
+}
+
+/**
+ * Asks for a sign of life. A server that has no stream answers; one that was restarted says, by 404, that the session is over,
+ * which it may say of the stream in the same words as one that has none.
+ */
+async function probe(dialogue: Dialogue, requestMs: number, signal: AbortSignal): Promise<void> {
+  await dialogue.ask('ping', {}, requestMs, signal).catch((error: unknown) => {
+    if (!(error instanceof SyncError)) throw error
+  })
 }
 
 class Subscribed implements Watch {

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { READ_HERE } from '../../../../src/sync/document-reading.ts'
 import type { McpAddress, McpLimits } from '../../../../src/sync/upstream/mcp/address.ts'
 import { ServerLink } from '../../../../src/sync/upstream/mcp/link.ts'
+import type { Waits } from '../../../../src/sync/upstream/mcp/listener.ts'
 import type { Shelf } from '../../../../src/sync/upstream/mcp/shelf.ts'
 import {
   connect,
@@ -111,6 +112,50 @@ test('a server that says nothing to the end of its subscriptions does not keep t
   expect(server.heard.at(-1)).toMatchObject({ http: 'DELETE' })
 })
 
+test('a server of which every session is over at once is asked for another after growing delays', async () => {
+  const capabilities = { resources: { subscribe: true, listChanged: true } }
+  await using server = await listening((heard) => {
+    const { http, body, response } = heard
+    if (http === 'GET') response.writeHead(200, { 'content-type': 'text/event-stream' }).end()
+    else if (body?.method === 'server/discover') error(heard, -32601)
+    else if (body?.method === 'initialize')
+      result(heard, { protocolVersion: '2025-11-25', capabilities }, { 'mcp-session-id': 'one' })
+    else response.writeHead(404).end()
+  })
+  const clock = new ImpatientClock(8)
+  await using link = linkTo(server.address, {}, () => {}, clock)
+
+  link.watch([FILE])
+  await clock.isOver
+
+  expect(clock.waits.map((ms, at) => ms >= 500 * 2 ** at && ms <= 1000 * 2 ** at)).toEqual(Array(8).fill(true))
+  expect(server.methods.filter((method) => method === 'initialize').length).toBeLessThanOrEqual(2 * 8)
+})
+
+/** Waits take no time, but for the last of so many, which ends with its signal alone. */
+class ImpatientClock implements Waits {
+  readonly waits: number[] = []
+  readonly isOver: Promise<void>
+  readonly #most: number
+  readonly #over = Promise.withResolvers<void>()
+
+  constructor(most: number) {
+    this.#most = most
+    this.isOver = this.#over.promise
+  }
+
+  monotonicMs(): number {
+    return 0
+  }
+
+  async wait(ms: number, signal: AbortSignal): Promise<void> {
+    if (this.waits.push(ms) < this.#most) return
+    this.#over.resolve()
+    await once(signal, 'abort')
+    signal.throwIfAborted()
+  }
+}
+
 const NO_SHELF: Shelf = {
   read: async () => ({ ok: false, rule: 'not-read', why: 'nobody looks here' }),
   settle: async () => {},
@@ -120,6 +165,7 @@ function linkTo(
   address: McpAddress,
   limits: Partial<McpLimits> = {},
   onNews: (how: string) => void = () => {},
+  clock: Waits = { monotonicMs: () => 0, wait: () => Promise.reject(new Error('Nobody waits here')) },
 ): ServerLink {
   return new ServerLink({
     open: () => connect(address, limits),
@@ -138,7 +184,7 @@ function linkTo(
     },
     shelf: NO_SHELF,
     archives: undefined,
-    clock: { wait: () => Promise.reject(new Error('Nobody waits here')) },
+    clock,
     onNews,
   })
 }

@@ -11,6 +11,7 @@ import {
   SubscribeRequestSchema,
   UnsubscribeRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
+import type { ServerCapabilities, ServerResult } from '@modelcontextprotocol/sdk/types.js'
 import { Server, createMcpHandler } from '@modelcontextprotocol/server'
 import type { HttpAddress, McpLimits, ProgramAddress } from '../../../../src/sync/upstream/mcp/address.ts'
 import { MCP_LIMITS } from '../../../../src/sync/upstream/mcp/address.ts'
@@ -113,6 +114,8 @@ export function legacy(
 export interface Telling extends AsyncDisposable {
   readonly address: HttpAddress
   readonly subscribed: ReadonlySet<string>
+  /** The methods that sessions were asked for, oldest first. */
+  readonly methods: readonly string[]
   updated(uri: string): Promise<void>
   listChanged(): Promise<void>
   /** Ends every stream on which it tells things. */
@@ -137,6 +140,7 @@ export async function sdkServer(): Promise<Telling> {
   return {
     address: { kind: 'http', url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp` },
     subscribed: new Set(),
+    methods: [],
     updated: async (uri) => handler.notify.resourceUpdated(uri),
     listChanged: async () => handler.notify.resourcesChanged(),
     drop: async () => server.closeAllConnections(),
@@ -149,18 +153,36 @@ export async function sdkServer(): Promise<Telling> {
   }
 }
 
+export interface SessionOptions {
+  readonly port?: number
+  readonly capabilities?: ServerCapabilities
+  /** Answers what the server has no handler for. */
+  readonly answer?: (request: { readonly method: string; readonly params?: unknown }) => ServerResult
+  /** Called before a subscription holds. */
+  readonly onSubscribe?: () => void
+  /** The status for a session that is not known. */
+  readonly unknown?: 400 | 404
+}
+
 /** A server over the SDK of the legacy era, with a session per client. */
-export async function sessionServer(): Promise<Telling> {
+export async function sessionServer(options: SessionOptions = {}): Promise<Telling> {
+  const { port = 0, answer, unknown = 404 } = options
+  const methods: string[] = []
   const subscribed = new Set<string>()
   const servers: OldServer[] = []
   const transports = new Map<string, StreamableHTTPServerTransport>()
   const open = async () => {
-    const capabilities = { resources: { subscribe: true, listChanged: true } }
+    const capabilities = { resources: { subscribe: true, listChanged: true }, ...options.capabilities }
     const server = new OldServer({ name: 'old', version: '1' }, { capabilities })
+    if (answer !== undefined) server.fallbackRequestHandler = async (request) => answer(request)
     server.setRequestHandler(ListResourcesRequestSchema, () => ({
       resources: [{ uri: 'skill://a/SKILL.md', name: 'a' }],
     }))
-    server.setRequestHandler(SubscribeRequestSchema, ({ params }) => (subscribed.add(params.uri), {}))
+    server.setRequestHandler(SubscribeRequestSchema, ({ params }) => {
+      options.onSubscribe?.()
+      subscribed.add(params.uri)
+      return {}
+    })
     server.setRequestHandler(UnsubscribeRequestSchema, ({ params }) => (subscribed.delete(params.uri), {}))
     const transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
@@ -174,15 +196,19 @@ export async function sessionServer(): Promise<Telling> {
   const route = async (request: IncomingMessage, response: ServerResponse) => {
     const id = request.headers['mcp-session-id']
     const known = typeof id === 'string' ? transports.get(id) : undefined
-    if (typeof id === 'string' && known === undefined) response.writeHead(404).end()
-    else await (known ?? (await open())).handleRequest(request, response)
+    if (typeof id === 'string' && known === undefined) return void response.writeHead(unknown).end()
+    const said = await text(request)
+    const body = said === '' ? undefined : JSON.parse(said)
+    if (body?.method !== undefined) methods.push(body.method)
+    await (known ?? (await open())).handleRequest(request, response, body)
   }
   const http = createServer((request, response) => void route(request, response))
-  http.listen(0, '127.0.0.1')
+  http.listen(port, '127.0.0.1')
   await once(http, 'listening')
   return {
     address: { kind: 'http', url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp` },
     subscribed,
+    methods,
     async updated(uri) {
       for (const server of servers) await server.sendResourceUpdated({ uri })
     },
@@ -193,9 +219,10 @@ export async function sessionServer(): Promise<Telling> {
       for (const transport of transports.values()) transport.closeStandaloneSSEStream()
     },
     async [Symbol.asyncDispose]() {
-      for (const server of servers) await server.close()
-      http.closeAllConnections()
+      if (!http.listening) return
       http.close()
+      http.closeAllConnections()
+      for (const server of servers) await server.close()
       await once(http, 'close')
     },
   }
