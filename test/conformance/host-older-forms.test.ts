@@ -530,6 +530,27 @@ test.each([
   expect(au.reads()).toEqual(['skill://index.json', URI])
 })
 
+test.each([
+  [2, '2 listed in its folders lie elsewhere and are not read: "skill://evil/0", "skill://evil/1"'],
+  [
+    1000,
+    '1000 listed in its folders lie elsewhere and are not read: "skill://evil/0", "skill://evil/1", "skill://evil/2", "skill://evil/3", and 996 more',
+  ],
+])(
+  'B4: all of %i that are listed in the folder and lie elsewhere are told of, the first by their URIs',
+  async (count, message) => {
+    await using au = await offering('index-r0')
+    au.capabilities = declared({ directoryRead: true })
+    const strays = Array.from({ length: count }, (_, at) => listed(`skill://evil/${at}`, 1))
+    au.on('resources/directory/read', () => ({ resources: [...strays, listed(URI, skill('refunds').length)] }))
+
+    await using mirror = await Mirror.start({ au: of(au) })
+
+    expect(mirror.source('au').findings).toContainEqual(expect.objectContaining({ rule: 'entry-refused', message }))
+    expect(au.reads()).toEqual(['skill://index.json', URI])
+  },
+)
+
 test('skills that the server lists nowhere are served where their URIs are configured, and what is not there is told', async () => {
   await using au = await offering('skills-list')
   au.skills.set('skill://hidden/SKILL.md', { 'SKILL.md': skill('hidden') })

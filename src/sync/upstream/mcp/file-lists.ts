@@ -14,10 +14,16 @@ export type FileList =
   | {
       readonly ok: true
       readonly files: readonly ListedFile[]
-      /** The first of those that were listed for a folder and lie elsewhere, for a message. They are not looked at. */
-      readonly stray: string | undefined
+      /** Those that were listed for a folder and lie elsewhere. They are not looked at. */
+      readonly strays: Strays
     }
   | { readonly ok: false; readonly why: string }
+
+/** The first of them, as messages show them, of so many. */
+export interface Strays {
+  readonly first: readonly string[]
+  readonly count: number
+}
 
 /** The files of skills that no entry names: in the folder, where the server lists folders, else among all resources. */
 export class FileLists {
@@ -36,7 +42,7 @@ export class FileLists {
     if (walked !== undefined) return walked
     const skill = folderOfUri(uri)
     const files = (await this.resources()).below(skill ?? '')
-    return { ok: true, files, stray: undefined }
+    return { ok: true, files, strays: { first: [], count: 0 } }
   }
 
   /** Everything in `resources/list`; nothing where the server has no such list. Asked for once. */
@@ -66,7 +72,7 @@ export class FileLists {
       folders.push(...walk.take(items, folder))
       if (walk.why !== undefined) return { ok: false, why: walk.why }
     }
-    return { ok: true, files: walk.files, stray: walk.stray }
+    return { ok: true, files: walk.files, strays: walk.strays }
   }
 }
 
@@ -79,11 +85,12 @@ interface Folder {
 /** What a walk through folders came by, each thing once. */
 class Walk {
   readonly files: ListedFile[] = []
-  stray: string | undefined
   /** Why there is no use in going on. */
   why: string | undefined
   readonly #most: number
   readonly #met = new Set<string>()
+  readonly #firstStrays: string[] = []
+  #strays = 0
 
   constructor(most: number) {
     this.#most = most
@@ -96,7 +103,7 @@ class Walk {
       const { uri, mimeType } = item
       const path = typeof uri === 'string' ? pathOfUri(uri) : undefined
       // A listing is no leave to read: with nothing but children, no walk turns in a circle.
-      if (typeof uri !== 'string' || path === undefined || folderOf(path) !== parent) this.stray ??= shown(uri)
+      if (typeof uri !== 'string' || path === undefined || folderOf(path) !== parent) this.#addStray(uri)
       else if (!this.#isNew(path)) continue
       else if (mimeType === FOLDER) folders.push({ uri, path, depth: depth + 1 })
       else this.files.push(...filesIn([item]))
@@ -105,6 +112,15 @@ class Walk {
     if (this.files.length > this.#most) this.why = `it has more than ${this.#most} files`
     if (this.#met.size > NODES) this.why = `it has more than ${NODES} files and folders`
     return folders
+  }
+
+  get strays(): Strays {
+    return { first: this.#firstStrays, count: this.#strays }
+  }
+
+  #addStray(uri: unknown): void {
+    this.#strays += 1
+    if (this.#strays <= MOST_NAMED) this.#firstStrays.push(shown(uri))
   }
 
   #isNew(path: string): boolean {
@@ -117,6 +133,9 @@ class Walk {
 const FOLDER = 'inode/directory'
 const DEPTH = 32
 const NODES = 10_000
+
+/** Strays that are named in a message. */
+const MOST_NAMED = 4
 
 function filesIn(items: readonly unknown[]): ListedFile[] {
   return items.filter(isMapping).flatMap(({ uri, size, annotations }) => {

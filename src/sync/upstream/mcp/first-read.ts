@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import { sha256In } from '../../model/declared-file.ts'
 import { frontmatterBy } from '../../model/document-reader.ts'
+import type { Finding } from '../../model/finding.ts'
 import { frontmatterOf } from '../../model/frontmatter.ts'
 import type { JsonObject } from '../../model/frontmatter.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { Overlong } from './channel.ts'
 import { contentsOf } from './contents.ts'
 import type { Contents, Unwanted } from './contents.ts'
+import type { Strays } from './file-lists.ts'
 import type { ListedFile } from './listed-files.ts'
 import { skillPathOf, unmade } from './looking.ts'
 import type { Looking, Made } from './looking.ts'
@@ -41,9 +43,16 @@ export async function firstRead(outline: Outline, looking: Looking): Promise<Mad
   if (!list.ok) return unmade('limit-files', path, `The files of the skill cannot be told: ${list.why}`)
   const files = withDocument(uri, list.files)
   const made = overLimits(files, path, looking) ?? (await new FirstReading(outline, path, looking).of(files, sha256))
-  if (list.stray === undefined) return made
-  const message = `${list.stray} is listed in its folder and lies elsewhere; it is not read`
-  return { ...made, findings: [...(made.findings ?? []), { rule: 'entry-refused', path, message }] }
+  if (list.strays.count === 0) return made
+  const finding: Finding = { rule: 'entry-refused', path, message: messageOf(list.strays) }
+  return { ...made, findings: [...(made.findings ?? []), finding] }
+}
+
+function messageOf({ first, count }: Strays): string {
+  const [only = ''] = first
+  if (count === 1) return `${only} is listed in its folder and lies elsewhere; it is not read`
+  const more = count > first.length ? `, and ${count - first.length} more` : ''
+  return `${count} listed in its folders lie elsewhere and are not read: ${first.join(', ')}${more}`
 }
 
 /** Why so many files, or files that are declared to be so large, are not read at all. */

@@ -3,7 +3,7 @@ import { CacheHints } from '../../../../src/sync/upstream/mcp/cache-hints.ts'
 import { FileLists } from '../../../../src/sync/upstream/mcp/file-lists.ts'
 import { connect, modern, NEVER, result } from './servers.ts'
 
-test('a file that a folder lists twice is one file, and the first that lies elsewhere is told', async () => {
+test('a file that a folder lists twice is one file, and those that lie elsewhere are told of', async () => {
   const listed = ['skill://a/x', 'skill://a/SKILL.md', 'skill://a/x', { no: 'text' }, 'skill://b/y']
   await using server = await modern((heard) => result(heard, { resources: listed.map((uri) => ({ uri })) }))
   await using connection = await connect(server.address)
@@ -13,5 +13,5 @@ test('a file that a folder lists twice is one file, and the first that lies else
   const found = await lists.of('skill://a/SKILL.md', 10)
 
   const files = ['skill://a/x', 'skill://a/SKILL.md'].map((uri) => ({ uri }))
-  expect(found).toMatchObject({ ok: true, files, stray: '{"no":"text"}' })
+  expect(found).toMatchObject({ ok: true, files, strays: { first: ['{"no":"text"}', '"skill://b/y"'], count: 2 } })
 })
