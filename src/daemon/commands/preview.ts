@@ -1,4 +1,6 @@
 import { shown } from '../../sync/model/contract-value.ts'
+import { asUntrusted } from '../../serve/mcp/untrusted.ts'
+import { withDeceitEscaped } from '../../sync/model/hidden-unicode.ts'
 import type { JsonObject } from '../../sync/model/frontmatter.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, SkillFile } from '../../sync/model/skill.ts'
@@ -23,7 +25,8 @@ export const preview: Command = {
   operands: { text: 'SKILL', most: 1, offers: ['skills'] },
   details: `
   SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name. Nothing follows from it: a skill that waits
-  for approval waits on, and no model is given it. One of an MCP source is asked for, and checked as it is for clients.
+  for approval waits on, and no model is given it. One of an MCP source is asked for, and checked as it is for clients;
+  with --json, and where the output is no terminal, its text is marked as get_skill marks it, since a model may read it.
 `,
   async run(context) {
     const [asked] = context.operands
@@ -61,7 +64,7 @@ interface Preview {
   readonly digest: string | undefined
   /** What it asks of whoever loads it. Nobody here acts on it. */
   readonly requests: JsonObject
-  /** The SKILL.md, whole. */
+  /** The SKILL.md, whole. One of an MCP server is marked as `get_skill` marks it, unless a person reads it on a terminal. */
   readonly content: string
 }
 
@@ -72,10 +75,17 @@ async function previewOf(context: Context, config: Config, { row, skill }: Found
   if (row.disabled) throw new ControlError('disabled', `Cannot preview "${name}": it is disabled; enable it first`)
   if (skill.standing === 'withheld' || file === undefined)
     throw new ControlError('withheld', `Cannot preview "${name}": it is withheld; skillsyncd show says why`)
-  const content = (await bytesOf(context, config, skill, file)).toString('utf8')
+  const text = (await bytesOf(context, config, skill, file)).toString('utf8')
+  const content =
+    isOfUpstream(skill) && !isForPerson(context) ? asUntrusted(withDeceitEscaped(text), skill.upstream) : text
   const approve = pending ? { approve: lineFor([name], declarationsId([{ row, skill }])) } : {}
   const requests = requestsIn(skill.frontmatter)
   return { source, path, uri, upstream, pending, ...approve, digest, requests, content }
+}
+
+/** What goes to a file, or to another program, may go to a model from there. */
+function isForPerson({ json, streams }: Context): boolean {
+  return !json && streams.stdout.isTTY === true
 }
 
 async function bytesOf(context: Context, config: Config, skill: Skill, file: SkillFile): Promise<Buffer> {
