@@ -62,16 +62,13 @@ describe('the prompt init-skills', () => {
     }
   })
 
-  test.each(KINDS)('has nothing to complete, which is an answer and no fault (%s)', async (kind) => {
+  test.each(KINDS)('has no argument, and one that is to be completed is unknown as any other is (%s)', async (kind) => {
     const peer = small.of(kind)
     const argument = { name: 'path', value: '' }
     const complete = (ref: object): Promise<Reply> => peer.call('completion/complete', { ref, argument })
 
-    expect(resultOf(await complete({ type: 'ref/prompt', name: 'init-skills' })).completion).toEqual({
-      values: [],
-      total: 0,
-      hasMore: false,
-    })
+    for (const name of ['init-skills', 'skills-catalog'])
+      expectInvalidParams(await complete({ type: 'ref/prompt', name }))
     expectInvalidParams(await complete({ type: 'ref/prompt', name: 'other' }))
     expectInvalidParams(await complete({ type: 'ref/prompt' }))
     expect(resultOf(await complete({ type: 'ref/resource', uri: 'skill://fx/{+path}' })).completion).toBeDefined()

@@ -121,14 +121,14 @@ describe('with the switch', () => {
 
   test.each(KINDS)('what a person may write is completed by nothing (%s)', async (kind) => {
     const peer = small.of(kind)
-    const argument = { name: 'arguments', value: '' }
-    const completed = async (name: string) =>
-      peer.call('completion/complete', { ref: { type: 'ref/prompt', name }, argument })
+    const completed = async (name: string, of = 'arguments') =>
+      peer.call('completion/complete', { ref: { type: 'ref/prompt', name }, argument: { name: of, value: '' } })
 
-    for (const name of ['fix', 'init-skills', 'fx/one/twin']) {
-      expect(resultOf(await completed(name)).completion).toEqual({ values: [], total: 0, hasMore: false })
-    }
-    for (const name of ['for-models', 'unlisted', 'twin']) expectInvalidParams(await completed(name))
+    expect(resultOf(await completed('fix')).completion).toEqual({ values: [], total: 0, hasMore: false })
+    expectInvalidParams(await completed('fix', 'other'))
+    // The last two have no argument.
+    for (const name of ['for-models', 'unlisted', 'twin', 'init-skills', 'fx/one/twin'])
+      expectInvalidParams(await completed(name))
   })
 
   test.each(['legacy', 'auto'] as const)('a published client lists and gets them (%s)', async (mode) => {

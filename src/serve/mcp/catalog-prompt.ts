@@ -4,7 +4,7 @@ import { textingCatalog } from '../catalog-text.ts'
 import type { Registry } from '../registry.ts'
 import type { Method, Methods, Surface } from './methods.ts'
 import type { Params } from './params.ts'
-import { before, COMPLETE, NO_VALUES, promptIn } from './prompts.ts'
+import { before, COMPLETE, noValues, promptIn } from './prompts.ts'
 
 /**
  * The prompt `skills-catalog`, beside those that there are: the skills as text, for hosts that put it into the context of a model
@@ -20,9 +20,8 @@ export function catalogPrompt(registry: Registry): Surface {
       ...before(known, 'prompts/get', async ({ name }) =>
         name === SKILLS_CATALOG.name ? answerOf(registry.catalog) : undefined,
       ),
-      // It has no argument.
       ...before(known, COMPLETE, async (params) =>
-        promptIn(params)?.name === SKILLS_CATALOG.name ? NO_VALUES : undefined,
+        promptIn(params)?.name === SKILLS_CATALOG.name ? noValues(params, SKILLS_CATALOG.name, []) : undefined,
       ),
     }),
   }

@@ -1,3 +1,4 @@
+import { isObject } from '../json-object.ts'
 import { INSTRUCTIONS } from '../instructions.ts'
 import type { Method, Methods, Surface } from './methods.ts'
 import type { Params } from './params.ts'
@@ -28,7 +29,6 @@ export const INIT_SKILLS = {
   description: 'Background on skills and how to work with them; it informs and starts nothing',
 } as const
 
-/** The prompt has no argument, so nothing completes one. Asked in the form of the protocol, that is an empty answer and no fault. */
 function withPromptCompletion(known: Methods): Methods {
   const complete = known[COMPLETE]
   if (complete === undefined) return {}
@@ -36,15 +36,25 @@ function withPromptCompletion(known: Methods): Methods {
     const prompt = promptIn(params)
     if (prompt === undefined) return complete(params, caller, signal)
     if (prompt.name !== INIT_SKILLS.name) throw unknownPrompt(prompt.name)
-    return NO_VALUES
+    return noValues(params, INIT_SKILLS.name, [])
   }
   return { [COMPLETE]: method }
 }
 
 export const COMPLETE = 'completion/complete'
 
-/** What completes an argument of which nothing is known. */
-export const NO_VALUES = { completion: { values: [], total: 0, hasMore: false } } as const
+/** The answer for an argument of a prompt that has these: of its values none is known. Another argument is refused. */
+export function noValues({ argument }: Params, prompt: string, names: readonly string[]): object {
+  const asked = isObject(argument) ? argument['name'] : undefined
+  if (typeof asked !== 'string') throw invalidParams('`argument` is required, and is { name, value }')
+  if (names.includes(asked)) return NO_VALUES
+  const there = names.length === 0 ? 'it has none' : `it has ${names.join(', ')}`
+  throw invalidParams(
+    `The prompt ${JSON.stringify(prompt)} has no argument ${JSON.stringify(asked.slice(0, 100))}; ${there}`,
+  )
+}
+
+const NO_VALUES = { completion: { values: [], total: 0, hasMore: false } } as const
 
 /** A method that answers some of what it is asked, and leaves the rest to the one that there is. Without that one, none. */
 export function before(

@@ -6,7 +6,7 @@ import type { Serving, Surface } from './methods.ts'
 import { pageOf } from './page.ts'
 import type { PageLimits } from './page.ts'
 import type { Params } from './params.ts'
-import { before, COMPLETE, NO_VALUES, promptIn } from './prompts.ts'
+import { before, COMPLETE, noValues, promptIn } from './prompts.ts'
 import { INTERNAL_ERROR, RpcError, invalidParams } from './rpc-error.ts'
 import { TAKEN, promptingSkills, skillPromptsIn } from './skill-prompt-list.ts'
 import type { SkillPrompt } from './skill-prompt-list.ts'
@@ -40,7 +40,9 @@ export function skillPrompts(serving: Pick<Serving, 'registry' | 'read' | 'pages
       ...before(known, COMPLETE, async (params) => {
         const name = promptIn(params)?.name
         if (typeof name !== 'string') return undefined
-        return (await promptingSkills(registry.catalog)).has(name) ? NO_VALUES : undefined
+        const prompt = (await promptingSkills(registry.catalog)).get(name)
+        const names = (prompt?.listed.arguments ?? []).map((argument) => argument.name)
+        return prompt && noValues(params, name, names)
       }),
     }),
   }
