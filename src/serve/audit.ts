@@ -1,4 +1,6 @@
 import type { TraceIds } from '../sync/model/trace-context.ts'
+import { isContractUri, readContractUri } from '../sync/model/contract-uri.ts'
+import { readSkillUri } from '../sync/model/skill-uri.ts'
 import { HIDDEN, withoutSecrets } from '../sync/model/secrets-in-text.ts'
 
 /** One thing that somebody asked for, as it is remembered. No content, and no secret; each text is bounded. */
@@ -35,9 +37,18 @@ export function remembered(text: string): string {
   return clean.length > MOST_CHARACTERS ? `${clean.slice(0, MOST_CHARACTERS).toWellFormed()}…` : clean
 }
 
-/** As `remembered`, for what is one URI: nothing of ours has a query or a fragment. */
+/**
+ * As `remembered`, for what is one URI: nothing of ours has a query or a fragment. Another spelling of one of ours is remembered as
+ * the one that is listed, so that a search for that finds it.
+ */
 export function rememberedUri(uri: string): string {
-  return remembered(uri).replace(/[?#].*$/s, '?…')
+  return remembered(listedSpelling(uri)).replace(/[?#].*$/s, '?…')
+}
+
+function listedSpelling(uri: string): string {
+  const read = isContractUri(uri) ? readContractUri(uri) : readSkillUri(uri)
+  if (!read.ok) return uri
+  return 'trailingSlash' in read && read.trailingSlash ? `${read.canonical}/` : read.canonical
 }
 
 /** The longest of real URIs are half as long. */

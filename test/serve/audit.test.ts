@@ -7,7 +7,12 @@ import { Registry } from '../../src/serve/registry.ts'
 
 test.each([
   ['skill://team/pdf/SKILL.md', 'skill://team/pdf/SKILL.md'],
-  ['skill://team/pdf/logo@2x.png', 'skill://team/pdf/logo@2x.png'],
+  ['skill://team/pdf/logo@2x.png', 'skill://team/pdf/logo%402x.png'],
+  ['skill://team/%70df/SKILL%2emd', 'skill://team/pdf/SKILL.md'],
+  ['skill://team/pdf/a b.md', 'skill://team/pdf/a%20b.md'],
+  ['skill://team/pdf/ü%c3%bc/', 'skill://team/pdf/%C3%BC%C3%BC/'],
+  ['skill://team/%2e%2e/SKILL.md', 'skill://team/%2e%2e/SKILL.md'],
+  ['resource://skills/%70df/document', 'resource://skills/pdf/document'],
   ['skill://team/pdf/SKILL.md?token=CANARY#CANARY', 'skill://team/pdf/SKILL.md?…'],
   ['https://user:CANARY@host/x', 'https://***@host/x'],
   ['https://user:CANARY/CANARY@host/x', 'https://***@host/x'],
