@@ -34,6 +34,19 @@ export function withAudit(serving: Serving, log: AuditLog | undefined): Serving 
   return log === undefined ? serving : { ...serving, audit: log.record }
 }
 
+/** The same, with a line of the log for each thing that is asked for, at the level that is for those who look for a fault. */
+export function withRequestLog(serving: Serving, log: Log): Serving {
+  const { audit } = serving
+  return {
+    ...serving,
+    audit: (event) => {
+      const { asked, of, client, generation, why } = event
+      log.debug(event.allowed ? 'request-answered' : 'request-refused', { asked, of, client, generation, why })
+      audit?.(event)
+    },
+  }
+}
+
 /** Collects events and writes them, a moment later, together. What the disk refuses is counted, and disturbs no client. */
 export class AuditLog implements AsyncDisposable {
   readonly #via: Via

@@ -198,6 +198,7 @@ export class Follower implements AsyncDisposable {
       return
     }
     this.registry.publish(catalog)
+    this.#log.debug('generation-served', { generation: catalog.generation, skills: catalog.skills.size })
     this.#seen = mark
     this.#first.abort()
   }

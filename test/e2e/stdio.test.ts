@@ -64,6 +64,28 @@ test('stdout carries messages and nothing else, whatever goes wrong', async () =
   expect(mcp.stderr()).toContain('"pull-failed"')
 })
 
+test('beside a daemon, with --log-level debug, it writes what it serves, what it answers and what it refuses', async () => {
+  await using world = await World.create()
+  await world.synced()
+  await world.home.start('start').line()
+  await using mcp = await stdio(['--log-level', 'debug'], 'legacy', world.home.env)
+
+  await mcp.call('resources/read', { uri: ALPHA })
+  await mcp.call('resources/read', { uri: 'skill://team/beta/SKILL.md' })
+  while (!mcp.stderr().includes('"request-refused"')) await once(mcp.process.stderr, 'data')
+
+  const lines = mcp
+    .stderr()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(lines).toMatchObject([
+    { level: 'debug', event: 'generation-served', generation: 1, skills: 1 },
+    { level: 'debug', event: 'request-answered', asked: 'resources/read', of: ALPHA },
+    { level: 'debug', event: 'request-refused', of: 'skill://team/beta/SKILL.md', why: expect.any(String) },
+  ])
+})
+
 test('bad configuration ends it with 2 before it says anything to the client', async () => {
   await using home = await Home.create()
   await home.configure({ team: ['url: https://git.example.com/x.git', 'brunch: main'] })

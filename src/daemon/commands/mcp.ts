@@ -4,7 +4,7 @@ import { NONE } from '../../serve/views.ts'
 import { serveStream } from '../../serve/mcp/stdio.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { ignoreAbort, isAbortError } from '../abort-error.ts'
-import { auditLogOf, withAudit } from '../audit-log.ts'
+import { auditLogOf, withAudit, withRequestLog } from '../audit-log.ts'
 import { systemClock } from '../clock.ts'
 import { Follower } from '../follower.ts'
 import type { Config } from '../config.ts'
@@ -55,8 +55,9 @@ export const mcp: Command = {
       await follower.hasGeneration(FIRST_PULL_MS, signal)
       const { serving } = follower
       const view = viewOf(serving, packs && new Set(packs), NO_HOLDER) ?? NONE
+      const served = withAudit(servingFor(serving, view), audit)
       await serveStream(
-        withAudit(servingFor(serving, view), audit),
+        context.logLevel === 'debug' ? withRequestLog(served, log) : served,
         context.streams.stdin,
         context.streams.stdout,
         context.signal,
