@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { CatalogFile, CatalogSkill } from '../sync/model/catalog-entry.ts'
+import type { CatalogFile } from '../sync/model/catalog-entry.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
+import { filesToInstall, folderSkillsIn } from '../sync/model/folder-skills.ts'
 import { withoutHidden } from '../sync/model/hidden-unicode.ts'
-import { filesOf } from '../sync/model/skill-files.ts'
 import { inSlices, sorting, stepByStep } from '../sync/model/slices.ts'
 import { bytesOf, isUnread } from './content.ts'
 import type { ReadFile, Unread } from './content.ts'
 import { installNames } from './install-names.ts'
+import type { Installed } from './install-names.ts'
 import type { Registry } from './registry.ts'
 import type { ArchiveEntry } from './tar.ts'
 import { Turns } from './turns.ts'
@@ -29,7 +30,7 @@ export interface Listing extends Announced {
 /** What can be installed by name, out of one catalog. */
 export interface Installable {
   /** By each name that leads to one, listed or not. */
-  readonly skills: ReadonlyMap<string, CatalogSkill>
+  readonly skills: ReadonlyMap<string, Installed>
   readonly listing: Listing
 }
 
@@ -41,7 +42,7 @@ export interface DiscoveryParts {
   readonly now: () => number
 }
 
-/** The skills of the lists, for installers: they know HTTP, names and files, and nothing of MCP. */
+/** The skills of the lists, and those for tools alone under the names of their folders, for installers: they know HTTP, names and files. */
 export class Discovery {
   readonly #registry: Registry
   readonly #read: ReadFile
@@ -81,13 +82,13 @@ export class Discovery {
   }
 
   /** The archive of a skill; undefined where one of its files is damaged. One is made at a time, whoever asks. */
-  async archiveOf(skill: CatalogSkill, signal?: AbortSignal): Promise<Buffer | Unread> {
+  async archiveOf(skill: Installed, signal?: AbortSignal): Promise<Buffer | Unread> {
     return this.#making.next(() => this.#make(skill), signal)
   }
 
-  async #make(skill: CatalogSkill): Promise<Buffer | Unread> {
+  async #make(skill: Installed): Promise<Buffer | Unread> {
     const files: ArchiveEntry[] = []
-    for (const listed of filesOf(skill)) {
+    for (const listed of filesToInstall(skill)) {
       const bytes = await bytesOf(listed, this.#read)
       if (isUnread(bytes)) return bytes
       files.push({ path: listed.file.path, executable: listed.file.executable, bytes })
@@ -97,7 +98,7 @@ export class Discovery {
   }
 
   /** What is announced of the archive of a skill, which is made where it is not known yet. */
-  async announced(skill: CatalogSkill, signal?: AbortSignal): Promise<Announced | Unread> {
+  async announced(skill: Installed, signal?: AbortSignal): Promise<Announced | Unread> {
     const known = this.#archives.get(skill.digest)
     if (known !== undefined) return known
     if (!hasArchive(skill)) return undefined
@@ -107,7 +108,7 @@ export class Discovery {
 
   /** `isWhole` is false where a skill is left out that may be there later. */
   async #build(catalog: Catalog): Promise<Installable & { readonly isWhole: boolean }> {
-    const { listed, besides, places } = await stepByStep(installNames(catalog.listed))
+    const { listed, besides, places } = await stepByStep(installNames(catalog.listed, folderSkillsIn(catalog)))
     const inOrder = await stepByStep(sorting([...listed], ([a], [b]) => (a < b ? -1 : 1)))
     const archives = new Map<string, Announced>()
     const listing = new OpenListing()
@@ -129,9 +130,9 @@ export class Discovery {
    * Discovery 0.2.0, and more: clients of 0.1.0 read `files`, one of them asks for them again where `version` moved; and
    * `resources` has the digest of each file, as `skills/list` has it.
    */
-  #entryOf(name: string, skill: CatalogSkill, archive: Announced | undefined): object {
+  #entryOf(name: string, skill: Installed, archive: Announced | undefined): object {
     const { uri, source, digest: version } = skill
-    const files = filesOf(skill)
+    const files = filesToInstall(skill)
     const [document] = files
     const artifact = archive ?? document?.file
     return {
@@ -171,11 +172,11 @@ interface Build {
 const AGAIN_MS = 10_000
 
 /** Whether the format can hold it, if nothing of it is damaged. */
-function hasArchive({ skill }: CatalogSkill): boolean {
+function hasArchive({ skill }: Installed): boolean {
   return skill.files.length <= MAX_ZIP_ENTRIES && skill.size <= MAX_ZIP_BYTES
 }
 
-function isSingle({ skill }: CatalogSkill): boolean {
+function isSingle({ skill }: Installed): boolean {
   return skill.files.length === 1
 }
 

@@ -86,6 +86,30 @@ test('the skills installer brings what changed in the repository, and leaves alo
   expect(installed).toBe(document('moves', 'new'))
 })
 
+test('the skills installer adds skills for tools only by the names of their folders, but for those that it cannot read', async () => {
+  await using repository = await Repository.create()
+  const files = {
+    'pdf/SKILL.md': document('pdf'),
+    'pdf-2/SKILL.md': document('pdf', 'of its own'),
+    'pdf-3/SKILL.md': document('pdf'),
+    'shown/SKILL.md': '---\nname: Not A Name\ndescription: d\n---\n',
+    'long/SKILL.md': `---\nname: long\ndescription: ${'long '.repeat(300)}\n---\n`,
+    'broken/SKILL.md': '---\nname: [\n---\n',
+    'No Name/SKILL.md': '---\nname: No Name\ndescription: d\n---\n',
+  }
+  await repository.commit({ ...files, 'secret/SKILL.md': '---\nname: Secret\ndescription: d\n---\n' })
+  await using hub = await serve(repository, { source: ["unlisted: ['secret']"] })
+  await using project = await openProject()
+
+  const { status, printed } = await project.run('add', new URL(hub.url).origin, '--skill', '*', ...ADD)
+
+  expect(status, printed).toBe(0)
+  const added = ['long', 'pdf', 'pdf-2', 'shown'] as const
+  expect(textsOf(await project.installed())).toEqual(
+    Object.fromEntries(added.map((name) => [`${name}/SKILL.md`, files[`${name}/SKILL.md`]])),
+  )
+})
+
 test('the skills installer refuses bytes that are not those of the index', async () => {
   await using front = await tampering(origin)
   await using project = await openProject()

@@ -469,7 +469,7 @@ test('S57: a name in two sources, twice in one, in a skill and unlike its folder
     'outer served',
     'outer/inner served',
     'pdf served',
-    'pdf-2 withheld name-clash',
+    'pdf-2 tools name-clash',
   ])
   const mine = (await hub.read('skill://fx/pdf/SKILL.md')).get('skill://fx/pdf/SKILL.md')
   const theirs = (await hub.read('skill://other/pdf/SKILL.md')).get('skill://other/pdf/SKILL.md')

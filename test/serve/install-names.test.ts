@@ -1,22 +1,27 @@
 import * as fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { installNames } from '../../src/serve/install-names.ts'
+import type { Installed } from '../../src/serve/install-names.ts'
 import { atOnce } from '../../src/sync/model/slices.ts'
 import { isSkillName } from '../../src/sync/model/skill-name.ts'
 import { uriOf } from '../../src/sync/model/skill-uri.ts'
-import type { CatalogSkill } from '../../src/sync/model/catalog-entry.ts'
+import type { CatalogSkill, FolderSkill } from '../../src/sync/model/catalog-entry.ts'
 
 /** As much of a skill as its name depends on. Its content is its own where nothing else is said. */
 function skillAt(source: string, path: string, digest?: string): CatalogSkill {
   const root = uriOf(source, path)
   const name = path.split('/').at(-1)
   const skill = { name, digest: digest ?? root }
-  return { name, root, uri: `${root}/SKILL.md`, digest: skill.digest, skill } as CatalogSkill
+  return { source, name, root, uri: `${root}/SKILL.md`, digest: skill.digest, skill } as CatalogSkill
+}
+
+function rootOf(skill: Installed): string {
+  return skill.uri === undefined ? `${skill.source}/${skill.skill.path}` : skill.root
 }
 
 function named(...places: readonly (readonly [string, string])[]): Record<string, string> {
   const { listed } = atOnce(installNames(places.map(([source, path]) => skillAt(source, path))))
-  return Object.fromEntries([...listed].map(([name, { root }]) => [name, root]))
+  return Object.fromEntries([...listed].map(([name, skill]) => [name, rootOf(skill)]))
 }
 
 const MARK = /^(.+)-[0-9a-f]{16}$/
@@ -71,7 +76,10 @@ test('whatever skill comes to the others, no name leads to another skill than be
 
       const after = atOnce(installNames(skills))
 
-      for (const [name, { root }] of before.listed) expect([undefined, root]).toContain(after.listed.get(name)?.root)
+      for (const [name, skill] of before.listed) {
+        const now = after.listed.get(name)
+        expect([undefined, rootOf(skill)]).toContain(now && rootOf(now))
+      }
     }),
     { numRuns: 500 },
   )
@@ -104,7 +112,7 @@ test('a name whose bearers have one content is that content, and the names that 
 
   const { listed, besides, places: shared } = atOnce(installNames(places))
 
-  const roots = Object.fromEntries([...listed].map(([name, { root }]) => [name, root]))
+  const roots = Object.fromEntries([...listed].map(([name, skill]) => [name, rootOf(skill)]))
   expect(roots).toEqual({ docx: 'skill://c/docx', pdf: 'skill://a/old/pdf' })
   expect([...besides.keys()].toSorted()).toEqual(['a-old-pdf', 'a-pdf', 'b-pdf'])
   const uris = ['a/old/pdf', 'a/pdf', 'b/pdf'].map((path) => `skill://${path}/SKILL.md`)
@@ -143,4 +151,72 @@ test('whatever copy or other skill comes to the others, each name leads to the c
     }),
     { numRuns: 500 },
   )
+})
+
+/** One for tools alone, whose folder is the last segment of its path. */
+function folderSkillAt(source: string, path: string, digest?: string): FolderSkill {
+  const skill = { path, name: 'No Name', digest: digest ?? `${source}/${path}` }
+  return { uri: undefined, source, name: path.split('/').at(-1), digest: skill.digest, skill } as FolderSkill
+}
+
+describe('a skill for tools alone', () => {
+  test('is called after its folder, and takes no name from the lists of its source', () => {
+    const folderSkills = [folderSkillAt('a', 'x/pdf'), folderSkillAt('a', 'x/docx')]
+
+    const { listed } = atOnce(installNames([skillAt('a', 'pdf')], folderSkills))
+
+    expect(Object.fromEntries([...listed].map(([name, skill]) => [name, rootOf(skill)]))).toEqual({
+      pdf: 'skill://a/pdf',
+      'a-x-pdf': 'a/x/pdf',
+      docx: 'a/x/docx',
+    })
+  })
+
+  test('of another source shares its name with none of the lists', () => {
+    const { listed } = atOnce(installNames([skillAt('a', 'pdf')], [folderSkillAt('b', 'x/pdf')]))
+
+    expect([...listed.keys()].toSorted()).toEqual(['a-pdf', 'b-x-pdf'])
+  })
+
+  test('is left out where its content is had by another name', () => {
+    const own = { ...skillAt('a', 'pdf', '1'), skill: { name: 'No Name', digest: '1' } } as CatalogSkill
+    const copies = [
+      folderSkillAt('b', 'x/one', '1'),
+      folderSkillAt('c', 'x/two', '2'),
+      folderSkillAt('b', 'x/two', '2'),
+    ]
+
+    const { listed } = atOnce(installNames([own], copies))
+
+    expect([...listed].map(([name, { source }]) => [name, source])).toEqual([
+      ['pdf', 'a'],
+      ['two', 'b'],
+    ])
+  })
+
+  test('has one name, which installers take, whatever others there are, and takes no content from any name of another source', () => {
+    fc.assert(
+      fc.property(PLACES, PLACES, (drawn, others) => {
+        const [inLists, folders] = [drawn, others].map((places) =>
+          places.map(([source, path, last]) => [source, [...path, last].join('/')] as const),
+        )
+        const skills = inLists!.map(([source, path]) => skillAt(source, path))
+        const folderSkills = folders!.map(([source, path]) => folderSkillAt(source, path))
+        const before = atOnce(installNames(skills.slice(1), folderSkills))
+
+        const after = atOnce(installNames(skills, folderSkills))
+
+        expect(after.listed.size).toBe(skills.length + folderSkills.length)
+        expect([...after.listed.keys()].filter((key) => !isSkillName(key))).toEqual([])
+        for (const [name, skill] of before.listed) {
+          const now = after.listed.get(name)
+          const isSame = now === undefined || rootOf(now) === rootOf(skill)
+          expect(isSame || now.source === skill.source).toBe(true)
+        }
+        const again = atOnce(installNames(skills.toReversed(), folderSkills.toReversed()))
+        expect(Object.fromEntries(again.listed)).toEqual(Object.fromEntries(after.listed))
+      }),
+      { numRuns: 500 },
+    )
+  })
 })

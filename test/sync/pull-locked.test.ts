@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { entryOf } from '../../src/sync/model/lock.ts'
+import type { Skill } from '../../src/sync/model/skill.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
 import { rulesOf } from '../../src/sync/survey-rules.ts'
 import { contractFrontmatter, documentOf } from '../support/contract-fixture.ts'
@@ -101,6 +102,18 @@ describe('where nobody may be asked', () => {
     expect(await scene.pull()).toMatchObject({ kind: 'updated', snapshot, held })
   })
 
+  test('what an earlier version withheld of the locked commit, and this one offers, is missing on', async () => {
+    await using scene = await lockedBefore()
+
+    expect(await scene.pull()).toEqual({ kind: 'unchanged', revision: undefined })
+    scene.orders = { ...scene.orders, offline: false }
+    scene.upstream.failure = undefined
+    const { snapshot } = await scene.updated()
+    expect(skillAt(snapshot, 'pdf-2').standing).toBe('tools')
+    scene.orders = { ...scene.orders, offline: true }
+    expect(await scene.pull()).toEqual({ kind: 'unchanged', revision: undefined })
+  })
+
   test('what other rules made of it is not, and what differs and what to try is said', async () => {
     await using scene = await lockedBy(rulesOf(rulesWith({ names: 'exact' })))
 
@@ -121,6 +134,26 @@ describe('where nobody may be asked', () => {
 })
 
 const OTHER = { asked: 'main', ref: 'refs/heads/main', commit: objectId('9'.repeat(40)) }
+
+/** Offline, with what the version before made, stored and locked of two skills with one name. */
+async function lockedBefore(): Promise<Scene> {
+  await using other = await Scene.open()
+  other.upstream.files = { ...FILES, 'pdf-2/SKILL.md': documentOf(contractFrontmatter('pdf'), '# Another') }
+  const { snapshot } = await other.updated()
+  const scene = await Scene.open()
+  scene.upstream.files = other.upstream.files
+  const skills = snapshot.skills.map((one): Skill =>
+    one.path === 'pdf-2' ? { ...one, standing: 'withheld', servedPath: 'pdf' } : one,
+  )
+  const stored = { ...snapshot, skills, rules: rulesOf(rulesWith(), 8) }
+  scene.current = {
+    held: { source: snapshot.source, snapshot: await scene.store.snapshots.keep(stored) },
+    snapshot: stored,
+  }
+  scene.orders = { ...scene.orders, offline: true, locked: entryOf(sourceWith({}), stored) }
+  scene.upstream.failure = new SyncError('source-unreachable', 'Cannot reach "team"')
+  return scene
+}
 
 /** Offline, with a snapshot of what was locked that is served, and as if it had been judged by these rules. */
 async function lockedBy(rules: string): Promise<Scene> {

@@ -197,10 +197,10 @@ describe('a pull of a commit', () => {
     expect((await scene.updated()).snapshot.skills).toEqual([])
   })
 
-  test('that makes a clash of two skills or ends one writes what is served, and only that', async () => {
+  test('that makes a copy of a skill in its place, or ends one, writes what is served, and only that', async () => {
     await using scene = await Scene.open()
     const alone = { 'g/a/SKILL.md': skillText('x'), 'g/a/own.md': 'own' }
-    scene.upstream.files = { ...alone, 'g/x/SKILL.md': skillText('x', '', 'other') }
+    scene.upstream.files = { ...alone, 'g/x/SKILL.md': skillText('x'), 'g/x/own.md': 'own' }
     await scene.updated()
     const stored = await scene.store.skills.digests()
     scene.upstream.files = alone

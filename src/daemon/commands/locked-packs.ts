@@ -1,5 +1,5 @@
 import { countOf } from '../../serve/count-text.ts'
-import { isLocked } from '../../sync/model/lock.ts'
+import { asLocked } from '../../sync/model/lock.ts'
 import type { Lock, LockedPack } from '../../sync/model/lock.ts'
 import { canHold, lockedPackOf } from '../../sync/model/pack.ts'
 import type { Pack } from '../../sync/model/pack.ts'
@@ -55,7 +55,8 @@ async function servedSnapshots({ state }: Config): Promise<readonly Snapshot[]> 
 function lockedSnapshots(lock: Lock, { sources }: Config, known: readonly Snapshot[]): readonly Snapshot[] {
   return sources.flatMap(({ source: { id } }) => {
     const entry = lock.sources.get(id)
-    return (entry && known.find((one) => one.source === id && isLocked(entry, one))) ?? []
+    const locked = entry && known.flatMap((one) => (one.source === id && asLocked(entry, one)) || [])
+    return locked?.slice(0, 1) ?? []
   })
 }
 

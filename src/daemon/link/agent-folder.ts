@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { lstat, readdir, readlink, rename, rmdir, symlink, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { Linkable } from './meant-skills.ts'
 import { digestOf } from '../../sync/model/digest.ts'
 import type { DigestedFile } from '../../sync/model/digest.ts'
 import { removeAll } from '../../sync/store/atomic.ts'
@@ -57,7 +57,7 @@ function digestedOf({ path, executable, bytes }: FolderFile): DigestedFile {
  * By what a copy of a skill is known. Python writes the files of `__pycache__` anew, whoever made them, so a copy that was used
  * is known by all the others.
  */
-export function digestsOf({ digest, skill }: CatalogSkill): { readonly whole: string; readonly used: string } {
+export function digestsOf({ digest, skill }: Linkable): { readonly whole: string; readonly used: string } {
   return { whole: digest, used: digestOf(skill.files.filter(({ path }) => !isLeaving(path))) }
 }
 

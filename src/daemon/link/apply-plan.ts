@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { Linkable } from './meant-skills.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { removeAll } from '../../sync/store/atomic.ts'
 import { isDiskError } from '../../sync/store/disk-error.ts'
@@ -24,7 +24,7 @@ export interface Done {
   readonly end: 'kept' | 'linked' | 'copied' | 'removed' | 'left' | 'clash' | 'failed'
   /** It took the place of an earlier one of ours. */
   readonly isRenewed?: boolean
-  readonly skill?: CatalogSkill
+  readonly skill?: Linkable
   /** What the name stood for. */
   readonly linked?: LinkedSkill | undefined
   readonly why?: string
@@ -86,11 +86,11 @@ function toldOf(step: Step): Done[] {
   return kind === 'clash' ? [clash(step.skill, step.by)] : []
 }
 
-function clash(skill: CatalogSkill, by: LinkedSkill): Done {
+function clash(skill: Linkable, by: LinkedSkill): Done {
   return { name: skill.name, end: 'clash', skill, linked: by }
 }
 
-function failed(name: string, why: string, skill?: CatalogSkill): Done {
+function failed(name: string, why: string, skill?: Linkable): Done {
   return { name, end: 'failed', why, ...(skill !== undefined && { skill }) }
 }
 
@@ -195,7 +195,7 @@ async function forgetUnplaced(
 /** Each file is checked as it is read; an agent never sees a part of the copy. */
 async function putCopy(
   path: string,
-  skill: CatalogSkill,
+  skill: Linkable,
   ours: Ours,
   { store }: LinkedState,
   signal: AbortSignal,

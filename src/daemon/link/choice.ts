@@ -1,4 +1,4 @@
-import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { Linkable } from './meant-skills.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { LinkedSkill } from './links.ts'
 
@@ -7,25 +7,26 @@ export interface Choice {
   /** One for each name. */
   readonly chosen: readonly Chosen[]
   /** Each skill whose name stands for another one of other content: the same content is had by that name. */
-  readonly clashes: readonly { readonly skill: CatalogSkill; readonly by: LinkedSkill }[]
+  readonly clashes: readonly { readonly skill: Linkable; readonly by: LinkedSkill }[]
 }
 
 /** A skill, and what its name is written down to stand for: where the skill has moved since, that is its earlier place. */
 export interface Chosen {
-  readonly skill: CatalogSkill
+  readonly skill: Linkable
   readonly linked: LinkedSkill
 }
 
 /** What a name stands for by now, as far as that keeps others from having it. */
-export type HolderOf = (name: string) => (LinkedSkill & { readonly skill: CatalogSkill | undefined }) | undefined
+export type HolderOf = (name: string) => (LinkedSkill & { readonly skill: Linkable | undefined }) | undefined
 
 /**
  * Agents know a skill by its name, so of several with one name one is chosen: the one that has the name already, so that a
- * source that gains a skill takes nobody's place; else the first, in the order of the sources and then of the paths.
+ * source that gains a skill takes nobody's place; else the first, in the order of the sources and then of the paths, those that are
+ * called after their folders behind all others.
  */
-export function choiceOf(wanted: readonly CatalogSkill[], order: readonly SourceId[], holderOf: HolderOf): Choice {
+export function choiceOf(wanted: readonly Linkable[], order: readonly SourceId[], holderOf: HolderOf): Choice {
   const chosen = new Map<string, Chosen>()
-  const clashes: { skill: CatalogSkill; by: LinkedSkill }[] = []
+  const clashes: { skill: Linkable; by: LinkedSkill }[] = []
   for (const skill of inOrder(wanted, order)) {
     const own: LinkedSkill = { source: skill.source, path: skill.skill.path }
     const holder = holderOf(skill.name)
@@ -44,8 +45,9 @@ function placeOf({ source, path }: LinkedSkill): LinkedSkill {
   return { source, path }
 }
 
-function inOrder(skills: readonly CatalogSkill[], order: readonly SourceId[]): CatalogSkill[] {
+function inOrder(skills: readonly Linkable[], order: readonly SourceId[]): Linkable[] {
   const rank = new Map(order.map((source, at) => [source, at]))
-  const rankOf = ({ source }: CatalogSkill): number => rank.get(source) ?? order.length
-  return skills.toSorted((a, b) => rankOf(a) - rankOf(b))
+  const rankOf = ({ source }: Linkable): number => rank.get(source) ?? order.length
+  const isOfFolder = ({ uri }: Linkable): number => (uri === undefined ? 1 : 0)
+  return skills.toSorted((a, b) => isOfFolder(a) - isOfFolder(b) || rankOf(a) - rankOf(b))
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { Linkable } from './meant-skills.ts'
 import { isDiskError } from '../../sync/store/disk-error.ts'
 import { idsOf } from '../config.ts'
 import { whyNotUsed } from '../disk-words.ts'
@@ -28,21 +28,21 @@ export interface FolderPlan extends Wanted {
 /** What becomes of one name. */
 export type Step =
   /** Is as it is to be. */
-  | { readonly kind: 'kept'; readonly name: string; readonly skill: CatalogSkill }
+  | { readonly kind: 'kept'; readonly name: string; readonly skill: Linkable }
   /** Is not there, or is there as it was before: `found` says which. */
   | {
       readonly kind: 'put'
       readonly name: string
-      readonly skill: CatalogSkill
+      readonly skill: Linkable
       readonly linked: LinkedSkill
       readonly found: Exclude<Found, { kind: 'foreign' }>
     }
   /** Stands for what is not served any more. */
   | { readonly kind: 'remove'; readonly name: string; readonly linked: LinkedSkill | undefined; readonly entry: Entry }
   /** What is there is not ours. */
-  | { readonly kind: 'foreign'; readonly name: string; readonly skill: CatalogSkill; readonly what: string }
+  | { readonly kind: 'foreign'; readonly name: string; readonly skill: Linkable; readonly what: string }
   /** The name stands for another skill. */
-  | { readonly kind: 'clash'; readonly name: string; readonly skill: CatalogSkill; readonly by: LinkedSkill }
+  | { readonly kind: 'clash'; readonly name: string; readonly skill: Linkable; readonly by: LinkedSkill }
 
 /** Looks at one folder. */
 export async function planOf(wanted: Wanted, state: LinkedState): Promise<FolderPlan> {
@@ -93,13 +93,7 @@ function unseen(error: unknown): Found {
   return { kind: 'foreign', what: `it cannot be looked at, ${whyNotUsed(error)}` }
 }
 
-function isAsWanted(
-  found: Found,
-  entry: Entry,
-  skill: CatalogSkill,
-  { copies }: Wanted,
-  { store }: LinkedState,
-): boolean {
+function isAsWanted(found: Found, entry: Entry, skill: Linkable, { copies }: Wanted, { store }: LinkedState): boolean {
   if (!copies) return found.kind === 'link' && found.target === store.links.pathOf(skill.name)
   if (found.kind !== 'copy') return false
   const { whole, used } = digestsOf(skill)

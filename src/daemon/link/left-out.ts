@@ -1,8 +1,9 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import { whyNoFolderName } from '../../sync/model/folder-skills.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import type { Linkable } from './meant-skills.ts'
 
 /** A skill that was seen and is put into no folder. */
 export interface LeftOut {
@@ -14,7 +15,7 @@ export interface LeftOut {
 }
 
 /** All that were seen and cannot be linked, but for those of other MCP servers, which never are: each with its reason. */
-export function leftOutOf({ snapshots, sources }: Catalog, linkable: readonly CatalogSkill[]): readonly LeftOut[] {
+export function leftOutOf({ snapshots, sources }: Catalog, linkable: readonly Linkable[]): readonly LeftOut[] {
   const linked = new Set(linkable.map(({ skill }) => skill))
   const disabled = new Map(sources.map(([source, ...paths]) => [source, new Set<string>(paths)]))
   return snapshots.flatMap(({ source, skills }) =>
@@ -37,11 +38,15 @@ export function upstreamIn({ snapshots }: Catalog): readonly LeftOut[] {
 const OF_UPSTREAM =
   'it is of another MCP server, and no such skill is put into a folder: its files are checked whenever they are read, which an agent that opens a folder does not do. Agents have it over MCP (skillsyncd mcp); to have it in a folder, add the repository that it comes from as a source'
 
-function whyLeftOut({ standing, findings }: Skill, isDisabled: boolean): string {
+function whyLeftOut(skill: Skill, isDisabled: boolean): string {
   if (isDisabled) return 'disabled'
+  const { standing, isUnlisted, findings } = skill
+  if (isUnlisted === true) return STANDINGS.unlisted
   // Others, of links or files, may stand before it.
   const finding = findings.find(({ rule }) => rule === 'frontmatter-invalid') ?? findings[0]
-  return finding === undefined ? STANDINGS[standing] : `${STANDINGS[standing]}: ${finding.message}`
+  const noName = standing === 'tools' ? whyNoFolderName(skill) : undefined
+  const why = [finding?.message, noName].filter((one) => one !== undefined).join('; ')
+  return why === '' ? STANDINGS[standing] : `${STANDINGS[standing]}: ${why}`
 }
 
 const STANDINGS: Readonly<Record<Standing, string>> = {

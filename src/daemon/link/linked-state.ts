@@ -1,5 +1,5 @@
 import { currentCatalog } from '../../sync/publisher.ts'
-import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { Linkable } from './meant-skills.ts'
 import { offeredIn } from '../../sync/model/offered.ts'
 import type { OfferedSkills } from '../../sync/model/offered.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
@@ -18,7 +18,7 @@ export interface LinkedState {
   readonly config: Config
   readonly store: Store
   readonly links: Links
-  readonly linkable: readonly CatalogSkill[]
+  readonly linkable: readonly Linkable[]
   readonly meant: MeantSkills
   /** The skills that tools offer of it, by the ids that search prints. */
   readonly offered: OfferedSkills
@@ -54,7 +54,7 @@ export async function linkedState(config: Config): Promise<LinkedState | undefin
 }
 
 /** The skills that were asked for: all, or those of some sources and some by themselves (`source/path`). */
-export function wantedOf({ linkable }: LinkedState, only: Only | undefined): readonly CatalogSkill[] {
+export function wantedOf({ linkable }: LinkedState, only: Only | undefined): readonly Linkable[] {
   if (only === undefined) return linkable
   return linkable.filter(
     ({ source, skill }) => only.sources.includes(source) || only.skills.includes(`${source}/${skill.path}`),

@@ -1,21 +1,25 @@
-import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
+import type { CatalogSkill, FolderSkill } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { folderSkillsIn } from '../../sync/model/folder-skills.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { LinkedSkill } from './links.ts'
 
+/** A skill that can be linked, by its `name`. */
+export type Linkable = CatalogSkill | FolderSkill
+
 /**
- * The skills that can be linked: those in the lists. One of another MCP server never is: its files are here as far as somebody
+ * The skills that can be linked: those in the lists, and those for tools alone by the names of their folders. One of another MCP server never is: its files are here as far as somebody
  * wanted them, and are checked when they are read, which no agent that opens a folder would do.
  */
-export function linkableIn(catalog: Catalog): readonly CatalogSkill[] {
-  return catalog.listed.filter(({ skill }) => !isOfUpstream(skill))
+export function linkableIn(catalog: Catalog): readonly Linkable[] {
+  return [...catalog.listed, ...folderSkillsIn(catalog)].filter(({ skill }) => !isOfUpstream(skill))
 }
 
 /** Finds what linked names stand for in one catalog. */
 export class MeantSkills {
-  readonly #named = new Map<string, CatalogSkill[]>()
+  readonly #named = new Map<string, Linkable[]>()
 
-  constructor(linkable: readonly CatalogSkill[]) {
+  constructor(linkable: readonly Linkable[]) {
     for (const skill of linkable) {
       const key = `${skill.source}/${skill.name}`
       const known = this.#named.get(key)
@@ -28,7 +32,7 @@ export class MeantSkills {
    * The skill of that source and name: the one in the folder that was linked, else the only one, which has moved there. Never
    * one of another source: whoever has a name keeps whom it is from.
    */
-  of(name: string, { source, path }: LinkedSkill): CatalogSkill | undefined {
+  of(name: string, { source, path }: LinkedSkill): Linkable | undefined {
     const skills = this.#named.get(`${source}/${name}`) ?? []
     return skills.find(({ skill }) => skill.path === path) ?? (skills.length === 1 ? skills[0] : undefined)
   }

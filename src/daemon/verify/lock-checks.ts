@@ -1,4 +1,4 @@
-import { docsChange, isLocked, mismatchesOf, skillChanges, skillsToLock } from '../../sync/model/lock.ts'
+import { asLocked, docsChange, isLocked, mismatchesOf, skillChanges, skillsToLock } from '../../sync/model/lock.ts'
 import type { Lock, LockEntry, Mismatch } from '../../sync/model/lock.ts'
 import { choicesDigestOf, packDigestOf, packMismatches } from '../../sync/model/pack.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
@@ -61,12 +61,19 @@ function* packsCompared(lock: Lock, { config, snapshots }: Verifying): Generator
   const remark = config.mode.locked ? finding : note
   for (const mismatch of packMismatches(lock.packs, config.packs)) yield remark('lock-mismatch', sentence(mismatch))
   const areLocked = config.sources.every(({ source }) => followedBy(config, source) !== undefined)
+  const held = snapshots.map((one) => heldBy(lock, one))
   for (const pack of config.packs) {
     const locked = lock.packs.get(pack.id)
     if (locked === undefined || locked.choices !== choicesDigestOf([pack])) continue
-    if (locked.digest !== packDigestOf(pack, snapshots))
+    if (locked.digest !== packDigestOf(pack, held))
       yield (areLocked ? finding : note)('lock-differs', `"pack ${pack.id}" holds other skills than the locked ones`)
   }
+}
+
+/** A pack has of a source what the entry of that has. */
+function heldBy({ sources }: Lock, snapshot: Snapshot): Snapshot {
+  const entry = sources.get(snapshot.source)
+  return (entry && asLocked(entry, snapshot)) ?? snapshot
 }
 
 /** What nobody follows may be incomplete; an entry that says something else than the configuration never is right. */

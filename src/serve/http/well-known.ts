@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
-import { filesOf } from '../../sync/model/skill-files.ts'
+import { filesToInstall } from '../../sync/model/folder-skills.ts'
 import { readSkillUri } from '../../sync/model/skill-uri.ts'
 import { bytesOf, isUnread, whyUnread } from '../content.ts'
 import type { ReadFile, Unread } from '../content.ts'
 import type { Announced, Discovery, Listing } from '../discovery.ts'
+import type { Installed } from '../install-names.ts'
 import { mimeTypeOf } from '../mime.ts'
 import type { Principal } from '../principal.ts'
 import { disconnected } from './disconnected.ts'
@@ -61,14 +61,14 @@ export class WellKnownEndpoint {
     return this.#file(skills.get(name), path.join('/')) ?? 'nothing'
   }
 
-  async #archive(skill: CatalogSkill, signal: AbortSignal): Promise<Answerable | Unread> {
+  async #archive(skill: Installed, signal: AbortSignal): Promise<Answerable | Unread> {
     const announced = await this.#discovery.announced(skill, signal)
     if (isUnread(announced)) return announced
     return { ...announced, mimeType: 'application/zip', bytes: () => this.#discovery.archiveOf(skill, signal) }
   }
 
-  #file(skill: CatalogSkill | undefined, path: string): Answerable | undefined {
-    const listed = skill && filesOf(skill).find(({ file }) => file.path === path)
+  #file(skill: Installed | undefined, path: string): Answerable | undefined {
+    const listed = skill && filesToInstall(skill).find(({ file }) => file.path === path)
     if (listed === undefined) return undefined
     const { sha256, size } = listed.file
     return { sha256, size, mimeType: inertTypeOf(listed.name), bytes: () => bytesOf(listed, this.#read) }

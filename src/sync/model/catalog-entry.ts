@@ -27,6 +27,17 @@ export interface CatalogSkill {
   readonly isAlone: boolean
 }
 
+/**
+ * A skill for tools alone as programs have it that know folders and no URIs: installers, and agents that read folders. They call it
+ * after its folder.
+ */
+export interface FolderSkill extends Pick<CatalogSkill, 'source' | 'description' | 'digest' | 'skill'> {
+  /** No URI can hold its name, or another skill has that URI. */
+  readonly uri: undefined
+  /** That of its folder. */
+  readonly name: string
+}
+
 /** A file where it is found. There are many: what follows from the rest is made when it is asked for, and not kept. */
 export class CatalogFile {
   /** The URI of the folder that it lies in. */

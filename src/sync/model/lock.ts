@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { comparePaths } from './digest.ts'
+import { asJudgedBefore } from './earlier-judgement.ts'
 import type { JsonObject } from './frontmatter.ts'
 import { askedText, isSameAsked, type AskedRef, type ObjectId, type Revision } from './revision.ts'
 import { isLockable } from './skill.ts'
@@ -209,9 +210,23 @@ export function docsChange(before: string | undefined, after: string | undefined
  * and its tree alone.
  */
 export function isLocked(entry: LockEntry, snapshot: Snapshot): boolean {
-  if (snapshot.url !== entry.url || snapshot.tree !== entry.tree) return false
-  if (snapshot.revision.commit !== entry.revision.commit) return false
-  if (entry.byOtherRules === true) return true
-  if (snapshot.docs?.digest !== entry.docs) return false
-  return setDigestOf(skillsToLock(snapshot)) === entry.digest
+  return asLocked(entry, snapshot) !== undefined
+}
+
+/**
+ * The snapshot with the skills that the entry has of it; undefined where it is not what was locked. A lock of an earlier version lacks
+ * the skills that are offered only since, and holds on: their bytes are of the locked tree too.
+ */
+export function asLocked(entry: LockEntry, snapshot: Snapshot): Snapshot | undefined {
+  if (snapshot.url !== entry.url || snapshot.tree !== entry.tree) return undefined
+  if (snapshot.revision.commit !== entry.revision.commit) return undefined
+  if (entry.byOtherRules === true) return snapshot
+  if (snapshot.docs?.digest !== entry.docs) return undefined
+  if (isSetOf(snapshot.skills, entry)) return snapshot
+  const skills = asJudgedBefore(snapshot.skills)
+  return skills !== snapshot.skills && isSetOf(skills, entry) ? { ...snapshot, skills } : undefined
+}
+
+function isSetOf(skills: readonly Skill[], { digest }: LockEntry): boolean {
+  return setDigestOf(lockedSkills(skills, undefined)) === digest
 }

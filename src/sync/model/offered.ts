@@ -191,7 +191,7 @@ function* naming(all: readonly Unnamed[]): Steps<readonly Offered[]> {
 }
 
 function isListed({ skill }: Pick<Offered, 'skill'>): boolean {
-  return skill.standing !== 'unlisted'
+  return skill.standing !== 'unlisted' && skill.isUnlisted !== true
 }
 
 type Placed = Pick<Offered, 'source' | 'skill'>

@@ -16,8 +16,8 @@ export interface PlacementRules {
 
 /**
  * Gives every skill the path it is served at. The last segment is its name: a folder that is called otherwise is renamed,
- * for everything below it. Where two would share a path, the one whose folder matches stays, else the first by path.
- * Depends on all skills at once, so it is done anew for skills that are otherwise taken over unread.
+ * for everything below it. Where two would share a path, the one whose folder matches stays, else the first by path; the other is
+ * offered by the tools, and withheld where it is a copy. Depends on all skills at once, so it is done anew for skills that are otherwise taken over unread.
  */
 export function* placing(skills: readonly Skill[], rules: PlacementRules): Steps<readonly Skill[]> {
   const unjudged: Skill[] = []
@@ -37,7 +37,7 @@ export function* placing(skills: readonly Skill[], rules: PlacementRules): Steps
 /** One that stands where it stood is the same object: what was made of it holds. */
 function asBefore(before: Skill, after: Skill): Skill {
   const isSame = before.standing === after.standing && before.servedPath === after.servedPath
-  return isSame && areSame(before.findings, after.findings) ? before : after
+  return isSame && before.isUnlisted === after.isUnlisted && areSame(before.findings, after.findings) ? before : after
 }
 
 function areSame(before: readonly Finding[], after: readonly Finding[]): boolean {
@@ -52,7 +52,7 @@ function areSame(before: readonly Finding[], after: readonly Finding[]): boolean
  */
 export function decidedByNeighbours(skills: readonly Skill[]): string[] {
   return skills
-    .filter((skill) => skill.findings.some((finding) => finding.rule === 'name-clash'))
+    .filter(({ standing, findings }) => standing === 'withheld' && findings.some(({ rule }) => rule === 'name-clash'))
     .map(({ path }) => path)
 }
 
@@ -60,10 +60,11 @@ const PLACEMENT_RULES: ReadonlySet<string> = new Set(['name-unlike-folder', 'nam
 
 /** The skill as it was before anything was said about its place. Only a skill that could be served is ever judged here. */
 function unplaced(skill: Skill): Skill {
+  const { isUnlisted: _isUnlisted, ...rest } = skill
   const isJudged = skill.findings.some(({ rule }) => PLACEMENT_RULES.has(rule))
-  if (!isJudged) return skill
+  if (!isJudged) return skill.isUnlisted === undefined ? skill : rest
   const findings = skill.findings.filter(({ rule }) => !PLACEMENT_RULES.has(rule))
-  return { ...skill, standing: 'served', findings, servedPath: undefined }
+  return { ...rest, standing: 'served', findings, servedPath: undefined }
 }
 
 function isServable(skill: Skill): boolean {
@@ -100,14 +101,15 @@ class Placement {
 
   place(skill: Skill): Skill {
     const { name, standing } = skill
-    if (name === undefined || !isSkillName(name) || standing === 'tools') return placedAt(skill, undefined, standing)
+    if (standing === 'tools') return this.#forTools(skill)
+    if (name === undefined || !isSkillName(name)) return placedAt(skill, undefined, standing)
     const servedPath = this.#servedPathOf(skill)
     // Withheld for a reason of its own: it keeps a path, so that whoever asks for it is told that reason.
     if (!isServable(skill)) return placedAt(skill, servedPath, standing)
     const outer = this.#outerOf(skill)
     if (outer !== undefined)
       return { ...skill, standing: 'withheld', servedPath, findings: [...skill.findings, nestedIn(skill, outer)] }
-    if (this.#owners.get(foldedPath(servedPath))?.path !== skill.path) return this.#withheld(skill, servedPath)
+    if (this.#owners.get(foldedPath(servedPath))?.path !== skill.path) return this.#displaced(skill, servedPath)
     const renamed =
       folderMatches(skill) || skill.path === '' ? [] : [unlikeFolder(skill, `is served as "${servedPath}"`)]
     return placedAt(skill, servedPath, this.#rules.isUnlisted(skill.path) ? 'unlisted' : 'served', renamed)
@@ -138,11 +140,22 @@ class Placement {
     return skill.path === '' ? name : joinPath(servedPathOf(folderOf(skill.path), this.#renamed), name)
   }
 
-  #withheld(skill: Skill, servedPath: string): Skill {
-    const exact = this.#rules.names === 'exact' && skill.path !== '' && !folderMatches(skill)
+  /** One that has no path of its own. What a copy holds is had from the skill that has the path. */
+  #displaced(skill: Skill, servedPath: string): Skill {
+    const isInexact = this.#rules.names === 'exact' && skill.path !== '' && !folderMatches(skill)
     const owner = this.#owners.get(foldedPath(servedPath))
-    const finding = exact ? unlikeFolder(skill, 'is withheld') : clash(skill, servedPath, owner?.path)
-    return { ...skill, standing: 'withheld', servedPath, findings: [...skill.findings, finding] }
+    const isCopy = owner !== undefined && owner.digest === skill.digest
+    if (isInexact || isCopy) {
+      const finding = isInexact ? unlikeFolder(skill, 'is withheld') : copyOf(skill, servedPath, owner)
+      return { ...skill, standing: 'withheld', servedPath, findings: [...skill.findings, finding] }
+    }
+    return this.#forTools({ ...skill, findings: [...skill.findings, clash(skill, servedPath, owner?.path)] })
+  }
+
+  /** A path that is kept out of lists is kept out of those of the tools too. */
+  #forTools(skill: Skill): Skill {
+    const placed = placedAt(skill, undefined, 'tools')
+    return this.#rules.isUnlisted(skill.path) ? { ...placed, isUnlisted: true } : placed
   }
 }
 
@@ -227,8 +240,20 @@ function unlikeFolder(skill: Skill, what: string): Finding {
   return { rule: 'name-unlike-folder', path: skill.path, message }
 }
 
+function copyOf(skill: Skill, servedPath: string, owner: Skill | undefined): Finding {
+  return clashFinding(skill, servedPath, owner?.path, 'which has the same files; remove one of the two')
+}
+
 function clash(skill: Skill, servedPath: string, owner: string | undefined): Finding {
+  const folder = baseName(skill.path)
+  const isName = isSkillName(folder)
+  const forTools = isName ? `offered by tools, and to links and installers as "${folder}"` : 'offered by tools alone'
+  const mend = isName ? `; give it the name "${folder}", or rename one of the two` : '; rename one of the two'
+  return clashFinding(skill, servedPath, owner, `so this one is ${forTools}${mend}`)
+}
+
+function clashFinding(skill: Skill, servedPath: string, owner: string | undefined, then: string): Finding {
   const other = owner === undefined ? 'a folder of that path' : `the skill in "${owner}"`
-  const message = `The name "${skill.name}" leads to "${servedPath}", which belongs to ${other} where case and Unicode form do not count; rename one of the two`
+  const message = `The name "${skill.name}" leads to "${servedPath}", whose URI belongs to ${other} (case and Unicode form do not count), ${then}`
   return { rule: 'name-clash', path: skill.path, message }
 }

@@ -13,6 +13,8 @@ export interface Skill {
   /** Where it is served: the path of its URI after the source id. Undefined where no URI can hold its name. */
   readonly servedPath: string | undefined
   readonly standing: Standing
+  /** True of a skill for tools alone whose path the source keeps out of lists: it is found by its longest id, and is in no list. */
+  readonly isUnlisted?: true
   /** As declared, or undefined where the frontmatter gives none. */
   readonly name: string | undefined
   readonly description: string | undefined
@@ -66,7 +68,7 @@ export function contentKeyOf(skill: Pick<Skill, 'name' | 'digest' | 'upstream'>)
 
 /**
  * What becomes of a SKILL.md. `served`: in every list. `unlisted`: answered by URI, in no list. `tools`: its name or
- * frontmatter fits no URI, so only the tools offer it. `withheld`: not offered, the findings say why.
+ * frontmatter fits no URI, or another skill has that URI, so that it is offered by tools, and under the name of its folder. `withheld`: not offered, the findings say why.
  */
 export type Standing = 'served' | 'unlisted' | 'tools' | 'withheld'
 

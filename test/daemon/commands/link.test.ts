@@ -230,7 +230,7 @@ test('each skill that has no place in a folder is named with its reason, and so 
   await using world = await World.create(['unlisted: [old]'])
   const { home, repository } = world
   await repository.commit({
-    'long/SKILL.md': `---\nname: long\ndescription: ${'too long '.repeat(120)}\n---\n`,
+    'Too long/SKILL.md': `---\nname: long\ndescription: ${'too long '.repeat(120)}\n---\n`,
     'broken/SKILL.md': '---\nname: [\n---\n',
     'old/SKILL.md': skill('old', 'body'),
     'off/SKILL.md': skill('off', 'body'),
@@ -244,14 +244,40 @@ test('each skill that has no place in a folder is named with its reason, and so 
   const refused = await home.command('link', 'claude-code', '--skill', 'long')
 
   expect(all.status).toBe(0)
-  expect(all.stdout).toMatch(/- team\/long is not linked: for tools only: .*1079/)
+  expect(all.stdout).toMatch(
+    /- team\/Too long is not linked: for tools only: .*1079.*; its folder "Too long" has no name that a skill can have/,
+  )
   expect(all.stdout).toMatch(/- team\/broken is not linked: .+: .+/)
   expect(all.stdout).toContain('- team/old is not linked: in no list\n')
   expect(all.stdout).toContain('- team/off is not linked: disabled\n')
-  expect(json.leftOut.map(({ path }: { readonly path: string }) => path)).toEqual(['broken', 'long', 'off', 'old'])
+  expect(json.leftOut.map(({ path }: { readonly path: string }) => path)).toEqual(['Too long', 'broken', 'off', 'old'])
   expect(one.stdout).not.toContain('is not linked')
   expect(refused).toMatchObject({ status: 1, stdout: '' })
-  expect(refused.stderr).toContain('Cannot link "team/long": for tools only: ')
+  expect(refused.stderr).toContain('Cannot link "team/Too long": for tools only: ')
+})
+
+test('skills for tools only are linked by the names of their folders, behind those that are served, and followed', async () => {
+  await using world = await World.create()
+  const { home, repository } = world
+  await repository.commit({
+    'alpha-2/SKILL.md': skill('alpha', 'of its own'),
+    'alpha-3/SKILL.md': skill('alpha', 'first'),
+    'shown/SKILL.md': '---\nname: Not A Name\ndescription: d\n---\n',
+    'a/beta/SKILL.md': '---\nname: Beta\ndescription: d\n---\n',
+    'z/beta/SKILL.md': skill('beta', 'served'),
+  })
+  await world.synced()
+
+  const linked = await home.command('link', 'claude-code')
+  await repository.commit({ 'alpha-2/SKILL.md': skill('alpha', 'changed') })
+  await world.synced()
+
+  expect(linked.stdout).toContain('+ alpha-2 (team/alpha-2) linked\n')
+  expect(linked.stdout).toContain('+ shown (team/shown) linked\n')
+  expect(linked.stdout).toContain('! beta (team/a/beta) is not linked: team/z/beta has the name')
+  expect(linked.stdout).toMatch(/- team\/alpha-3 is not linked: withheld: .+ which has the same files/)
+  expect(await readFile(join(home.path, CLAUDE, 'alpha-2/SKILL.md'), 'utf8')).toBe(skill('alpha', 'changed'))
+  expect((await readdir(join(home.path, CLAUDE))).toSorted()).toEqual(['alpha', 'alpha-2', 'beta', 'shown'])
 })
 
 test('copies stay as they are until the command is run again, and one that somebody changed is left', async () => {

@@ -79,28 +79,28 @@ describe('a skill', () => {
   test('in the root gives way to a folder of its name', () => {
     const skills = [found('', 'pdf', 'pdf/SKILL.md'), found('pdf', 'pdf')]
 
-    expect(placed(skills)).toEqual({ '': 'withheld at pdf (name-clash)', pdf: 'pdf' })
+    expect(placed(skills)).toEqual({ '': 'tools (name-clash)', pdf: 'pdf' })
     expect(placed(skills, EXACT)).toMatchObject({ pdf: 'pdf' })
   })
 })
 
 describe('two skills that would be served at one path', () => {
   test('the one whose folder matches stays, whatever the order of their paths', () => {
-    expect(placed([found('a', 'pdf'), found('pdf', 'pdf')])).toEqual({ a: 'withheld at pdf (name-clash)', pdf: 'pdf' })
-    expect(placed([found('pdf', 'pdf'), found('z', 'pdf')])).toEqual({ pdf: 'pdf', z: 'withheld at pdf (name-clash)' })
+    expect(placed([found('a', 'pdf'), found('pdf', 'pdf')])).toEqual({ a: 'tools (name-clash)', pdf: 'pdf' })
+    expect(placed([found('pdf', 'pdf'), found('z', 'pdf')])).toEqual({ pdf: 'pdf', z: 'tools (name-clash)' })
   })
 
   test('the first by path stays where none matches, and the other names it', () => {
     const skills = [found('b', 'pdf'), found('a', 'pdf')]
 
-    expect(placed(skills)).toEqual({ a: 'pdf (name-unlike-folder)', b: 'withheld at pdf (name-clash)' })
+    expect(placed(skills)).toEqual({ a: 'pdf (name-unlike-folder)', b: 'tools (name-clash)' })
     expect(place(skills, REMAP)[1]?.findings[0]?.message).toContain('the skill in "a"')
   })
 
   test('the root counts as the first by path', () => {
     expect(placed([found('a', 'pdf'), found('', 'pdf', 'a/SKILL.md')])).toEqual({
       '': 'pdf',
-      a: 'withheld at pdf (name-clash)',
+      a: 'tools (name-clash)',
     })
   })
 
@@ -110,8 +110,38 @@ describe('two skills that would be served at one path', () => {
   ])('the first by path stays where they differ in %s alone', (_, first, second) => {
     expect(placed([found(second, 'pdf'), found(first, 'pdf')])).toEqual({
       [first]: first,
-      [second]: `withheld at ${second} (name-clash)`,
+      [second]: 'tools (name-clash)',
     })
+  })
+
+  test('a copy of the one that stays is withheld, and says which that is', () => {
+    const owner = found('pdf', 'pdf')
+    const copy = { ...owner, path: 'a' }
+
+    expect(placed([owner, copy])).toEqual({ a: 'withheld at pdf (name-clash)', pdf: 'pdf' })
+    expect(place([owner, copy], REMAP)[0]?.findings[0]?.message).toBe(
+      'The name "pdf" leads to "pdf", whose URI belongs to the skill in "pdf" (case and Unicode form do not count), which has the same files; remove one of the two',
+    )
+  })
+
+  test('one with other content says which has the URI, by what it is offered, and what to do', () => {
+    const [first, second] = [found('pdf', 'pdf'), found('pdf-2', 'pdf')]
+    const why = 'The name "pdf" leads to "pdf", whose URI belongs to the skill in "pdf"'
+
+    expect(place([first, second], REMAP)[1]?.findings[0]?.message).toBe(
+      `${why} (case and Unicode form do not count), so this one is offered by tools, and to links and installers as "pdf-2"; give it the name "pdf-2", or rename one of the two`,
+    )
+    expect(place([first, { ...second, path: 'PDF 2' }], REMAP)[0]?.findings[0]?.message).toBe(
+      `${why} (case and Unicode form do not count), so this one is offered by tools alone; rename one of the two`,
+    )
+  })
+
+  test('one with other content is in no list of the tools where its path is in none', () => {
+    const rules: PlacementRules = { ...REMAP, isUnlisted: (path) => path === 'a' }
+    const skills = place([found('a', 'pdf'), found('pdf', 'pdf'), judged('tools', 'x', 'Not A Name')], rules)
+
+    expect(skills.map(({ isUnlisted }) => isUnlisted)).toEqual([true, undefined, undefined])
+    expect(place(skills, REMAP)[0]).not.toHaveProperty('isUnlisted')
   })
 
   test('both are served where they lie in different folders', () => {
@@ -123,8 +153,8 @@ describe('two skills that would be served at one path', () => {
 
   test('neither moves onto the other where each is named like the other’s folder', () => {
     expect(placed([found('x', 'y'), found('y', 'x')])).toEqual({
-      x: 'withheld at y (name-clash)',
-      y: 'withheld at x (name-clash)',
+      x: 'tools (name-clash)',
+      y: 'tools (name-clash)',
     })
   })
 })
@@ -137,24 +167,24 @@ describe('nothing is renamed onto', () => {
     ['a skill that only the tools offer', [judged('tools', 'pdf', 'Not A Name')]],
   ])('%s', (_, neighbours) => {
     // What lies in the root skill is served below the root’s own name, where it is in nobody’s way.
-    const expected = neighbours[0]?.path === '' ? 'pdf (name-unlike-folder)' : 'withheld at pdf (name-clash)'
+    const expected = neighbours[0]?.path === '' ? 'pdf (name-unlike-folder)' : 'tools (name-clash)'
 
     expect(placed([found('x', 'pdf'), ...neighbours])['x']).toBe(expected)
   })
 
   test('a file or a folder of the skill around it', () => {
     expect(placed([found('o', 'o', 'pdf', 'x/SKILL.md'), found('o/x', 'pdf')])).toMatchObject({
-      'o/x': 'withheld at o/pdf (name-clash)',
+      'o/x': 'tools (name-clash)',
     })
     expect(placed([found('o', 'o', 'pdf/notes.md', 'x/SKILL.md'), found('o/x', 'pdf')])).toMatchObject({
-      'o/x': 'withheld at o/pdf (name-clash)',
+      'o/x': 'tools (name-clash)',
     })
   })
 
   test('and a folder whose skill has moved away stays taken, so that no URI changes hands', () => {
     expect(placed([found('a', 'b'), found('c', 'a')])).toEqual({
       a: 'b (name-unlike-folder)',
-      c: 'withheld at a (name-clash)',
+      c: 'tools (name-clash)',
     })
   })
 })
@@ -171,7 +201,7 @@ describe('a nested skill', () => {
   test('stays where the skill around it is not renamed after all', () => {
     const outer = [found('a', 'c', 'in/SKILL.md'), found('c', 'c')]
 
-    expect(placed([...outer, found('a/in', 'in')])).toMatchObject({ a: 'withheld at c (name-clash)', 'a/in': 'a/in' })
+    expect(placed([...outer, found('a/in', 'in')])).toMatchObject({ a: 'tools (name-clash)', 'a/in': 'a/in' })
     expect(placed([found('a', 'b'), found('a/in', 'in')], EXACT)).toMatchObject({ 'a/in': 'a/in' })
     expect(placed([judged('withheld', 'a', 'b'), found('a/in', 'in')])).toMatchObject({ 'a/in': 'a/in' })
   })

@@ -1,0 +1,102 @@
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { World, skill } from '../../e2e/world.ts'
+import { skillAt } from '../../sync/surveyed.ts'
+import { lockText, readLockText } from '../../../src/sync/store/lock-text.ts'
+import { Store } from '../../../src/sync/store/store.ts'
+import type { Standing } from '../../../src/sync/model/skill.ts'
+
+/** What is offered only since, with the entry of a lock as the version before wrote it of the same files. */
+interface Case {
+  readonly files: Readonly<Record<string, string>>
+  readonly digest: string
+  readonly skills: Readonly<Record<string, { readonly name: string; readonly digest: string }>>
+  /** The skill, how it stands now, and how many a lock has since. */
+  readonly now: { readonly path: string; readonly standing: Standing; readonly locked: number }
+}
+
+const ALPHA = {
+  alpha: { name: 'alpha', digest: 'sha256:dd687bcb94fadf5edff52bb6e0b4aff93eaf0c40341a34da6ba923d4258c792e' },
+}
+
+const CASES: Readonly<Record<string, Case>> = {
+  'a skill whose URI another one has': {
+    files: { 'alpha-2/SKILL.md': skill('alpha', 'second') },
+    digest: 'sha256:24bed1f71c63d1bbb35a135688a004848f3ec0fa903f2e115ff227d0d3096f06',
+    skills: ALPHA,
+    now: { path: 'alpha-2', standing: 'tools', locked: 2 },
+  },
+}
+
+test.each(Object.entries(CASES))('a lock of before lacks %s, and is followed on', async (_, one) => {
+  await using world = await locked(one)
+  const { home } = world
+
+  const served = await home.command('sync', '--frozen')
+  const strict = await home.command('sync', '--locked')
+  const offline = await home.command('sync', '--offline')
+  await rm(home.state, { recursive: true })
+  const anew = await home.command('sync', '--locked')
+  const verified = await home.command('verify', '--locked')
+
+  for (const { status, stderr } of [served, strict, offline, anew]) expect(status, stderr).toBe(0)
+  expect(verified.stdout).not.toContain('lock-')
+  expect(await standingOf(world, one.now.path)).toBe(one.now.standing)
+})
+
+test.each(Object.entries(CASES))('update has %s in the lock, and lock leaves an entry as it is', async (_, one) => {
+  await using world = await locked(one)
+  const before = await lockOf(world)
+
+  const kept = await world.home.command('lock', '--json')
+  const after = await lockOf(world)
+  await world.home.command('update')
+
+  expect(JSON.parse(kept.stdout)).toMatchObject({ written: false })
+  expect(after).toEqual(before)
+  const { skills } = JSON.parse(await lockOf(world)).sources.team
+  expect(Object.keys(skills)).toHaveLength(one.now.locked)
+  expect(await world.home.command('sync', '--frozen')).toMatchObject({ status: 0 })
+})
+
+test.each(Object.entries(CASES))('a pack of a lock of before lacks %s too, and is verified', async (_, one) => {
+  await using world = await locked(one, ['packs: [{ id: all, include: [{ name: "*" }, { path: "**" }] }]'])
+
+  const packed = await world.home.command('lock', '--json')
+  const verified = await world.home.command('verify', '--locked')
+
+  expect(JSON.parse(packed.stdout).packs).toEqual([{ id: 'all', skills: Object.keys(one.skills).length }])
+  expect(verified.stdout).not.toContain('lock-')
+})
+
+/** A world that was synced, with the lock that the version before made of it. */
+async function locked(one: Case, rest: readonly string[] = []): Promise<World> {
+  const world = await World.create()
+  await world.repository.commit(one.files)
+  if (rest.length > 0)
+    await world.home.configure({ team: [`url: ${world.git.serve('team', world.repository)}`, 'every: 1h'] }, rest)
+  await world.synced()
+  await world.home.command('lock')
+  const lock = JSON.parse(await lockOf(world))
+  const { digest, skills } = one
+  lock.sources.team = { ...lock.sources.team, digest, skills }
+  delete lock.packs
+  const file = lockFile(world)
+  await writeFile(file, lockText(readLockText(JSON.stringify(lock), file)))
+  return world
+}
+
+function lockFile({ home }: World): string {
+  return join(dirname(home.configFile), 'skills.lock')
+}
+
+async function lockOf(world: World): Promise<string> {
+  return readFile(lockFile(world), 'utf8')
+}
+
+async function standingOf({ home }: World, path: string): Promise<Standing> {
+  const store = await Store.openExisting(home.state)
+  const [held] = (await store!.generations.current())!.sources
+  return skillAt(await store!.snapshots.read(held!.snapshot), path).standing
+}
