@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CatalogFile } from '../sync/model/catalog-entry.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
-import { filesToInstall, folderSkillsIn } from '../sync/model/folder-skills.ts'
+import { filesToInstall, folderSkillsIn, isReadByInstallers } from '../sync/model/folder-skills.ts'
 import { withoutHidden } from '../sync/model/hidden-unicode.ts'
 import { inSlices, sorting, stepByStep } from '../sync/model/slices.ts'
 import { bytesOf, isUnread } from './content.ts'
@@ -108,7 +108,9 @@ export class Discovery {
 
   /** `isWhole` is false where a skill is left out that may be there later. */
   async #build(catalog: Catalog): Promise<Installable & { readonly isWhole: boolean }> {
-    const { listed, besides, places } = await stepByStep(installNames(catalog.listed, folderSkillsIn(catalog)))
+    const { listed, besides, places } = await stepByStep(
+      installNames(catalog.listed.filter(isReadByInstallers), folderSkillsIn(catalog).filter(isReadByInstallers)),
+    )
     const inOrder = await stepByStep(sorting([...listed], ([a], [b]) => (a < b ? -1 : 1)))
     const archives = new Map<string, Announced>()
     const listing = new OpenListing()

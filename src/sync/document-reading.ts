@@ -1,6 +1,6 @@
 import { hiddenInText } from './declared-texts.ts'
 import type { DocumentReader, DocumentReading } from './model/document-reader.ts'
-import { readFrontmatter } from './model/frontmatter.ts'
+import { readFrontmatterAsMeant } from './model/frontmatter.ts'
 import type { FrontmatterLimits } from './model/frontmatter.ts'
 import { hiddenInDocument } from './model/hidden-unicode.ts'
 import { lookAlikesIn } from './model/look-alikes.ts'
@@ -16,7 +16,7 @@ export const READ_HERE: DocumentReader = {
 export function documentReading(bytes: Uint8Array, limits: FrontmatterLimits): DocumentReading {
   const parts = documentParts(bytes.subarray(0, SEARCHED_BYTES))
   return {
-    frontmatter: readFrontmatter(bytes, limits),
+    frontmatter: readFrontmatterAsMeant(bytes, limits),
     unrendered: unrenderedIn(parts),
     lookAlikes: lookAlikesIn(parts.text),
     unsearched: Math.max(0, bytes.length - SEARCHED_BYTES),

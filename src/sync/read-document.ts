@@ -5,7 +5,7 @@ import { SEARCHED_BYTES } from './document-reading.ts'
 import type { DocumentReading } from './model/document-reader.ts'
 import { textsOf } from './hidden-findings.ts'
 import { entryFaults } from './model/entry-faults.ts'
-import type { JsonObject } from './model/frontmatter.ts'
+import type { JsonObject, Unquoted } from './model/frontmatter.ts'
 import { describeLookAlikes, lookAlikesIn } from './model/look-alikes.ts'
 import type { LookAlikes } from './model/look-alikes.ts'
 import { isSkillName } from './model/skill-name.ts'
@@ -31,14 +31,28 @@ export interface ReadDocument {
 export function readDocument(path: string, document: DocumentReading): ReadDocument {
   const { frontmatter: read } = document
   const ofText = textFindings(path, document)
-  if (!read.ok) {
-    const standing = read.rule === 'frontmatter-invalid' ? 'tools' : 'withheld'
-    return { standing, fields: UNSAID, findings: [finding(read.rule, path, read.message), ...ofText] }
-  }
+  if (!read.ok) return unread(path, read, ofText)
   const { findings, ...judged } = judgedFields(path, read.frontmatter)
+  // By reading more than YAML does, nothing is lost that was offered without it.
+  if (read.unquoted !== undefined && judged.standing === 'withheld') return unread(path, read.unquoted.refusal, ofText)
   // What stands in the values as it is was found in the text.
   const ofValues = ofText.some(isOfLetters) ? findings.filter((one) => !isOfLetters(one)) : findings
-  return { ...judged, findings: [...ofValues, ...ofText] }
+  return { ...judged, findings: [...unquotedFindings(path, read.unquoted), ...ofValues, ...ofText] }
+}
+
+function unread(path: string, { rule, message }: Unread, ofText: readonly Finding[]): ReadDocument {
+  const standing = rule === 'frontmatter-invalid' ? 'tools' : 'withheld'
+  return { standing, fields: UNSAID, findings: [finding(rule, path, message), ...ofText] }
+}
+
+type Unread = Unquoted['refusal']
+
+function unquotedFindings(path: string, unquoted: Unquoted | undefined): readonly Finding[] {
+  if (unquoted === undefined) return []
+  const { fields } = unquoted
+  const [verb, it] = fields.length === 1 ? ['holds', 'it is'] : ['hold', 'they are']
+  const message = `${fields.join(' and ')} ${verb} ": " without quotes, which is not valid YAML; ${it} read as text up to the end of the line. Clients that read YAML refuse the skill, so skills/list leaves it out: quote the text`
+  return [finding('frontmatter-unquoted', path, message)]
 }
 
 function isOfLetters({ rule }: Finding): boolean {

@@ -213,13 +213,18 @@ function refuseInvalid(skills: readonly Skill[], nested: Source['nested']): void
   // With `nested: as-files` a SKILL.md inside of another skill is a file of that one, whatever it holds.
   const isFile = ({ path }: Skill): boolean =>
     nested === 'as-files' && [...foldersAbove(path)].some((above) => offered.has(above))
-  const invalid = skills.filter((skill) => !isOffered(skill) && !isFile(skill))
+  const invalid = skills.filter((skill) => (!isOffered(skill) || hasFault(skill)) && !isFile(skill))
   if (invalid.length === 0) return
   const count = invalid.length === 1 ? '1 of its skills is' : `${invalid.length} of its skills are`
   const named = invalid.slice(0, MOST_NAMED).map((skill) => `"${skill.path}": ${whyInvalid(skill)}`)
   const more = invalid.length > MOST_NAMED ? `; and ${invalid.length - MOST_NAMED} more` : ''
   const message = `Cannot take the commit: ${count} invalid and the source is strict; ${named.join('; ')}${more}`
   throw new SyncError('content-refused', message)
+}
+
+/** Offered although something of it is no skill. */
+function hasFault({ findings }: Skill): boolean {
+  return findings.some(({ rule }) => rule === 'frontmatter-unquoted')
 }
 
 /** More are mended one after the other. */

@@ -3,7 +3,7 @@ import { rendered } from '../../src/serve/page/markdown.ts'
 import { linksIn } from '../../src/sync/authoring/markdown-links.ts'
 import { oddityOf } from '../../src/sync/authoring/oddity.ts'
 import { writtenOf } from '../../src/sync/authoring/written.ts'
-import { readFrontmatter } from '../../src/sync/model/frontmatter.ts'
+import { readFrontmatter, readFrontmatterAsMeant } from '../../src/sync/model/frontmatter.ts'
 import type { JsonValue } from '../../src/sync/model/frontmatter.ts'
 import { frontmatterText } from '../../src/sync/model/frontmatter-text.ts'
 import { documentParts, unrenderedIn } from '../../src/sync/unrendered-text.ts'
@@ -16,7 +16,9 @@ export const DOCUMENTS = {
     const written = writtenOf(bytes, LIMITS)
     if (written.yaml !== undefined) oddityOf(written.yaml)
     expect(written.bodyStart <= written.text.length, 'the body begins after the end of the text')
-    const reading = readFrontmatter(bytes, LIMITS)
+    const strict = readFrontmatter(bytes, LIMITS)
+    const reading = readFrontmatterAsMeant(bytes, LIMITS)
+    expect(!strict.ok || isDeepStrictEqual(reading, strict), 'what YAML takes is read as something else')
     if (!reading.ok) refuse(reading.message)
     const { frontmatter, bodyStart } = reading
     expect(bodyStart > 0 && bodyStart <= bytes.length, 'the body begins outside of the file')

@@ -68,7 +68,7 @@ test.each(['legacy', 'modern'] as const)(
   60_000,
 )
 
-test('the skills installer adds every skill, the odd ones too', async () => {
+test('the skills installer adds every skill, the odd ones too, but for those that it cannot read', async () => {
   await using project = await openProject()
 
   const how = ['--skill', '*', '--agent', 'claude-code', '--copy', '--yes']
@@ -76,7 +76,8 @@ test('the skills installer adds every skill, the odd ones too', async () => {
 
   expect(status, printed).toBe(0)
   const installed = [...(await project.installed())].map(([path, bytes]) => [path, String(bytes)] as const)
-  expect(new Map(installed)).toEqual(new Map([...DOCUMENTS].map(([name, text]) => [`${name}/SKILL.md`, text])))
+  const readable = [...DOCUMENTS].filter(([name]) => ODD_FRONTMATTERS[name]?.rule !== 'frontmatter-unquoted')
+  expect(new Map(installed)).toEqual(new Map(readable.map(([name, text]) => [`${name}/SKILL.md`, text])))
 })
 
 test.each(Object.keys(LISTENERS))('%s takes each other list, and finds every skill there', async (name) => {

@@ -6,7 +6,10 @@ export interface OddFrontmatter {
   readonly lines: string
   /** What is found of it; undefined where every client takes it. */
   readonly rule:
-    | Extract<Rule, 'metadata-not-text' | 'compatibility-invalid' | 'description-padded' | 'field-refused'>
+    | Extract<
+        Rule,
+        'metadata-not-text' | 'compatibility-invalid' | 'description-padded' | 'field-refused' | 'frontmatter-unquoted'
+      >
     | undefined
 }
 
@@ -46,6 +49,9 @@ export const ODD_FRONTMATTERS: Readonly<Record<string, OddFrontmatter>> = {
   'prototype-as-text': saying('"__proto__": text', 'field-refused'),
   'prototype-empty': saying('"__proto__":', 'field-refused'),
   'prototype-below': saying('other: { list: [1, { "__proto__": text }] }', 'field-refused'),
+  'description-with-colon': { lines: 'description: Use when: nothing is quoted', rule: 'frontmatter-unquoted' },
+  'description-ending-in-colon': { lines: 'description: Use when this ends in a colon:', rule: 'frontmatter-unquoted' },
+  'compatibility-with-colon': saying('compatibility: needs: network', 'frontmatter-unquoted'),
   // What every client takes.
   'metadata-none': saying('metadata: {}'),
   'metadata-of-a-reserved-prefix': saying('metadata: { io.modelcontextprotocol/skills: x }'),

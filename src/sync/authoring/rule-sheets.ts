@@ -42,6 +42,11 @@ const FRONTMATTER: Sheets<Extract<FindingRule, `frontmatter-${string}` | `name-$
       'The frontmatter cannot be read as YAML, or not as JSON',
       'quote values that hold ": " or " #", indent with spaces, write every key once, and no alias or tag',
     ),
+    'frontmatter-unquoted': error(
+      'spec',
+      'A text without quotes holds ": ", which YAML takes for a mapping',
+      'put the text in quotes',
+    ),
     'frontmatter-too-large': error(
       'skillsyncd',
       'The frontmatter is larger than any server takes',

@@ -89,6 +89,7 @@ function placeIn(document: Written, finding: Finding): Place {
     case 'field-refused':
       return placeOf(document, ['__proto__'], 'key')
     case 'frontmatter-invalid':
+    case 'frontmatter-unquoted':
       return invalidPlace(document)
     case 'contract-violated':
     case 'contract-noted':

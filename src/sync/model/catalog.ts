@@ -185,7 +185,7 @@ export function entryOf(skill: Skill, { snapshot, renamed, isAlone }: Around): C
   const root = uriOf(source, servedPath)
   const signers = proof.signers !== undefined && { signers: proof.signers }
   const uri = uriIn(root, 'SKILL.md')
-  const isEnumerable = isTakenByAll(frontmatter)
+  const isEnumerable = isTakenByAll(frontmatter, skill.findings)
   return {
     uri,
     root,

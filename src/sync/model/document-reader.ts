@@ -30,7 +30,7 @@ export interface DocumentReader {
   hiddenIn(path: string, bytes: Uint8Array, signal: AbortSignal): Promise<HiddenText | undefined>
 }
 
-/** The frontmatter alone: what follows it is not handed over. */
+/** The frontmatter alone, as YAML has it: what follows it is not handed over. */
 export async function frontmatterBy(
   reader: DocumentReader,
   bytes: Uint8Array,
@@ -38,5 +38,8 @@ export async function frontmatterBy(
   signal: AbortSignal,
 ): Promise<FrontmatterReading> {
   const block = frontmatterBlock(bytes, limits.bytes)
-  return block.ok ? (await reader.read(bytes.subarray(0, block.bodyStart), limits, signal)).frontmatter : block
+  if (!block.ok) return block
+  const { frontmatter } = await reader.read(bytes.subarray(0, block.bodyStart), limits, signal)
+  // What another server declares is compared with what every reader makes of the file.
+  return frontmatter.ok ? (frontmatter.unquoted?.refusal ?? frontmatter) : frontmatter
 }

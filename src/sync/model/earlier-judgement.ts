@@ -1,12 +1,44 @@
 import type { Finding } from './finding.ts'
+import { matcher } from './globs.ts'
+import { placing, unplaced } from './placement.ts'
+import type { PlacementRules } from './placement.ts'
 import type { Skill } from './skill.ts'
+import { atOnce } from './slices.ts'
+import type { Source } from './source.ts'
+
+/** As much of what a source selects by as decides how its skills stand. */
+type Selected = Pick<Source, 'names' | 'nested' | 'unlisted' | 'contract'>
 
 /**
- * The skills as earlier versions of the survey judged them, as far as a lock can tell: without those that are offered only since. The
- * list itself where there are none of them.
+ * The skills as earlier versions of the survey judged them, as far as a lock can tell: what is offered only since is not among them, and
+ * what is read only since has no name. The list itself where there is none of these.
  */
-export function asJudgedBefore(skills: readonly Skill[]): readonly Skill[] {
-  return skills.some(isOfferedSince) ? skills.filter((skill) => !isOfferedSince(skill)) : skills
+export function asJudgedBefore(skills: readonly Skill[], selected: Selected): readonly Skill[] {
+  const placed = skills.some(isReadSince) ? placedBefore(skills, selected) : skills
+  return placed.some(isOfferedSince) ? placed.filter((skill) => !isOfferedSince(skill)) : placed
+}
+
+/** A skill that could not be read took no place from another. */
+function placedBefore(skills: readonly Skill[], { names, nested, unlisted, contract }: Selected): readonly Skill[] {
+  const rules: PlacementRules = { names, nested, isUnlisted: matcher(unlisted) }
+  return atOnce(
+    placing(
+      skills.map((skill) => (isReadSince(skill) ? unreadBefore(skill, contract) : skill)),
+      rules,
+    ),
+  )
+}
+
+/** The contract is kept by no frontmatter that is not read. */
+function unreadBefore(skill: Skill, isContractAsked: boolean): Skill {
+  const judged = unplaced(skill)
+  const standing = isContractAsked || judged.standing === 'withheld' ? 'withheld' : 'tools'
+  return { ...judged, standing, name: undefined, description: undefined, frontmatter: undefined }
+}
+
+/** True of a frontmatter that is no YAML, and is read as it is meant. */
+function isReadSince({ findings }: Skill): boolean {
+  return findings.some(({ rule }) => rule === 'frontmatter-unquoted')
 }
 
 /** True of what another skill keeps from its URI, and is no copy of that. */

@@ -1,4 +1,4 @@
-import type { FindingRule } from './finding.ts'
+import type { Finding, FindingRule } from './finding.ts'
 import type { JsonObject, JsonValue } from './frontmatter.ts'
 import { isMapping } from './json-value.ts'
 import { COMPATIBILITY_CHARACTERS, DESCRIPTION_CHARACTERS } from './standard-fields.ts'
@@ -23,8 +23,9 @@ export function entryFaults(frontmatter: JsonObject): readonly EntryFault[] {
   })
 }
 
-/** True where every client takes a listing that holds the frontmatter. */
-export function isTakenByAll(frontmatter: JsonObject): boolean {
+/** True where every client takes a listing that holds the frontmatter, and reads the same in the file. */
+export function isTakenByAll(frontmatter: JsonObject, findings: readonly Pick<Finding, 'rule'>[]): boolean {
+  if (findings.some(({ rule }) => rule === 'frontmatter-unquoted')) return false
   return CHECKS.every(({ faultIn }) => faultIn(frontmatter) === undefined)
 }
 

@@ -12,6 +12,7 @@ export type FindingRule =
   | 'frontmatter-missing'
   | 'frontmatter-unterminated'
   | 'frontmatter-invalid'
+  | 'frontmatter-unquoted'
   | 'frontmatter-too-large'
   | 'encoding-invalid'
   | 'name-missing'

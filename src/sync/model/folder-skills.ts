@@ -31,6 +31,11 @@ export function whyNoFolderName({ path }: Pick<Skill, 'path'>): string | undefin
   return isSkillName(baseName(path)) ? undefined : `its folder "${baseName(path)}" has no name that a skill can have`
 }
 
+/** True where installers can read the frontmatter: they read YAML, and nothing that is only meant to be it. */
+export function isReadByInstallers({ skill }: Pick<CatalogSkill, 'skill'>): boolean {
+  return skill.findings.every(({ rule }) => rule !== 'frontmatter-unquoted')
+}
+
 /** Each content once, and none that a skill of the lists has: that has a name of its own. */
 export function withoutCopies(
   folderSkills: readonly FolderSkill[],

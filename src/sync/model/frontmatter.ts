@@ -1,14 +1,27 @@
 import { Composer, isScalar, Lexer, Parser, visit, YAMLParseError } from 'yaml'
 import type { CST, Document } from 'yaml'
 import type { FindingRule } from './finding.ts'
+import { quoted } from './unquoted-text.ts'
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
 export type JsonObject = { readonly [key: string]: JsonValue }
 
 /** What a SKILL.md says of itself, or why that cannot be read. */
 export type FrontmatterReading =
-  | { readonly ok: true; readonly frontmatter: JsonObject; readonly bodyStart: number }
+  | {
+      readonly ok: true
+      readonly frontmatter: JsonObject
+      readonly bodyStart: number
+      /** The frontmatter is no YAML, but for quotes around the text of some fields. */
+      readonly unquoted?: Unquoted
+    }
   | Refusal
+
+/** What a strict reader of YAML refuses a frontmatter for. */
+export interface Unquoted {
+  readonly fields: readonly string[]
+  readonly refusal: Refusal
+}
 
 export interface FrontmatterLimits {
   readonly bytes: number
@@ -25,18 +38,44 @@ export const FRONTMATTER_LIMITS: FrontmatterLimits = { bytes: 65_536, depth: 32 
  * disk: whoever reads it, and whenever, has the same bytes. Never throws, whatever the bytes are.
  */
 export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): FrontmatterReading {
+  const block = textOfBlock(bytes, limits)
+  if (!block.ok) return block
+  const { json } = readYaml(block.text, limits)
+  return json.ok ? { ok: true, frontmatter: json.json, bodyStart: block.bodyStart } : json
+}
+
+/** The same, but that what is no YAML for want of quotes alone is read as it is meant: a document that YAML takes is read as YAML. */
+export function readFrontmatterAsMeant(bytes: Uint8Array, limits: FrontmatterLimits): FrontmatterReading {
+  const block = textOfBlock(bytes, limits)
+  if (!block.ok) return block
+  const { bodyStart } = block
+  const { json, isYaml } = readYaml(block.text, limits)
+  if (json.ok) return { ok: true, frontmatter: json.json, bodyStart }
+  const mended = isYaml ? undefined : quoted(block.text)
+  const meant = mended && readYaml(mended.yaml, limits).json
+  if (mended === undefined || meant?.ok !== true) return json
+  return { ok: true, frontmatter: meant.json, bodyStart, unquoted: { fields: mended.fields, refusal: json } }
+}
+
+type TextBlock = { readonly ok: true; readonly text: string; readonly bodyStart: number } | Refusal
+
+function textOfBlock(bytes: Uint8Array, limits: FrontmatterLimits): TextBlock {
   const block = frontmatterBlock(bytes, limits.bytes)
   if (!block.ok) return block
   const text = utf8(block.yaml)
   if (text === undefined) return refused('encoding-invalid', 'The file is not valid UTF-8')
+  return { ok: true, text, bodyStart: block.bodyStart }
+}
+
+/** `isYaml` is false where the text is none, whatever it would say. */
+function readYaml(text: string, limits: FrontmatterLimits): { readonly json: Json; readonly isYaml: boolean } {
   const parsed = parseYaml(text, limits)
-  if (!parsed.ok) return parsed
+  if (!parsed.ok) return { json: parsed, isYaml: true }
   const { document } = parsed
   const problem = document.errors[0] ?? document.warnings[0]
-  if (problem !== undefined)
-    return refused('frontmatter-invalid', `The frontmatter is not valid YAML: ${problem.message}`)
-  const value = bounded(toJson(document, limits.depth), limits)
-  return value.ok ? { ok: true, frontmatter: value.json, bodyStart: block.bodyStart } : value
+  if (problem === undefined) return { json: bounded(toJson(document, limits.depth), limits), isYaml: true }
+  const json = refused('frontmatter-invalid', `The frontmatter is not valid YAML: ${problem.message}`)
+  return { json, isYaml: document.errors.length === 0 }
 }
 
 /** A frontmatter that came as JSON, under the same rules; its keys are sorted. */

@@ -223,7 +223,7 @@ export function asLocked(entry: LockEntry, snapshot: Snapshot): Snapshot | undef
   if (entry.byOtherRules === true) return snapshot
   if (snapshot.docs?.digest !== entry.docs) return undefined
   if (isSetOf(snapshot.skills, entry)) return snapshot
-  const skills = asJudgedBefore(snapshot.skills)
+  const skills = asJudgedBefore(snapshot.skills, entry.selection)
   return skills !== snapshot.skills && isSetOf(skills, entry) ? { ...snapshot, skills } : undefined
 }
 

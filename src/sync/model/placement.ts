@@ -59,7 +59,7 @@ export function decidedByNeighbours(skills: readonly Skill[]): string[] {
 const PLACEMENT_RULES: ReadonlySet<string> = new Set(['name-unlike-folder', 'name-clash', 'nested-skill'])
 
 /** The skill as it was before anything was said about its place. Only a skill that could be served is ever judged here. */
-function unplaced(skill: Skill): Skill {
+export function unplaced(skill: Skill): Skill {
   const { isUnlisted: _isUnlisted, ...rest } = skill
   const isJudged = skill.findings.some(({ rule }) => PLACEMENT_RULES.has(rule))
   if (!isJudged) return skill.isUnlisted === undefined ? skill : rest

@@ -20,12 +20,38 @@ const ALPHA = {
   alpha: { name: 'alpha', digest: 'sha256:dd687bcb94fadf5edff52bb6e0b4aff93eaf0c40341a34da6ba923d4258c792e' },
 }
 
+const UNQUOTED = '---\nname: beta\ndescription: Use when: betas are needed\n---\nbody\n'
+const BETA = { name: '', digest: 'sha256:c8239f402ba02c687e042a5f250f15dec91f3653053cd3c29967ce864e37c536' }
+
 const CASES: Readonly<Record<string, Case>> = {
   'a skill whose URI another one has': {
     files: { 'alpha-2/SKILL.md': skill('alpha', 'second') },
     digest: 'sha256:24bed1f71c63d1bbb35a135688a004848f3ec0fa903f2e115ff227d0d3096f06',
     skills: ALPHA,
     now: { path: 'alpha-2', standing: 'tools', locked: 2 },
+  },
+  'the name of a skill that is no YAML': {
+    files: { 'beta/SKILL.md': UNQUOTED },
+    digest: 'sha256:8a50548983f64c05bc64d897da92339b98373927de30d18d8dd2fda1f78c6708',
+    skills: { ...ALPHA, beta: BETA },
+    now: { path: 'beta', standing: 'served', locked: 2 },
+  },
+  'names that lead to one path since they are read': {
+    files: {
+      'beta/SKILL.md': UNQUOTED,
+      'beta-2/SKILL.md': UNQUOTED,
+      'gamma/SKILL.md': '---\nname: delta\ndescription: Use when: gammas are needed\n---\nbody\n',
+      'gamma-2/SKILL.md': skill('delta', 'x'),
+    },
+    digest: 'sha256:309d26136da6afb07df4d5e15e88b90329493d6f6ec2fe00d7e335f9d781e0a0',
+    skills: {
+      ...ALPHA,
+      beta: BETA,
+      'beta-2': BETA,
+      gamma: { name: '', digest: 'sha256:971da24f643abe19d379bba80e1ead95e5155964b84ef6dff15a4cf81f267f24' },
+      'gamma-2': { name: 'delta', digest: 'sha256:30d5e095eaa3bdb3958b9831de12640e5f6f5d99a0f6881a95f6f5b580f01e3d' },
+    },
+    now: { path: 'gamma-2', standing: 'tools', locked: 4 },
   },
 }
 

@@ -33,6 +33,12 @@ const EXAMPLES: readonly Example[] = [
   { rule: 'frontmatter-unterminated', bad: '---\nname: a\n', at: ['a/SKILL.md:1:1'], good: sound('a') },
   {
     rule: 'frontmatter-invalid',
+    bad: skillMd(['name: a', 'description: Use when: it fails: so', '  and more: of it']),
+    at: ['a/SKILL.md:3:14'],
+    good: skillMd(['name: a', 'description: "Use when: it fails: so, and only then"']),
+  },
+  {
+    rule: 'frontmatter-unquoted',
     bad: skillMd(['name: a', 'description: Use when: it fails: so']),
     at: ['a/SKILL.md:3:14'],
     good: skillMd(['name: a', 'description: "Use when: it fails: so, and only then"']),
@@ -563,7 +569,7 @@ test('a key that stands twice, a tab and a number beyond all are told where they
 })
 
 test('a colon in a value without quotes is told in words that need no knowledge of YAML', async () => {
-  const [flaw] = await flawsOf({ 'a/SKILL.md': skillMd(['name: a', 'description: Use when: it fails']) })
+  const [flaw] = await flawsOf({ 'a/SKILL.md': skillMd(['name: a', 'author: Me: myself']) })
 
   expect(flaw?.message).toContain('a value here holds ": " and is not quoted')
 })
