@@ -74,17 +74,20 @@ function canBeProved({ io }: Pull, { rebuiltFrom }: Snapshot): boolean {
  */
 async function fromEarlierVersion(one: Pull, entry: LockEntry): Promise<Outcome> {
   const { current, orders } = one
-  if (orders.isDamaged === true) throw notHere(one.source, entry, `something that is stored of it is damaged${CUT_OFF}`)
+  if (orders.isDamaged === true) throw cutOff(one.source, entry, 'something that is stored of it is damaged')
   if (current !== undefined && isOfEarlierVersion(one, entry, current.snapshot))
     return (await resigned(one)) ?? { kind: 'unchanged', revision: undefined }
   const stored = await findLocked(one, entry, isOfEarlierVersion)
   if (stored !== undefined) return fromStore(one, stored)
   const isThere = (await findLocked(one, entry, isOfCommit)) !== undefined
   const why = isThere ? 'the store has it by other rules than are configured now' : 'the store does not have it'
-  throw notHere(one.source, entry, `${why}${CUT_OFF}`)
+  throw cutOff(one.source, entry, why)
 }
 
-const CUT_OFF = ', and --offline lets nobody be asked; pull once without --offline'
+function cutOff({ id }: Source, { revision }: LockEntry, why: string): SyncError {
+  const what = `Cannot take commit ${revision.commit} of "${id}", which is locked`
+  return new SyncError('not-stored', `${what}: ${why}, and --offline lets nobody be asked`)
+}
 
 function isOfEarlierVersion(one: Pull, entry: LockEntry, snapshot: Snapshot): boolean {
   return isByEarlierVersion(rulesFor(one), snapshot) && isLocked(entry, snapshot) && canBeProved(one, snapshot)

@@ -230,7 +230,7 @@ async function wanted({ source, current, orders, signal }: Pull, upstream: Upstr
 function offline({ source, current }: Pull): Outcome {
   if (current !== undefined) return { kind: 'unchanged', revision: undefined }
   const message = `Cannot pull "${source.id}": nothing of it is in the store, and --offline lets nobody be asked`
-  throw new SyncError('source-unreachable', message)
+  throw new SyncError('not-stored', message)
 }
 
 async function takeAnew(one: Pull, revision: Revision, upstream: Upstream): Promise<Updated | Waiting> {

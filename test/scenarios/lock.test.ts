@@ -473,7 +473,10 @@ test('--frozen and --offline ask no host for anything, and serve what is here', 
   const end = await fresh.run('sync', '--frozen')
 
   expect(end.status).toBe(1)
-  expect(end.stdout).toContain('--offline lets nobody be asked')
+  expect(end.stdout).toMatch(
+    /team: failed \(not-stored\): .*: the store does not have it, and --offline lets nobody be asked\n +Run skillsyncd sync once with neither --offline nor --frozen/,
+  )
+  expect(end.stdout).not.toContain('`ref`')
   expect(world.git.requests.length).toBe(asked)
 })
 

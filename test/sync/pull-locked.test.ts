@@ -65,7 +65,7 @@ test('a locked set that the configured rules do not make of its commit is refuse
 })
 
 test.each([
-  [true, 'ref-not-found'],
+  [true, 'not-stored'],
   [false, 'source-unreachable'],
 ])(
   'where nobody can be asked what other rules make of it, that is said, and what is served stays (--offline: %s)',
@@ -119,8 +119,8 @@ describe('where nobody may be asked', () => {
 
     const outcome = await scene.pull()
 
-    const message = expect.stringMatching(/the store has it by other rules .*; pull once without --offline/)
-    expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'ref-not-found', message } })
+    const message = expect.stringMatching(/the store has it by other rules .*, and --offline lets nobody be asked$/)
+    expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'not-stored', message } })
     expect(outcome).not.toHaveProperty('withdraw')
   })
 
@@ -128,8 +128,8 @@ describe('where nobody may be asked', () => {
     await using scene = await lockedBy(rulesOf(rulesWith()))
     scene.orders = { ...scene.orders, locked: { ...scene.orders.locked!, revision: OTHER } }
 
-    const message = expect.stringMatching(/the store does not have it, .*; pull once without --offline/)
-    expect(await scene.pull()).toMatchObject({ kind: 'failed', error: { code: 'ref-not-found', message } })
+    const message = expect.stringMatching(/the store does not have it, and --offline lets nobody be asked$/)
+    expect(await scene.pull()).toMatchObject({ kind: 'failed', error: { code: 'not-stored', message } })
   })
 })
 

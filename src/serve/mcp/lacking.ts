@@ -51,6 +51,7 @@ const REASONS: Readonly<Partial<Record<LackingSource['why'], string>>> = {
   'ref-ambiguous': `${NOT_THERE}: its ref can mean several`,
   'awaiting-approval': 'waits for approval by the operator',
   'revision-unverified': 'is not signed as the operator asks for',
+  'not-stored': 'is not on this machine, which is kept from asking for it',
   'lock-mismatch': 'is not what the lock of the operator says',
 }
 

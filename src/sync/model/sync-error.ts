@@ -20,6 +20,7 @@ export type SyncErrorCode =
   | 'rejected'
   | 'revision-unverified'
   | 'lock-mismatch'
+  | 'not-stored'
   | 'content-refused'
   | 'limit-exceeded'
   | 'git-missing'
@@ -156,6 +157,7 @@ const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
   'mass-deletion': false,
   'revision-unverified': false,
   'lock-mismatch': false,
+  'not-stored': false,
   'content-refused': false,
   'limit-exceeded': false,
   'git-missing': false,
@@ -199,6 +201,8 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'revision-unverified': 'Check who signed the commit or the tag, and the files that `signed` names',
   'lock-mismatch':
     'skillsyncd verify tells all that differs; skillsyncd lock adds what is missing, update moves what is there',
+  'not-stored':
+    'Run skillsyncd sync once with neither --offline nor --frozen, or copy the state folder of a machine that has it',
   'content-refused': 'The repository holds something that is never served; the message names it',
   'limit-exceeded': 'Raise the limit that the message names, or narrow `root` and `include`',
   'git-missing': 'Install the program that the message names, or use an http(s) address',
