@@ -8,7 +8,7 @@ import { NOTHING_KNOWN } from './upstream/upstream.ts'
 import type { KnownTrees } from './upstream/upstream.ts'
 
 /** Raised when the same tree would be judged otherwise than before: an earlier survey then counts for nothing. */
-const SURVEY_VERSION = 10
+const SURVEY_VERSION = 11
 
 /** What of the configuration a survey depends on. */
 export interface Rules {

@@ -48,27 +48,7 @@ function flawOf(skill: Authored, finding: Finding): Flaw {
   const document = joinPath(skill.path, skill.documentName)
   if (!isOfDocument(skill, finding)) return { rule, path, place: START, message }
   const place = skill.document === undefined ? START : placeIn(skill.document, finding)
-  const said = rule === 'frontmatter-invalid' ? plainly(skill.document, message) : message
-  return { rule, path: document, place, message: said }
-}
-
-/** The commonest faults in words that need no knowledge of the reader's insides. */
-function plainly(document: Written | undefined, message: string): string {
-  switch (document?.yaml?.document.errors[0]?.code) {
-    case 'BLOCK_AS_IMPLICIT_KEY':
-      return 'The frontmatter is not valid YAML: a value here holds ": " and is not quoted, so it is taken for a mapping'
-    case 'TAB_AS_INDENT':
-      return 'The frontmatter is not valid YAML: a tab stands where spaces must'
-    case undefined:
-      return isAliased(document) ? 'The frontmatter holds an alias here (*): write the value out' : message
-    default:
-      return message
-  }
-}
-
-function isAliased(document: Written | undefined): boolean {
-  const yaml = document?.yaml
-  return yaml !== undefined && yaml.document.warnings.length === 0 && oddityOf(yaml)?.kind === 'alias'
+  return { rule, path: document, place, message }
 }
 
 function placeIn(document: Written, finding: Finding): Place {

@@ -1,5 +1,5 @@
 import { Composer, isScalar, Lexer, Parser, visit, YAMLParseError } from 'yaml'
-import type { CST, Document } from 'yaml'
+import type { CST, Document, ErrorCode } from 'yaml'
 import type { FindingRule } from './finding.ts'
 import { quoted } from './unquoted-text.ts'
 
@@ -74,8 +74,16 @@ function readYaml(text: string, limits: FrontmatterLimits): { readonly json: Jso
   const { document } = parsed
   const problem = document.errors[0] ?? document.warnings[0]
   if (problem === undefined) return { json: bounded(toJson(document, limits.depth), limits), isYaml: true }
-  const json = refused('frontmatter-invalid', `The frontmatter is not valid YAML: ${problem.message}`)
+  const why = PLAINLY[problem.code] ?? problem.message
+  const json = refused('frontmatter-invalid', `The frontmatter is not valid YAML: ${why}`)
   return { json, isYaml: document.errors.length === 0 }
+}
+
+/** The commonest faults in words that need no knowledge of the YAML reader's insides. */
+const PLAINLY: Readonly<Partial<Record<ErrorCode, string>>> = {
+  BLOCK_AS_IMPLICIT_KEY: 'a value holds ": " and is not quoted, so it is taken for a mapping',
+  MULTIPLE_DOCS: 'a second document begins in it',
+  TAB_AS_INDENT: 'a tab stands where spaces must',
 }
 
 /** A frontmatter that came as JSON, under the same rules; its keys are sorted. */
@@ -145,8 +153,7 @@ const SCALAR = '\u001f'
 
 /** One alias is refused as well, but only once it is read: so `validate` can say where it stands. */
 const MOST_ALIASES = 32
-/** The words of the YAML reader for the first alias that it comes to. */
-const NO_ALIASES = 'Alias resolution is disabled'
+const NO_ALIASES = 'it holds an alias (*); write the value out'
 
 const TOO_DEEP = 'it is nested too deep'
 
@@ -278,7 +285,8 @@ function asJson(made: () => unknown, depth: number): Json {
     return { ok: true, json: jsonObject(value, depth - 1) }
   } catch (error) {
     // What the YAML reader throws for an alias, and what the walk below throws for a value that is no JSON.
-    if (error instanceof ReferenceError || error instanceof RangeError) return noJson(error.message)
+    if (error instanceof ReferenceError) return noJson(NO_ALIASES)
+    if (error instanceof RangeError) return noJson(error.message)
     throw error
   }
 }

@@ -571,7 +571,7 @@ test('a key that stands twice, a tab and a number beyond all are told where they
 test('a colon in a value without quotes is told in words that need no knowledge of YAML', async () => {
   const [flaw] = await flawsOf({ 'a/SKILL.md': skillMd(['name: a', 'author: Me: myself']) })
 
-  expect(flaw?.message).toContain('a value here holds ": " and is not quoted')
+  expect(flaw?.message).toContain('a value holds ": " and is not quoted')
 })
 
 function filesOf(example: Files | string): Files {
