@@ -39,8 +39,14 @@ export interface Candidate {
   readonly submodules: readonly string[]
   /** What has a name that nothing can be served by. */
   readonly unusable: readonly string[]
-  /** There is more than a skill may hold, and the rest was not looked at. */
-  readonly isCut: boolean
+  /** Where there is more than a skill may hold: the rest was not taken. */
+  readonly cut?: Cut
+}
+
+/** The files of a folder that holds too much: `isAll` where no more of them were left uncounted. */
+export interface Cut {
+  readonly files: number
+  readonly isAll: boolean
 }
 
 export interface FoundFile {
@@ -187,6 +193,7 @@ export class Gatherer {
   readonly #tree: Tree
   readonly #maxFiles: number
   #left = MAX_GATHERED
+  #leftToCount = MAX_GATHERED
 
   constructor(tree: Tree, maxFiles: number) {
     this.#tree = tree
@@ -197,9 +204,27 @@ export class Gatherer {
   candidateAt(path: string, folder: ObjectId, document: TreeEntry): Candidate {
     const room = ENTRIES_PER_FILE * (this.#maxFiles + 1)
     const content: Content = { files: [], links: [], submodules: [], unusable: [], room }
-    const isCut = !this.#gather(folder, '', content)
+    const isWhole = this.#gather(folder, '', content)
     const { files, links, submodules, unusable } = content
-    return { path, document, files, links, submodules, unusable, isCut }
+    const taken = { path, document, files, links, submodules, unusable }
+    return isWhole ? taken : { ...taken, cut: this.#countedIn(folder, room, files.length) }
+  }
+
+  /** Counts files for the figure of a finding, and looks at so many entries at the most. `least`: those that were taken. */
+  #countedIn(folder: ObjectId, room: number, least: number): Cut {
+    const most = Math.min(room, this.#leftToCount)
+    let [files, left] = [0, most]
+    const count = (entries: readonly TreeEntry[]): boolean =>
+      entries.every(({ kind, id }) => {
+        left -= 1
+        if (left < 0) return false
+        if (kind === 'folder') return count(this.#tree.list(id))
+        if (FILE_KINDS.has(kind)) files += 1
+        return true
+      })
+    const isAll = count(this.#tree.list(folder))
+    this.#leftToCount -= most - Math.max(0, left)
+    return { files: Math.max(files, least), isAll }
   }
 
   /** False when there was more than there is room for. */
@@ -248,6 +273,8 @@ export class Gatherer {
 
 /** A nest of skills names each file once per level, and each link to a skill's folder all of it again. */
 const MAX_GATHERED = 250_000
+
+const FILE_KINDS: ReadonlySet<TreeEntry['kind']> = new Set(['file', 'executable', 'unread'])
 
 /** How many folders, links and submodules a skill may hold for each file that it may. */
 const ENTRIES_PER_FILE = 16

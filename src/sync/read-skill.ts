@@ -1,4 +1,5 @@
 import { againstContract } from './against-contract.ts'
+import type { Cut } from './find-skills.ts'
 import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-findings.ts'
 import type { HidingPlace } from './hidden-findings.ts'
 import { digestOf, inPathOrder } from './model/digest.ts'
@@ -26,8 +27,8 @@ export interface ResolvedCandidate {
   readonly files: readonly ResolvedFile[]
   /** What has a name that nothing can be served by. */
   readonly unusable: readonly string[]
-  /** There is more than `files`, over what a skill may hold. */
-  readonly isCut: boolean
+  /** Where there is more than `files`, over what a skill may hold. */
+  readonly cut?: Cut
   readonly findings: readonly Finding[]
 }
 
@@ -163,6 +164,14 @@ function readFiles(candidate: ResolvedCandidate, reading: Reading): Part<Pick<Sk
   return { standing: 'withheld', fields: NO_FILES, findings: [finding('limit-bytes', candidate.path, message)] }
 }
 
+/** Says how many files there are, where there are more than so many. */
+function tooManyIn({ cut, files }: ResolvedCandidate, most: number): string | undefined {
+  if (cut === undefined && files.length <= most) return undefined
+  const { files: count, isAll } = cut ?? { files: files.length, isAll: true }
+  if (count <= most) return `The skill has more folders and links than are looked at for the limit of ${most} files`
+  return `The skill has ${count}${isAll ? '' : ' or more'} files, over the limit of ${most}`
+}
+
 function skillFile(file: ResolvedFile, reading: Reading): SkillFile[] {
   const content = reading.contentOf(file.id)
   if (content.kind === 'refused') return []
@@ -175,9 +184,8 @@ function skillFile(file: ResolvedFile, reading: Reading): SkillFile[] {
 function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | undefined {
   const at = (file: string): string => joinPath(candidate.path, file)
   const { skill } = reading.limits
-  if (candidate.isCut || candidate.files.length > skill.files) {
-    return finding('limit-files', candidate.path, `The skill has more files than the limit of ${skill.files}`)
-  }
+  const tooMany = tooManyIn(candidate, skill.files)
+  if (tooMany !== undefined) return finding('limit-files', candidate.path, tooMany)
   const [unusable] = candidate.unusable
   if (unusable !== undefined) return unusableFinding(at(unusable), 'A file or folder')
   const folded = new Map<string, string>()

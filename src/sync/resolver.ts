@@ -100,8 +100,9 @@ export class Resolver {
     }
     const document = this.#document(candidate)
     if ('file' in document) files.push(document.file)
-    const { path, isCut, unusable } = candidate
-    return { path, documentName: candidate.document.name, document, files, unusable, isCut, findings }
+    const { path, cut, unusable } = candidate
+    const resolved = { path, documentName: candidate.document.name, document, files, unusable, findings }
+    return cut === undefined ? resolved : { ...resolved, cut }
   }
 
   /** SKILL.md alone may be a link to anywhere in the commit: whole collections are laid out like that. */

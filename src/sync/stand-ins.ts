@@ -79,7 +79,7 @@ export class StandIns {
     // What is said of links is not in the files.
     const findings = skill.findings.filter(({ rule }) => rule === 'link-refused' || rule === 'submodule')
     const document = { documentName: DOCUMENT, document: { id } }
-    const candidate = { path: skill.path, ...document, files, unusable: [], isCut: false, findings }
+    const candidate = { path: skill.path, ...document, files, unusable: [], findings }
     const contentOf = (blob: ObjectId): Content => contents.get(blob) ?? { kind: 'refused', reason: 'absent' }
     return readSkill(candidate, { contentOf, document: await this.#read(bytes), policy: selection, limits })
   }
