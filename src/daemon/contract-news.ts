@@ -25,6 +25,11 @@ export class ContractNews {
     return this.#problems
   }
 
+  /** Those that were found last: of what is served, or for a moment of what was. */
+  get known(): readonly ContractProblem[] {
+    return this.#problems
+  }
+
   /** Catalogs that come while one is gone through are gone through as one. */
   #follow(): void {
     this.#isDue = true

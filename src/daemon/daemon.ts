@@ -140,6 +140,7 @@ export class Daemon implements AsyncDisposable {
       status: () => this.status(true),
       isBound: (id) => isBound(this.besidePull(id).lock),
       pendingOf: (id) => this.pendingOf(id),
+      contractProblems: () => lasting.contract.known,
     })
     const reaching = { ...parts, servers: this.upstreams.servers, reader: this.#reader }
     const fetchAll: PullerParts['fetchAll'] = (source, signal) => this.upstreams.fetchAll(source, signal)

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type {
-  FoundWrong,
+  HubAlarm,
+  Misfit,
   Moment,
   PageHost,
   Problem,
@@ -11,22 +12,20 @@ import type {
 import { SideThread } from '../serve/side-thread.ts'
 import type { Registry } from '../serve/registry.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
-import { disabledIn } from '../sync/model/disabled-matches.ts'
-import { sheetOf } from '../sync/authoring/rule-sheets.ts'
-import type { Finding } from '../sync/model/finding.ts'
-import type { Skill } from '../sync/model/skill.ts'
-import type { Snapshot } from '../sync/model/snapshot.ts'
-import type { Source } from '../sync/model/source.ts'
+import type { ContractProblem } from '../sync/model/contract-problems.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { matcher } from '../sync/model/globs.ts'
 import type { Config, ConfiguredSource } from './config.ts'
-import { decisionTexts, disabledText, pendingText } from './decision-text.ts'
+import { decisionTexts } from './decision-text.ts'
 import type { Move, Moment as Past } from './history.ts'
 import type { PastAnswer, PastQuestion } from './history-worker.ts'
+import { alarmsOf } from './hub-alarms.ts'
 import { isFollowed, standingText } from './lock-text.ts'
+import { isBelow, misfitsIn, skillProblemsOf } from './page-problems.ts'
+import type { Around } from './page-problems.ts'
 import type { Parts } from './parts.ts'
 import { signersTexts } from './signer-text.ts'
-import { disabledBy, type SourceStatus, type Status } from './status.ts'
+import type { SourceStatus, Status } from './status.ts'
 import { isFixed } from './urgency.ts'
 
 /** What of the daemon the page is told of. */
@@ -34,6 +33,8 @@ export interface NewsParts extends Pick<Parts, 'store' | 'clock' | 'redactor'> {
   readonly config: Config
   readonly registry: Registry
   readonly status: () => Status
+  /** What was found last between skills of the contract. */
+  readonly contractProblems: () => readonly ContractProblem[]
   readonly pendingOf: (id: SourceId) => readonly string[]
   /** Whether a lock has a say about what is served of a source. */
   readonly isBound: (id: SourceId) => boolean
@@ -50,7 +51,11 @@ export class PageNews implements AsyncDisposable {
   })
   /** Of one catalog. */
   #problems: { readonly catalog: Catalog; readonly problems: readonly Problem[] } | undefined
-  #sources: { readonly atMs: number; readonly sources: readonly SourceHealth[] } | undefined
+  /** Of one catalog and what was found in it. */
+  #misfits:
+    | { readonly catalog: Catalog; readonly of: readonly ContractProblem[]; readonly misfits: readonly Misfit[] }
+    | undefined
+  #status: StatusNow | undefined
   /** Of one catalog: what was found out of the past once. */
   #known: { readonly catalog: Catalog; readonly answers: Map<string, Promise<PastAnswer | undefined>> } | undefined
 
@@ -60,8 +65,10 @@ export class PageNews implements AsyncDisposable {
     this.host = {
       clean: (text) => redactor.clean(text),
       now: () => clock.now(),
-      sources: () => this.#sourcesNow(),
+      sources: () => this.#now().sources,
       problems: () => this.#problemsNow(),
+      alarms: () => this.#now().alarms,
+      misfits: () => this.#misfitsNow(),
       history: () => this.#history(),
       compare: (from, to) => this.#compare(from, to),
     }
@@ -71,16 +78,33 @@ export class PageNews implements AsyncDisposable {
     await this.#past[Symbol.asyncDispose]()
   }
 
-  /** A status goes through all findings: whoever looks again within a second is shown the same. */
-  #sourcesNow(): readonly SourceHealth[] {
-    const { clock, redactor, status } = this.#parts
+  /** A status goes through all skills: whoever looks again within a second is shown the same. */
+  #now(): StatusNow {
+    const { clock, status } = this.#parts
     const nowMs = clock.monotonicMs()
-    if (this.#sources !== undefined && nowMs - this.#sources.atMs < 1_000) return this.#sources.sources
-    const { state } = this.#parts.config
-    const clean = (text: string): string => redactor.clean(text.replaceAll(state, 'the state folder'))
-    const sources = status().sources.map((source) => healthOf(source, clean))
-    this.#sources = { atMs: nowMs, sources }
-    return sources
+    if (this.#status !== undefined && nowMs - this.#status.atMs < 1_000) return this.#status
+    const clean = (text: string): string => this.#clean(text)
+    const now = status()
+    const sources = now.sources.map((source) => healthOf(source, clean))
+    const alarms = alarmsOf(now).map((alarm) => ({ ...alarm, message: clean(alarm.message) }))
+    this.#status = { atMs: nowMs, sources, alarms }
+    return this.#status
+  }
+
+  /** Without secrets and without paths of this machine. */
+  #clean(text: string): string {
+    const { redactor, config } = this.#parts
+    const withoutLock = config.lock === undefined ? text : text.replaceAll(config.lock, 'skills.lock')
+    return redactor.clean(withoutLock.replaceAll(config.state, 'the state folder'))
+  }
+
+  #misfitsNow(): readonly Misfit[] {
+    const { catalog } = this.#parts.registry
+    const of = this.#parts.contractProblems()
+    if (this.#misfits?.catalog === catalog && this.#misfits.of === of) return this.#misfits.misfits
+    const misfits = misfitsIn(catalog, of)
+    this.#misfits = { catalog, of, misfits }
+    return misfits
   }
 
   #problemsNow(): readonly Problem[] {
@@ -89,32 +113,18 @@ export class PageNews implements AsyncDisposable {
     if (this.#problems?.catalog === catalog) return this.#problems.problems
     const problems = catalog.snapshots.flatMap((snapshot) => {
       const configured = config.sources.find(({ source }) => source.id === snapshot.source)
-      return configured === undefined ? [] : this.#problemsOf(snapshot, configured.source)
+      return configured === undefined
+        ? []
+        : skillProblemsOf(snapshot, { ...this.#around(snapshot.source), configured, catalog })
     })
     const sorted = problems.toSorted((a, b) => ORDER.indexOf(a.standing) - ORDER.indexOf(b.standing))
     this.#problems = { catalog, problems: sorted }
     return sorted
   }
 
-  #problemsOf(snapshot: Snapshot, { unlisted }: Source): Problem[] {
-    const { source, skills, findings, docsFolder } = snapshot
-    const isHidden = isBelow(matcher(unlisted))
-    const disabledHere = (skill: Skill): string | undefined => {
-      const match = disabled.get(skill.path)
-      // What another source has, and what is in no list, is not named here.
-      const isTold = match?.source === source && !isHidden(match.path)
-      return match && (isTold ? disabledText(source, skill.path, disabledBy(match)) : DISABLED_ELSEWHERE)
-    }
-    const disabled = disabledIn(snapshot, this.#parts.store.decisions.disabled)
-    const pending = new Set(this.#parts.pendingOf(source))
-    const ofSkills = skills.flatMap((skill): Problem[] => {
-      if (skill.standing === 'unlisted' || isHidden(skill.path)) return []
-      const found = standingOf(skill, disabledHere(skill), pending.has(skill.path), source)
-      return found === undefined ? [] : [{ source, path: skill.path, ...found }]
-    })
-    const others = [findings, docsFolder?.findings ?? []].flat().filter(({ path }) => !isHidden(path))
-    const ofSource: Problem = { source, path: '', standing: 'source', findings: others.map(withMend) }
-    return others.length === 0 ? ofSkills : [...ofSkills, ofSource]
+  #around(source: SourceId): Pick<Around, 'disabled' | 'pending'> {
+    const { store, pendingOf } = this.#parts
+    return { disabled: store.decisions.disabled, pending: new Set(pendingOf(source)) }
   }
 
   async #history(): Promise<readonly Moment[] | undefined> {
@@ -158,40 +168,16 @@ export class PageNews implements AsyncDisposable {
   }
 }
 
+interface StatusNow {
+  readonly atMs: number
+  readonly sources: readonly SourceHealth[]
+  readonly alarms: readonly HubAlarm[]
+}
+
 const MOST_MOMENTS = 30
 const MOST_ANSWERS = 16
 
-const DISABLED_ELSEWHERE = 'disabled: in no list, and clients do not find it, since another skill is disabled'
-
-const ORDER: readonly Problem['standing'][] = ['withheld', 'tools', 'pending', 'disabled', 'source', 'noted']
-
-/** Whether a path, or a folder above it, is one that a list of globs names. */
-function isBelow(matches: (path: string) => boolean): (path: string) => boolean {
-  return (path) => {
-    const segments = path.split('/')
-    return segments.some((_, index) => matches(segments.slice(0, index + 1).join('/')))
-  }
-}
-
-function standingOf(
-  { standing, findings, path }: Skill,
-  disabled: string | undefined,
-  isPending: boolean,
-  source: SourceId,
-): Pick<Problem, 'standing' | 'findings'> | undefined {
-  if (disabled !== undefined) return { standing: 'disabled', findings: [{ rule: 'disabled', path, message: disabled }] }
-  if (isPending)
-    return { standing: 'pending', findings: [{ rule: 'pending', path, message: pendingText(source, path) }] }
-  const found = findings.map(withMend)
-  if (standing === 'withheld' || standing === 'tools') return { standing, findings: found }
-  return found.length === 0 ? undefined : { standing: 'noted', findings: found }
-}
-
-/** A finding with the mend of its rule, as `validate` prints it. */
-function withMend(finding: Finding): FoundWrong {
-  const { mend } = sheetOf(finding.rule)
-  return finding.message.includes(mend) ? finding : { ...finding, mend }
-}
+const ORDER: readonly Problem['standing'][] = ['withheld', 'tools', 'pending', 'disabled', 'source', 'link', 'noted']
 
 function healthOf(status: SourceStatus, clean: (text: string) => string): SourceHealth {
   const { id, kind, served, upstream, condition } = status

@@ -1,5 +1,6 @@
 import type { Unready } from '../serve/http/health.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
+import { spanText } from './age-text.ts'
 import type { Age } from './ages.ts'
 
 /** Why requests should go elsewhere; nothing where each required source is served and young enough. */
@@ -14,6 +15,19 @@ export function unreadyIn(catalog: Catalog, ages: readonly Age[]): readonly Unre
     return [{ source: source.id, why: 'too-old', age: seconds(ageMs), limit: seconds(limitMs) }]
   })
   return [...ofAll, ...ofSources]
+}
+
+/** The reason in words. */
+export function unreadyText({ source, why, age, limit }: Unready): string {
+  const what = source === undefined ? 'nothing is served' : UNREADY_TEXTS[why]
+  const ages = age === undefined || limit === undefined ? '' : `: ${spanText(age * 1000)}, of ${spanText(limit * 1000)}`
+  return `${source === undefined ? '' : `${source} `}${what}${ages}`
+}
+
+const UNREADY_TEXTS: Readonly<Record<Unready['why'], string>> = {
+  'nothing-served': 'is required, and nothing of it is served',
+  'never-answered': 'is required, and has never answered',
+  'too-old': 'is required, and its last answer is older than it may be',
 }
 
 function seconds(ms: number): number {

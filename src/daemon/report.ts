@@ -123,7 +123,7 @@ export class Report {
         return
       case 'updated': {
         this.#recovered(source, outcome.drift)
-        const { seen, clean, noted, tools, withheld } = tallyOf(outcome.snapshot.skills)
+        const { seen, clean, noted, tools, withheld, links } = tallyOf(outcome.snapshot.skills)
         const { ref, commit } = outcome.revision
         const from = outcome.from?.commit
         if (outcome.rewritten === true) this.#log.warn('history-rewritten', { source: source.id, ref, from, commit })
@@ -137,6 +137,7 @@ export class Report {
           noted,
           tools,
           withheld,
+          ...(links > 0 && { links }),
           moved: movedText(outcome.moved),
         })
         return

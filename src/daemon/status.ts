@@ -1,7 +1,7 @@
 import { pendingIn } from '../sync/model/approvals.ts'
 import type { Approvals } from '../sync/model/approvals.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
-import { contractProblems } from '../sync/model/contract-problems.ts'
+import { contractProblems, problemsOf } from '../sync/model/contract-problems.ts'
 import type { ContractProblem } from '../sync/model/contract-problems.ts'
 import type { Finding } from '../sync/model/finding.ts'
 import { UNDECIDED, identityOf, type Decision, type Decisions } from '../sync/model/decisions.ts'
@@ -10,7 +10,7 @@ import type { DisabledSkills } from '../sync/model/disabled.ts'
 import type { ListingForm } from '../sync/model/listing-form.ts'
 import { askedText, isObjectId } from '../sync/model/revision.ts'
 import type { Revision } from '../sync/model/revision.ts'
-import { tallyOf } from '../sync/model/snapshot.ts'
+import { strayLinks, tallyOf } from '../sync/model/snapshot.ts'
 import type { Snapshot, Tally } from '../sync/model/snapshot.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
@@ -21,7 +21,7 @@ import type { Loss } from '../sync/publisher.ts'
 import type { SourceRecord } from '../sync/store/source-records.ts'
 import { archiveFindings } from './archive-findings.ts'
 import { collisionsIn } from './collisions.ts'
-import type { Collision } from './collisions.ts'
+import type { Collisions } from './collisions.ts'
 import { credentialOf } from './config/access.ts'
 import type { Config, ConfiguredSource, Mode } from './config.ts'
 import { standingIn } from './lock-rules.ts'
@@ -42,8 +42,8 @@ export interface Status {
   readonly generation: number
   readonly skills: number
   readonly sources: readonly SourceStatus[]
-  /** Names that skills of different sources share: how many, and the first of them. All of the skills are served. */
-  readonly collisions: { readonly count: number; readonly names: readonly Collision[] }
+  /** Names that skills of different sources and contents share. All of the skills are served. */
+  readonly collisions: Collisions
   /** What is wrong between skills that keep the contract, whichever sources they are of. */
   readonly problems: readonly ContractProblem[]
   /** The lock of the configuration; absent where the sources were named on a command line. */
@@ -187,7 +187,8 @@ export interface Condition {
 }
 
 export interface SourceFinding extends Finding {
-  readonly standing: 'served' | 'unlisted' | 'tools' | 'withheld' | 'source'
+  /** `link`: as `strayLinks` has it. */
+  readonly standing: 'served' | 'unlisted' | 'tools' | 'withheld' | 'source' | 'link'
 }
 
 /** What a status is made from. */
@@ -337,8 +338,14 @@ function conditionOf(
   return { ...condition, mend, ...(credential !== undefined && { credential }) }
 }
 
+/** Beside the catalog: what was checked of other servers, and the sources that are asked about where these are not all. */
+interface Beside {
+  readonly kept: Kept
+  readonly about?: ReadonlySet<string> | undefined
+}
+
 /** A status with all that is wrong, and what was checked of other servers, as the state folder has it. */
-export function withFindings(status: Status, catalog: Catalog, config: Config, kept: Kept): Status {
+export function withFindings(status: Status, catalog: Catalog, config: Config, { kept, about }: Beside): Status {
   const sources = status.sources.map((source) => {
     const snapshot = catalog.snapshots.find((candidate) => candidate.source === source.id)
     const configured = config.sources.find((candidate) => candidate.source.id === source.id)
@@ -347,7 +354,9 @@ export function withFindings(status: Status, catalog: Catalog, config: Config, k
     const findings = isKnown ? findingsOf(snapshot, catalog, configured) : []
     return { ...source, ...(verified !== undefined && { verified }), findings }
   })
-  return { ...status, sources, problems: contractProblems(catalog) }
+  const collisions = about === undefined ? status.collisions : collisionsIn(catalog, about)
+  const problems = contractProblems(catalog)
+  return { ...status, sources, collisions, problems: about === undefined ? problems : problemsOf(about, problems) }
 }
 
 /** That of the host, and that of the proxy before it. */
@@ -357,12 +366,14 @@ function credentialsOf({ access, proxy }: ConfiguredSource): string | undefined 
   return named.length === 0 ? undefined : named.join(', ')
 }
 
-const ORDER: readonly SourceFinding['standing'][] = ['withheld', 'tools', 'source', 'served', 'unlisted']
+const ORDER: readonly SourceFinding['standing'][] = ['withheld', 'tools', 'source', 'link', 'served', 'unlisted']
 
 function findingsOf(snapshot: Snapshot, catalog: Catalog, configured: ConfiguredSource): SourceFinding[] {
-  const ofSkills = snapshot.skills.flatMap(({ standing, findings }) =>
-    findings.map((finding) => ({ ...finding, standing })),
-  )
+  const links = strayLinks(snapshot.skills)
+  const ofSkills = snapshot.skills.flatMap((skill): SourceFinding[] => {
+    const standing = links.has(skill) ? 'link' : skill.standing
+    return skill.findings.map((finding) => ({ ...finding, standing }))
+  })
   const ofSource = [snapshot.findings, snapshot.docsFolder?.findings ?? []].flatMap((findings) =>
     findings.map((finding) => ({ ...finding, standing: 'source' as const })),
   )

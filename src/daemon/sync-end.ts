@@ -13,6 +13,7 @@ const TALLY = z.object({
   noted: z.number(),
   tools: z.number(),
   withheld: z.number(),
+  links: z.number().optional(),
   pending: z.number(),
 })
 

@@ -39,7 +39,7 @@ test('before anything was pulled a source has neither a commit nor a time', () =
         decision: {},
         disabled: { count: 0, paths: [], matching: 0, matches: [] },
         pending: { count: 0, paths: [] },
-        tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, disabled: 0, pending: 0 },
+        tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, links: 0, disabled: 0, pending: 0 },
         unservedContracts: 0,
         findings: [],
       },
@@ -89,6 +89,24 @@ test('a condition comes with what a person can try', () => {
   expect(isSyncErrorCode(source?.condition?.code ?? '')).toBe(true)
 })
 
+test('a link to nothing is called that where a skill of its name is served, and stands behind what is withheld', () => {
+  const served = { ...skill('served', []), path: 'a/pdf', name: 'pdf' }
+  const [link, other] = ['.agent/pdf', '.agent/xls'].map((path) => ({
+    ...skill('withheld', []),
+    path,
+    digest: undefined,
+    findings: [{ rule: 'link-refused', path, message: 'it leads nowhere' } as const],
+  }))
+
+  const [source] = statusOf(input({ catalog: catalogOf(served, link!, other!) })).sources
+
+  expect(source?.tally).toMatchObject({ seen: 3, clean: 1, withheld: 1, links: 1 })
+  expect(source?.findings.map(({ standing, path }) => [standing, path])).toEqual([
+    ['withheld', '.agent/xls'],
+    ['link', '.agent/pdf'],
+  ])
+})
+
 test('the parts of a tally add up, and findings of withheld skills come first', () => {
   const catalog = catalogOf(
     skill('served', []),
@@ -100,7 +118,16 @@ test('the parts of a tally add up, and findings of withheld skills come first', 
 
   const [source] = statusOf(input({ catalog })).sources
 
-  expect(source?.tally).toEqual({ seen: 5, clean: 1, noted: 2, tools: 1, withheld: 1, disabled: 0, pending: 0 })
+  expect(source?.tally).toEqual({
+    seen: 5,
+    clean: 1,
+    noted: 2,
+    tools: 1,
+    withheld: 1,
+    links: 0,
+    disabled: 0,
+    pending: 0,
+  })
   expect(source?.findings.map(({ standing, message }) => [standing, message])).toEqual([
     ['withheld', 'withheld'],
     ['tools', 'tools'],
@@ -115,7 +142,16 @@ test('a skill that is disabled counts as nothing else, and its folder is named, 
 
   const [source] = statusOf(input({ catalog: catalogOf(served, skill('served', [])), disabled })).sources
 
-  expect(source?.tally).toEqual({ seen: 2, clean: 1, noted: 0, tools: 0, withheld: 0, disabled: 1, pending: 0 })
+  expect(source?.tally).toEqual({
+    seen: 2,
+    clean: 1,
+    noted: 0,
+    tools: 0,
+    withheld: 0,
+    links: 0,
+    disabled: 1,
+    pending: 0,
+  })
   expect(source?.disabled).toEqual({
     count: 2,
     paths: [served.path, 'gone'],
@@ -139,7 +175,7 @@ test('a status without its findings gets the same ones back from the catalog', (
   const sent = statusOf({ ...input({ catalog }), leavesFindings: true })
 
   expect(sent.sources.map(({ findings }) => findings)).toEqual([[]])
-  expect(withFindings(sent, catalog, input({}).config, new Map())).toEqual(status)
+  expect(withFindings(sent, catalog, input({}).config, { kept: new Map() })).toEqual(status)
 })
 
 test('the process that answers says who it is and since when', () => {

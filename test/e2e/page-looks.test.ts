@@ -1,5 +1,8 @@
+import { writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { barriersOn, Browser, noBrowser, picture } from '../support/browser.ts'
+import { contractFrontmatter, documentOf } from '../support/contract-fixture.ts'
 import { Repository } from '../support/repository.ts'
 import { serve } from '../support/served.ts'
 import type { Served } from '../support/served.ts'
@@ -41,6 +44,12 @@ const FILES = {
   'a-skill-with-a-name-that-is-as-long-as-a-name-may-be-sixty-four/SKILL.md':
     '---\nname: a-skill-with-a-name-that-is-as-long-as-a-name-may-be-sixty-four\ndescription: Long\n---\n',
   'broken/SKILL.md': '---\nname: [\n---\n',
+}
+
+/** A skill that keeps the contract, in this folder. */
+function contracted(path: string, dependsOn: readonly string[]): Record<string, string> {
+  const frontmatter = contractFrontmatter(path.split('/').at(-1) ?? '', { depends_on: dependsOn })
+  return { [`${path}/SKILL.md`]: documentOf(frontmatter) }
 }
 
 describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
@@ -186,6 +195,56 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     expect(byPath).toEqual({ count: '1 skill, of 2', rows: ofTwo.rows })
     expect(named).toEqual([`two/${below.replace('/SKILL.md', '')}`, 'two/release-notes'])
     expect(page.url()).toBe(`${copied.http.url}/skills/two/release-notes/`)
+  })
+
+  test('what is wrong with the hub, between skills and with archives is among the problems, with the way to the skills', async () => {
+    await using team = await Repository.create()
+    await using house = await Repository.create()
+    const long = `notes/${'a-folder-with-a-name-that-tar-cannot-hold-in-any-of-its-parts/'.repeat(4)}page.md`
+    await team.commit({
+      ...contracted('pdf', []),
+      ...contracted('more/pdf', ['nothing-that-is-served']),
+      ...contracted('a', ['b']),
+      ...contracted('b', ['a']),
+      [`pdf/${long}`]: 'x',
+      '.agent/pdf/SKILL.md': { link: '../none/SKILL.md' },
+    })
+    await house.commit({ 'pdf/SKILL.md': '---\nname: pdf\ndescription: Another\n---\n' })
+    const source = ['contract: true', 'archives: [tar.gz]']
+    await using troubled = await serve(team, { id: 'team', source, more: { house }, mayFail: true })
+    await writeFile(join(dirname(troubled.configFile), 'skills.lock'), '<<<<<<< ours\n')
+    await troubled.sync()
+    await troubled.daemon.contractProblems([])
+
+    const { page } = await browser.open(`${troubled.http.url}/problems`)
+    for (const width of [360, 1280]) {
+      await page.setViewportSize({ width, height: 800 })
+      await picture(page, `hub-problems-${width}`)
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+      expect(await barriersOn(page)).toEqual([])
+    }
+    const said = await page.locator('#problems').innerText()
+    await page.goto(`${troubled.http.url}/problems?source=house`)
+    const ofHouse = await page.locator('#problems').innerText()
+    await page.goto(`${troubled.http.url}/problems?source=team`)
+    const ofTeam = await page.locator('#problems').innerText()
+
+    expect(said).toMatch(/lock-unreadable\s+the hub\s+.*skills\.lock/)
+    expect(said).not.toContain(dirname(troubled.configFile))
+    expect(said).toMatch(
+      /id-clash\s+between skills\s+2 skills have the id "pdf".*\s+team\/more\/pdf team\/pdf\s+.*skillsyncd disable/,
+    )
+    expect(said).toMatch(
+      /dependency-missing\s+between skills\s+.*nothing-that-is-served.*\s+team\/more\/pdf\s+Add the skill/,
+    )
+    expect(said).toMatch(/dependency-cycle\s+between skills\s+.*\s+team\/a team\/b\s+Take one/)
+    expect(said).toMatch(/team\/pdf\s+served, with a note\s+archive-refused .*shorten or rename the path/s)
+    expect(said).toMatch(/team\/\.agent\/pdf\s+link to nothing/)
+    expect(ofTeam).toContain('id-clash')
+    expect(ofTeam).not.toMatch(/lock-unreadable\s+the hub/)
+    expect(ofHouse).not.toMatch(/id-clash|dependency-/)
+    await page.getByRole('link', { name: 'team/pdf' }).first().click()
+    expect(page.url()).toBe(`${troubled.http.url}/skills/team/pdf/`)
   })
 
   test('a problem has what mends it, and a skill with a note the way to its page', async () => {

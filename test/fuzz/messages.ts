@@ -95,6 +95,8 @@ const NO_HOST: PageHost = {
   isTokenRequired: false,
   sources: () => [],
   problems: () => [],
+  alarms: () => [],
+  misfits: () => [],
   history: async () => [],
   compare: async () => undefined,
 }

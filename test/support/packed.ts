@@ -144,6 +144,8 @@ function hostOf(registry: Registry): PageHost {
     now: () => new Date(0),
     isTokenRequired: true,
     sources: () => [],
+    alarms: () => [{ code: 'served-lost', message: JSON.stringify(pathsIn(registry)), mend: 'Fetch it' }],
+    misfits: () => [{ kind: 'id-clash', message: 'They clash', mend: 'Rename one', skills: pathsIn(registry) }],
     problems: () =>
       pathsIn(registry).map(({ source, path }) => ({
         source,

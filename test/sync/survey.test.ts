@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { tallyOf } from '../../src/sync/model/snapshot.ts'
+import { strayLinks, tallyOf } from '../../src/sync/model/snapshot.ts'
 import { contractFrontmatter, documentOf } from '../support/contract-fixture.ts'
 import { skillText, treeId, blobId } from '../support/scripted-upstream.ts'
 import { Lots, Surveys, noted, rulesWith, skillAt, surveyed } from './surveyed.ts'
@@ -220,6 +220,21 @@ describe('one broken skill', () => {
     expect(noted(skillAt(found, 'ppt').findings)).toEqual(['path-refused ppt'])
   })
 
+  test('that is a link to nothing is none where a skill of its name is served, and withheld where none is', async () => {
+    const files = {
+      ...PDF,
+      '.agent/pdf/SKILL.md': { link: '../../gone/pdf/SKILL.md' },
+      '.agent/xls/SKILL.md': { link: '../../gone/xls/SKILL.md' },
+      '.agent/ppt/SKILL.md': 'no frontmatter\n',
+    }
+
+    const { skills } = await surveyed(files)
+
+    expect(tallyOf(skills)).toMatchObject({ seen: 4, clean: 1, withheld: 2, links: 1 })
+    expect([...strayLinks(skills)].map(({ path }) => path)).toEqual(['.agent/pdf'])
+    expect(tallyOf(skills, new Set(['pdf']))).toMatchObject({ disabled: 1 })
+  })
+
   test('comes back when the content is there after all', async () => {
     await using surveys = await Surveys.open()
     const files = { ...PDF, 'xls/SKILL.md': skillText('xls'), 'xls/gone.md': 'gone' }
@@ -327,6 +342,23 @@ describe('the files of a skill', () => {
 
     expect([at.standing, at.files.length]).toEqual(['served', 512])
     expect([over.standing, over.files.length, noted(over.findings)]).toEqual(['withheld', 0, ['limit-files pdf']])
+    expect(over.findings[0]?.message).toBe('The skill has 513 files, over the limit of 512')
+  })
+
+  test.each([
+    ['all of them', 700, 1, '702 files'],
+    ['as far as they were counted', 9_000, 1, '8207 or more files'],
+    ['or what there is in their place', 1, 9_000, 'more folders and links than are looked at'],
+  ])('that are too many are told with how many there are: %s', async (_, files, folders, told) => {
+    const each = (count: number, pathOf: (index: number) => string) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [pathOf(index), 'x']))
+    const links = Object.fromEntries(
+      Array.from({ length: folders }, (_, index) => [`pdf/l/${index}`, { link: '../SKILL.md' }]),
+    )
+
+    const skill = skillAt(await surveyed({ ...PDF, ...each(files, (index) => `pdf/f/${index}`), ...links }), 'pdf')
+
+    expect(skill.findings.find(({ rule }) => rule === 'limit-files')?.message).toContain(told)
   })
 
   test('may hold 16 MiB, and not one byte more', async () => {

@@ -67,8 +67,9 @@ export function linesOfPull(end: SyncEnd): string[] {
   if (outcome === 'failed' || outcome === 'held') return why
   const at = placeText(end)
   if (skills === undefined) return code === undefined ? [`${source}: unchanged, ${at}`] : why
-  const { seen, clean, noted, tools, withheld, pending } = skills
+  const { seen, clean, noted, tools, withheld, links = 0, pending } = skills
   const served = `${clean + noted} of ${countOf(seen, 'skill')} served (${noted} with a note), ${tools} for tools only, ${withheld} withheld`
+  const stray = links === 0 ? '' : `, ${countOf(links, 'link')} to nothing`
   const waiting = pending === 0 ? [] : [`  ${pending} waiting for skillsyncd approve ${source}/`]
-  return [`${source}: updated, ${at}: ${served}`, ...waiting, ...why]
+  return [`${source}: updated, ${at}: ${served}${stray}`, ...waiting, ...why]
 }

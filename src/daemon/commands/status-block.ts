@@ -1,12 +1,14 @@
 import { fileURLToPath } from 'node:url'
+import { countOf } from '../../serve/count-text.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
+import type { Tally } from '../../sync/model/snapshot.ts'
 import type { Signers } from '../../sync/model/trust.ts'
 import { agoText, dueText, sinceText } from '../age-text.ts'
 import { decisionTexts, matchedText, skillOperand } from '../decision-text.ts'
 import { printable } from '../log-line.ts'
 import { isFollowed, standingText } from '../lock-text.ts'
 import { signersTexts } from '../signer-text.ts'
-import type { Condition, HttpStatus, SourceStatus } from '../status.ts'
+import type { Condition, HttpStatus, SourceFinding, SourceStatus } from '../status.ts'
 import { unservedContractsText } from '../unserved-contract.ts'
 import { verifiedText } from '../verified.ts'
 import { isFixed, isKept, isUpToDate } from '../urgency.ts'
@@ -25,7 +27,6 @@ export function blockOf(source: SourceStatus, look: BlockLook): string[] {
 
 function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
   const { id, ref, update, decision, served, condition, tally, nextPoll, lookingSince } = source
-  const { seen, clean, noted, tools, withheld, disabled, pending } = tally
   const lines = [
     `${id}  ${placeOf(source)}${ref === undefined ? '' : `  ${ref}`}${update === 'auto' ? '' : `  update: ${update}`}`,
     `  ${freshness(source, now)}`,
@@ -34,7 +35,7 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
     ...formLines(source),
     ...rebuiltLines(served),
     ...signerLines(served?.signers),
-    `  ${seen} SKILL.md: ${clean} served, ${noted} served with a note, ${tools} for tools only, ${withheld} withheld${disabled === 0 ? '' : `, ${disabled} disabled`}${pending === 0 ? '' : `, ${pending} waiting for approval`}`,
+    `  ${tallyText(tally)}`,
     ...disabledLines(source),
     ...pendingLines(source),
     ...unservedLines(source),
@@ -47,6 +48,15 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
   if (condition !== undefined)
     lines.push(`  ! ${condition.code}: ${printable(condition.message)}`, `    ${mendLine(condition)}`)
   return [...lines, ...findingLines(source, all)]
+}
+
+function tallyText({ seen, clean, noted, tools, withheld, links, disabled, pending }: Tally): string {
+  return [
+    `${seen} SKILL.md: ${clean} served, ${noted} served with a note, ${tools} for tools only, ${withheld} withheld`,
+    ...(links === 0 ? [] : [`${countOf(links, 'link')} to nothing, called as a skill that is served`]),
+    ...(disabled === 0 ? [] : [`${disabled} disabled`]),
+    ...(pending === 0 ? [] : [`${pending} waiting for approval`]),
+  ].join(', ')
 }
 
 /** Hosts drop such redirects in time. */
@@ -171,7 +181,8 @@ function lockLines({ lock }: SourceStatus): string[] {
 const WHERE = { git: 'upstream', directory: 'the folder', mcp: 'the server' } as const
 
 function findingLines({ findings }: SourceStatus, all: boolean): string[] {
-  const shown = all ? findings : findings.filter(({ standing }) => standing !== 'served').slice(0, SHOWN_FINDINGS)
+  const isUrgent = ({ standing }: SourceFinding): boolean => standing !== 'served' && standing !== 'link'
+  const shown = all ? findings : findings.filter(isUrgent).slice(0, SHOWN_FINDINGS)
   const lines = shown.map(
     ({ standing, rule, path, message }) => `  - ${standing} ${rule} ${printable(path)}: ${printable(message)}`,
   )

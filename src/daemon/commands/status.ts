@@ -21,12 +21,12 @@ import type { FolderNow } from '../link/folders-now.ts'
 import { lockRead } from '../lock-rules.ts'
 import { printable } from '../log-line.ts'
 import { noticesOf, unlessUnreadable } from '../notices.ts'
+import { unreadyText } from '../readiness.ts'
 import { request, sourcesOf } from '../requests.ts'
 import { keptOf } from '../skill-rows.ts'
 import { statusOf, withFindings } from '../status.ts'
 import type { DaemonStatus, HttpStatus, SourceStatus, Status, WriterElsewhere } from '../status.ts'
-import type { Unready } from '../../serve/http/health.ts'
-import { agoText, spanText } from '../age-text.ts'
+import { agoText } from '../age-text.ts'
 import { systemClock } from '../clock.ts'
 import { processText } from '../write-right.ts'
 import type { Kept } from '../verified.ts'
@@ -55,7 +55,7 @@ export const status: Command = {
   async run(context) {
     const config = await configOf(context)
     const ids = new Set(sourcesOf(context.operands, config))
-    const whole = await statusNow(context, config)
+    const whole = await statusNow(context, config, context.operands.length === 0 ? undefined : ids)
     const now = systemClock.now()
     const sources = whole.sources.filter(({ id }) => ids.has(id))
     const attention = attentionOf(sources, now)
@@ -125,7 +125,8 @@ const TERMINAL_COLUMNS = 80
 /** What is no terminal has no width. */
 const FILE_COLUMNS = 120
 
-async function statusNow({ signal }: Context, config: Config): Promise<Status> {
+/** `about`: the sources that were named, where some were. */
+async function statusNow({ signal }: Context, config: Config, about?: ReadonlySet<string>): Promise<Status> {
   const answer = await request(config, 'status', {}, { signal })
   const store = await Store.openExisting(config.state)
   const ids = idsOf(config)
@@ -134,7 +135,7 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
   const { catalog, lost } =
     store === undefined ? { catalog: EMPTY_CATALOG, lost: [] } : await currentState(store, ids, admissionOf(config))
   const kept: Kept = store === undefined ? new Map() : await keptOf(catalog, store)
-  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config, kept)
+  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config, { kept, about })
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
   const lock = await lockRead(config)
   const known = decisions ?? new Map<SourceId, Decision>()
@@ -157,7 +158,7 @@ async function statusNow({ signal }: Context, config: Config): Promise<Status> {
     http: undefined,
   })
   const elsewhere = await writerElsewhere(config, signal)
-  return withFindings({ ...now, ...(elsewhere !== undefined && { elsewhere }) }, catalog, config, kept)
+  return withFindings({ ...now, ...(elsewhere !== undefined && { elsewhere }) }, catalog, config, { kept, about })
 }
 
 /** The process that writes and cannot be asked from here. */
@@ -199,7 +200,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
       : [look.paint('red', printable(`! decisions-lost: ${now.decisionsLost}`))]),
     ...now.servedLost.map(({ message }) => look.paint('red', printable(`! served-lost: ${message}`))),
     ...(now.readOnly === undefined ? [] : [look.paint('red', printable(`read-only: ${now.readOnly.message}`))]),
-    ...(now.http?.unready ?? []).map((unready) => look.paint('red', unreadyText(unready))),
+    ...(now.http?.unready ?? []).map((unready) => look.paint('red', `not ready: ${unreadyText(unready)}`)),
     ...folders.filter((folder) => !isAsServed(folder)).map(folderText),
     ...(foldersError === undefined ? [] : [printable(foldersError)]),
     attentionLine(now.sources, attention, look.paint),
@@ -253,18 +254,6 @@ function attentionLine(
   ].filter((part) => part !== '')
   const text = `${countOf(sources.length, 'source')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}`
   return withheld === 0 ? text : `${text}; ${countOf(withheld, 'skill')} withheld`
-}
-
-function unreadyText({ source, why, age, limit }: Unready): string {
-  const what = source === undefined ? 'nothing is served' : UNREADY_TEXTS[why]
-  const ages = age === undefined || limit === undefined ? '' : `: ${spanText(age * 1000)}, of ${spanText(limit * 1000)}`
-  return `not ready: ${source === undefined ? '' : `${source} `}${what}${ages}`
-}
-
-const UNREADY_TEXTS: Readonly<Record<Unready['why'], string>> = {
-  'nothing-served': 'is required, and nothing of it is served',
-  'never-answered': 'is required, and has never answered',
-  'too-old': 'is required, and its last answer is older than it may be',
 }
 
 function folderText(now: FolderNow): string {

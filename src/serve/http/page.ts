@@ -11,7 +11,8 @@ import type { Body } from '../page/frame.ts'
 import { html } from '../page/html.ts'
 import { upFrom } from '../page/addresses.ts'
 import type { PageHost } from '../page/page-host.ts'
-import { countedIn, problemsView, withheldView } from '../page/problems-view.ts'
+import { problemCount } from '../page/problem-entries.ts'
+import { problemsView, withheldView } from '../page/problems-view.ts'
 import { Readables } from '../page/readable.ts'
 import { fileView, skillView } from '../page/skill-view.ts'
 import { sourcesView } from '../page/sources-view.ts'
@@ -130,7 +131,7 @@ export class Page implements AsyncDisposable {
       up,
       reader: isSignedIn ? principal?.id : undefined,
       mark: markOf(catalog),
-      whole: isWhole ? { generation: catalog.generation, problems: countedIn(host).problems } : undefined,
+      whole: isWhole ? { generation: catalog.generation, problems: problemCount(host) } : undefined,
     })
   }
 }

@@ -12,6 +12,10 @@ export interface PageHost {
   readonly sources: () => readonly SourceHealth[]
   /** Every SKILL.md that is not served as it stands, and what else was found. Those that are in no list are in none here. */
   readonly problems: () => readonly Problem[]
+  /** What is wrong with the hub itself, the worst first. */
+  readonly alarms: () => readonly HubAlarm[]
+  /** What does not fit between skills that keep the contract, but for what would name a skill that is in no list. */
+  readonly misfits: () => readonly Misfit[]
   /** The generations that are kept, newest first. Undefined where that cannot be told now. */
   readonly history: () => Promise<readonly Moment[] | undefined>
   /** From one generation to another. Undefined where one of them is gone, or it takes too long. */
@@ -51,8 +55,24 @@ export interface Problem {
   readonly source: SourceId
   /** Of the skill; the source itself where there is none. */
   readonly path: string
-  readonly standing: 'withheld' | 'tools' | 'disabled' | 'pending' | 'source' | 'noted'
+  readonly standing: 'withheld' | 'tools' | 'disabled' | 'pending' | 'source' | 'link' | 'noted'
   readonly findings: readonly FoundWrong[]
+}
+
+/** Something that is wrong with the hub, or with what it keeps of a source. */
+export interface HubAlarm {
+  readonly code: string
+  readonly message: string
+  readonly mend: string
+  readonly source?: string
+}
+
+/** Skills that do not fit together. All of them are served. */
+export interface Misfit {
+  readonly kind: 'id-clash' | 'dependency-missing' | 'dependency-cycle'
+  readonly message: string
+  readonly mend: string
+  readonly skills: readonly { readonly source: string; readonly path: string }[]
 }
 
 /** One thing that is wrong with a skill or a source. */

@@ -1,84 +1,95 @@
 import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import { countOf } from '../count-text.ts'
 import { skillAddress } from './addresses.ts'
 import type { Body } from './frame.ts'
 import { html, NOTHING, said, visible } from './html.ts'
 import type { Html } from './html.ts'
-import type { PageHost, Problem, SourceHealth } from './page-host.ts'
+import type { HubAlarm, Misfit, Problem, SourceHealth } from './page-host.ts'
+import { countText, entriesIn } from './problem-entries.ts'
+import type { Entry } from './problem-entries.ts'
 import type { View } from './view.ts'
 
-/** Every source that does not work and every SKILL.md that is not served as it stands, why, and what mends it. Nothing of what such a skill holds is shown. */
+/** What is wrong with the hub, its sources and their skills, and what mends it. Nothing of what a skill holds is shown. */
 export function problemsView(view: View): Body {
   const { host, params, up } = view
   const source = params.get('source') ?? ''
-  const counted = countedIn(host, source)
-  const { sources, skills } = counted
-  const pages = Math.max(1, Math.ceil((sources.length + skills.length) / PAGE_PROBLEMS))
+  const entries = entriesIn(host, source)
+  const pages = Math.max(1, Math.ceil(entries.length / PAGE_PROBLEMS))
   const page = Math.min(pages, Math.max(1, Number(/^\d{1,6}$/.exec(params.get('page') ?? '')?.[0] ?? 1)))
-  const [from, to] = [(page - 1) * PAGE_PROBLEMS, page * PAGE_PROBLEMS]
-  const shown = skills.slice(Math.max(0, from - sources.length), Math.max(0, to - sources.length))
-  const addresses = addressesOf(shown, view)
-  const at = (number: number): string =>
-    `${up}problems?${new URLSearchParams({ source, page: String(number) }).toString()}`
+  const shown = entries.slice((page - 1) * PAGE_PROBLEMS, page * PAGE_PROBLEMS)
   return {
     title: 'Problems',
     place: 'problems',
     content: html`<h1>Problems</h1>
       <p class="lead">
-        Sources that do not work, and skills that are not served, or not as they stand, each with what mends it.
+        What is wrong with the hub, sources that do not work, skills that do not fit together, and skills that are not
+        served, or not as they stand. Each with what mends it.
       </p>
       <div id="problems" data-live>
         <p class="quiet small">
-          ${countText(counted)}${source === '' ? NOTHING : html` of ${said(source)}. <a href="${up}problems">Those of all sources</a>`}
+          ${countText(entries)}${source === '' ? NOTHING : html` of ${said(source)}. <a href="${up}problems">Those of all sources</a>`}
         </p>
         <ul class="list">
-          ${sources.slice(from, to).map((health) => sourceItem(health, view))}
-          ${shown.map((problem) => itemOf(problem, view, addresses.get(keyOf(problem))))}
+          ${itemsOf(shown, view)}
         </ul>
-        ${
-          pages === 1
-            ? NOTHING
-            : html`<nav class="pages" aria-label="Pages">
-                ${page > 1 ? html`<a href="${at(page - 1)}" rel="prev">← Before</a>` : html`<span></span>`}
-                <span class="quiet small">Page ${page} of ${pages}</span>
-                ${page < pages ? html`<a href="${at(page + 1)}" rel="next">Next →</a>` : html`<span></span>`}
-              </nav>`
-        }
+        ${pages === 1 ? NOTHING : pagesOf(page, pages, `${up}problems?${new URLSearchParams({ source }).toString()}`)}
       </div>`,
   }
 }
 
-interface Counted {
-  readonly sources: readonly SourceHealth[]
-  readonly skills: readonly Problem[]
-  /** The sources, and the skills that are more than noted. */
-  readonly problems: number
-}
-
-/** The problems of one source, or of all. */
-export function countedIn(host: PageHost, source = ''): Counted {
-  const sources = host.sources().filter((health) => isOf(health.id, source) && isFailing(health))
-  const skills = host.problems().filter((problem) => isOf(problem.source, source))
-  return { sources, skills, problems: sources.length + skills.filter(({ standing }) => standing !== 'noted').length }
-}
-
-function isOf(id: string, source: string): boolean {
-  return source === '' || id === source
-}
-
-/** The first look at a source that is under way is no problem yet. */
-function isFailing({ condition, served, isLooking }: SourceHealth): boolean {
-  return condition !== undefined || (served === undefined && !isLooking)
-}
-
-function countText({ problems, sources, skills }: Counted): string {
-  const notes = sources.length + skills.length - problems
-  const noted = notes === 0 ? '' : `, ${countOf(notes, 'note')}`
-  return `${problems === 0 ? 'No problems' : countOf(problems, 'problem')}${noted}`
+function pagesOf(page: number, pages: number, address: string): Html {
+  const to = (number: number): string => `${address}&page=${number}`
+  return html`<nav class="pages" aria-label="Pages">
+    ${page > 1 ? html`<a href="${to(page - 1)}" rel="prev">← Before</a>` : html`<span></span>`}
+    <span class="quiet small">Page ${page} of ${pages}</span>
+    ${page < pages ? html`<a href="${to(page + 1)}" rel="next">Next →</a>` : html`<span></span>`}
+  </nav>`
 }
 
 const PAGE_PROBLEMS = 100
+
+function itemsOf(shown: readonly Entry[], view: View): Html[] {
+  const addresses = addressesOf(shown, view)
+  return shown.map((entry) => {
+    switch (entry.kind) {
+      case 'alarm':
+        return alarmItem(entry.alarm, view)
+      case 'source':
+        return sourceItem(entry.health, view)
+      case 'misfit':
+        return misfitItem(entry.misfit, view, addresses)
+      case 'skill':
+        return itemOf(entry.problem, view, addresses.get(keyOf(entry.problem)))
+      default:
+        return entry satisfies never
+    }
+  })
+}
+
+function alarmItem({ code, message, mend, source }: HubAlarm, { host, up }: View): Html {
+  const of = source === undefined ? NOTHING : html`<a href="${up}sources#${source}">${source}</a> `
+  return html`<li>
+    <h2>${of}${code} <span class="tag bad">the hub</span></h2>
+    <p>${visible(host.clean(message))}</p>
+    <p class="quiet">${visible(mend)}</p>
+  </li>`
+}
+
+function misfitItem({ kind, message, mend, skills }: Misfit, { host, up }: View, addresses: Addresses): Html {
+  const links = skills.slice(0, MOST_LINKS).map((skill) => {
+    const address = addresses.get(keyOf(skill))
+    return address === undefined ? NOTHING : html`<a href="${up}${address}">${said(keyOf(skill))}</a> `
+  })
+  return html`<li>
+    <h2>${kind} <span class="tag warn">between skills</span></h2>
+    <p>${visible(host.clean(message))}</p>
+    <p>${links}</p>
+    <p class="quiet">${visible(mend)}</p>
+  </li>`
+}
+
+/** As many as the message names. */
+const MOST_LINKS = 12
 
 function sourceItem({ id, condition, served }: SourceHealth, { host, up }: View): Html {
   const state = served === undefined ? 'nothing of it is served' : 'served as it was'
@@ -113,19 +124,31 @@ function itemOf({ source, path, standing, findings }: Problem, view: View, addre
   </li>`
 }
 
-/** The pages of those that are served with a note, by source and path. */
-function addressesOf(shown: readonly Problem[], { catalog }: View): ReadonlyMap<string, string> {
-  const noted = new Set(shown.filter(({ standing }) => standing === 'noted').map(keyOf))
-  if (noted.size === 0) return new Map()
+type Addresses = ReadonlyMap<string, string>
+
+/** The pages of those that are served, by source and path. */
+function addressesOf(shown: readonly Entry[], { catalog }: View): Addresses {
+  const wanted = new Set(shown.flatMap(linkedIn).map(keyOf))
+  if (wanted.size === 0) return new Map()
   return new Map(
     catalog.listed
       .map((entry) => ({ entry, key: keyOf({ source: entry.source, path: entry.skill.path }) }))
-      .filter(({ key }) => noted.has(key))
+      .filter(({ key }) => wanted.has(key))
       .map(({ entry, key }) => [key, skillAddress(entry)]),
   )
 }
 
-function keyOf({ source, path }: Pick<Problem, 'source' | 'path'>): string {
+function linkedIn(entry: Entry): readonly Placed[] {
+  if (entry.kind === 'misfit') return entry.misfit.skills
+  return entry.kind === 'skill' && entry.problem.standing === 'noted' ? [entry.problem] : []
+}
+
+interface Placed {
+  readonly source: string
+  readonly path: string
+}
+
+function keyOf({ source, path }: Placed): string {
   return `${source}/${path}`
 }
 
@@ -135,6 +158,7 @@ const STANDINGS: Readonly<Record<Problem['standing'], { readonly text: string; r
   disabled: { text: 'disabled', tone: 'warn' },
   pending: { text: 'waits for approval', tone: 'warn' },
   source: { text: 'in the source', tone: 'warn' },
+  link: { text: 'link to nothing', tone: 'quiet' },
   noted: { text: 'served, with a note', tone: 'quiet' },
 }
 

@@ -112,12 +112,13 @@ function upstreamText({ upstream, isFixed }: SourceHealth, now: Date): Html {
 }
 
 function tallyText({ id, tally }: SourceHealth, up: string): Html {
-  const { seen, clean, noted, tools, withheld, disabled, pending } = tally
+  const { seen, clean, noted, tools, withheld, links, disabled, pending } = tally
   const parts = [
     `${clean + noted} served`,
     ...(noted > 0 ? [`${noted} of them with a note`] : []),
     ...(tools > 0 ? [`${tools} for tools only`] : []),
     ...(withheld > 0 ? [`${withheld} withheld`] : []),
+    ...(links > 0 ? [`${countOf(links, 'link')} to nothing, called as one that is served`] : []),
     ...(disabled > 0 ? [`${disabled} disabled`] : []),
     ...(pending > 0 ? [`${pending} waiting for approval`] : []),
   ]

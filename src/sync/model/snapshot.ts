@@ -1,6 +1,7 @@
 import type { Docs, DocsFolder } from './docs.ts'
 import type { Finding } from './finding.ts'
 import type { ListingForm } from './listing-form.ts'
+import { baseName } from './paths.ts'
 import type { ObjectId, Revision } from './revision.ts'
 import type { Skill } from './skill.ts'
 import type { SourceId } from './source-id.ts'
@@ -49,6 +50,8 @@ export interface Tally {
   readonly noted: number
   readonly tools: number
   readonly withheld: number
+  /** No skills of their own: links that lead nowhere, called as a skill that the source serves. */
+  readonly links: number
   /** Disabled by a person, whatever else would have become of it. */
   readonly disabled: number
   /** Waiting for a person, likewise. */
@@ -57,17 +60,35 @@ export interface Tally {
 
 /** `disabled`: the folders of those that a person took out of service; `pending`: of those that wait for one. */
 export function tallyOf(
-  skills: Iterable<Skill>,
+  skills: readonly Skill[],
   disabled: Pick<ReadonlySet<string>, 'has'> = new Set(),
   pending: ReadonlySet<string> = new Set(),
 ): Tally {
-  const tally = { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, disabled: 0, pending: 0 }
+  const tally = { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, links: 0, disabled: 0, pending: 0 }
+  const links = strayLinks(skills)
   for (const skill of skills) {
     tally.seen += 1
     if (disabled.has(skill.path)) tally.disabled += 1
     else if (pending.has(skill.path)) tally.pending += 1
+    else if (links.has(skill)) tally.links += 1
     else if (skill.standing === 'tools' || skill.standing === 'withheld') tally[skill.standing] += 1
     else tally[skill.findings.length === 0 ? 'clean' : 'noted'] += 1
   }
   return tally
+}
+
+/**
+ * Each SKILL.md that is a link which leads nowhere, where a skill of the name of its folder is served: collections lay out links for one
+ * agent, and leave them behind when they move what these led to.
+ */
+export function strayLinks(skills: readonly Skill[]): ReadonlySet<Skill> {
+  const refused = skills.filter(isRefusedLink)
+  if (refused.length === 0) return new Set()
+  const served = new Set(skills.flatMap(({ standing, name }) => (standing === 'served' ? (name ?? []) : [])))
+  return new Set(refused.filter(({ path }) => served.has(baseName(path))))
+}
+
+function isRefusedLink({ standing, path, digest, findings }: Skill): boolean {
+  if (standing !== 'withheld' || digest !== undefined) return false
+  return findings.some((finding) => finding.rule === 'link-refused' && finding.path === path)
 }

@@ -86,6 +86,27 @@ test('that nothing serves the block is said by status, why and doctor too, and i
   expect(served.stdout).not.toContain('x-personal-mcp')
 })
 
+test('status of named sources tells of clashes of names and ids that these have a part in, and of no others', async () => {
+  await using home = await Home.create()
+  await using a = await repositoryOf({ pdf: [], only: ['gone'] })
+  await using b = await repositoryOf({ pdf: [], 'x/review': [] })
+  await using c = await repositoryOf({ review: ['nothing'] })
+  const sources = { a: [urlOf(a), 'contract: true'], b: [urlOf(b), 'contract: true'], c: [urlOf(c), 'contract: true'] }
+  await home.configure(sources)
+  await home.command('sync')
+  const told = async (...operands: readonly string[]) => {
+    const { collisions, problems } = JSON.parse((await home.command('status', '--json', ...operands)).stdout)
+    return [collisions.names.map(({ name }: any) => name), problems.map(({ message }: any) => message.split(',', 1)[0])]
+  }
+
+  const [clash, other] = ['2 skills have the id "pdf"', '2 skills have the id "review"']
+  const lacking = ['"only" depends on "gone"', '"review" depends on "nothing"']
+  expect(await told()).toEqual([['review'], [clash, other, ...lacking]])
+  expect(await told('a')).toEqual([[], [clash, lacking[0]]])
+  expect(await told('b')).toEqual([['review'], [clash, other]])
+  expect(await told('c', 'a')).toEqual([['review'], [clash, other, ...lacking]])
+})
+
 test('status names ids that clash, dependencies that are missing and circles, with source and path, and withholds nothing', async () => {
   await using home = await Home.create()
   await using team = await repositoryOf({ 'a/pdf': ['gone'], review: ['release'] })

@@ -95,7 +95,7 @@ test.each([
   ['retried', { condition: condition('dns-failed', 'a') }],
   ['person', { condition: condition('dns-failed', 'a'), lastSuccess: '2026-06-14T11:59:59.000Z' }],
   ['person', { condition: condition('credentials-rejected', 'a') }],
-  ['person', { tally: { seen: 1, clean: 0, noted: 0, tools: 0, withheld: 0, disabled: 0, pending: 1 } }],
+  ['person', { tally: { seen: 1, clean: 0, noted: 0, tools: 0, withheld: 0, links: 0, disabled: 0, pending: 1 } }],
   ['chosen', { condition: condition('paused', 'a'), decision: { paused: true } }],
   ['chosen', { decision: { frozen: { commit: PINNED, by: 'pin' } } }],
 ] as const)('a source is "%s" by its condition, its age and what was decided', (urgency, parts) => {

@@ -168,6 +168,8 @@ const NO_HOST: PageHost = {
   isTokenRequired: true,
   sources: () => [],
   problems: () => [],
+  alarms: () => [],
+  misfits: () => [],
   history: async () => [],
   compare: async () => undefined,
 }

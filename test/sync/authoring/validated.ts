@@ -24,7 +24,11 @@ export async function flawsOf(files: Files, { level = 'spec', folder, ...edit }:
   await fillFolder(at, files)
   const reading = { root: '', docs: undefined, limits: FETCH_LIMITS, scratch: temporary.path }
   await using tree = await readFolder(at, reading, never())
-  const validation = await validate(tree, { rules: rulesWith({ hiddenUnicode: 'deceptive', ...edit }), level, folder }, never())
+  const validation = await validate(
+    tree,
+    { rules: rulesWith({ hiddenUnicode: 'deceptive', ...edit }), level, folder },
+    never(),
+  )
   const found = withNeighbours([{ source: '', validation }])
   return found.flatMap(({ flaws, skills }) => flaws.concat(skills.flatMap((skill) => skill.flaws)))
 }

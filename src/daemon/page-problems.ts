@@ -1,0 +1,113 @@
+import type { FoundWrong, Misfit, Problem } from '../serve/page/page-host.ts'
+import { sheetOf } from '../sync/authoring/rule-sheets.ts'
+import type { Catalog } from '../sync/model/catalog.ts'
+import type { ContractProblem } from '../sync/model/contract-problems.ts'
+import { disabledIn } from '../sync/model/disabled-matches.ts'
+import type { DisabledSkills } from '../sync/model/disabled.ts'
+import type { Finding } from '../sync/model/finding.ts'
+import { matcher } from '../sync/model/globs.ts'
+import type { Skill } from '../sync/model/skill.ts'
+import { strayLinks } from '../sync/model/snapshot.ts'
+import type { Snapshot } from '../sync/model/snapshot.ts'
+import type { SourceId } from '../sync/model/source-id.ts'
+import { archiveFindings } from './archive-findings.ts'
+import type { ConfiguredSource } from './config.ts'
+import { disabledText, pendingText } from './decision-text.ts'
+import { disabledBy } from './status.ts'
+
+/** What the problems of a source are judged by, besides its snapshot. */
+export interface Around {
+  readonly catalog: Catalog
+  readonly configured: ConfiguredSource
+  readonly disabled: DisabledSkills
+  /** The folders of its skills that wait for a person. */
+  readonly pending: ReadonlySet<string>
+}
+
+/** What became of the skills of one source, and what was found in it. Those that are in no list are not among them. */
+export function skillProblemsOf(snapshot: Snapshot, around: Around): Problem[] {
+  const { catalog, configured, pending } = around
+  const { source, skills, findings, docsFolder } = snapshot
+  const isHidden = isBelow(matcher(configured.source.unlisted))
+  const disabledHere = (skill: Skill): string | undefined => {
+    const match = disabled.get(skill.path)
+    // What another source has, and what is in no list, is not named here.
+    const isTold = match?.source === source && !isHidden(match.path)
+    return match && (isTold ? disabledText(source, skill.path, disabledBy(match)) : DISABLED_ELSEWHERE)
+  }
+  const disabled = disabledIn(snapshot, around.disabled)
+  const links = strayLinks(skills)
+  const ofArchives = Map.groupBy(archiveFindings(catalog, configured), ({ path }) => path)
+  const ofSkills = skills.flatMap((skill): Problem[] => {
+    if (skill.standing === 'unlisted' || isHidden(skill.path)) return []
+    const decided = decidedOf(skill, disabledHere(skill), pending.has(skill.path), source)
+    const found = decided ?? standingOf(skill, links.has(skill), ofArchives.get(skill.path))
+    return found === undefined ? [] : [{ source, path: skill.path, ...found }]
+  })
+  const others = [findings, docsFolder?.findings ?? []].flat().filter(({ path }) => !isHidden(path))
+  const ofSource: Problem = { source, path: '', standing: 'source', findings: others.map(withMend) }
+  return others.length === 0 ? ofSkills : [...ofSkills, ofSource]
+}
+
+const DISABLED_ELSEWHERE = 'disabled: in no list, and clients do not find it, since another skill is disabled'
+
+/** Whether a path, or a folder above it, is one that a list of globs names. */
+export function isBelow(matches: (path: string) => boolean): (path: string) => boolean {
+  return (path) => {
+    const segments = path.split('/')
+    return segments.some((_, index) => matches(segments.slice(0, index + 1).join('/')))
+  }
+}
+
+type Found = Pick<Problem, 'standing' | 'findings'>
+
+/** Where a person has decided about the skill, or has to. */
+function decidedOf(
+  { path }: Skill,
+  disabled: string | undefined,
+  isPending: boolean,
+  source: SourceId,
+): Found | undefined {
+  if (disabled !== undefined) return { standing: 'disabled', findings: [{ rule: 'disabled', path, message: disabled }] }
+  if (isPending)
+    return { standing: 'pending', findings: [{ rule: 'pending', path, message: pendingText(source, path) }] }
+  return undefined
+}
+
+function standingOf(
+  { standing, findings }: Skill,
+  isStrayLink: boolean,
+  ofArchives: readonly Finding[] = [],
+): Found | undefined {
+  const found = [...findings, ...ofArchives].map(withMend)
+  if (isStrayLink) return { standing: 'link', findings: found }
+  if (standing === 'withheld' || standing === 'tools') return { standing, findings: found }
+  return found.length === 0 ? undefined : { standing: 'noted', findings: found }
+}
+
+/** A finding with the mend of its rule, as `validate` prints it. */
+function withMend(finding: Finding): FoundWrong {
+  const { mend } = sheetOf(finding.rule)
+  return finding.message.includes(mend) ? finding : { ...finding, mend }
+}
+
+/** Those that name no skill that is in no list: each message names all that it is about. */
+export function misfitsIn({ listed: skills }: Catalog, problems: readonly ContractProblem[]): readonly Misfit[] {
+  if (problems.length === 0) return []
+  const listed = new Set(skills.map(({ source, skill }) => placeOf({ source, path: skill.path })))
+  return problems
+    .filter(({ skills }) => skills.every((skill) => listed.has(placeOf(skill))))
+    .map((problem) => ({ ...problem, mend: MISFIT_MENDS[problem.kind] }))
+}
+
+function placeOf({ source, path }: { readonly source: string; readonly path: string }): string {
+  return `${source}/${path}`
+}
+
+const MISFIT_MENDS: Readonly<Record<Misfit['kind'], string>> = {
+  'id-clash':
+    'Give all but one another id, or disable them: skillsyncd disable SOURCE/PATH. docs/contract.md explains it',
+  'dependency-missing':
+    'Add the skill that is missing, or take its id out of `depends_on`. docs/contract.md explains it',
+  'dependency-cycle': 'Take one of the ids out of `depends_on`. docs/contract.md explains it',
+}

@@ -1,0 +1,45 @@
+import { countOf } from '../count-text.ts'
+import type { HubAlarm, Misfit, PageHost, Problem, SourceHealth } from './page-host.ts'
+
+/** What stands on the page, in its order. */
+export type Entry =
+  | { readonly kind: 'alarm'; readonly alarm: HubAlarm }
+  | { readonly kind: 'source'; readonly health: SourceHealth }
+  | { readonly kind: 'misfit'; readonly misfit: Misfit }
+  | { readonly kind: 'skill'; readonly problem: Problem }
+
+/** Those of one source, or all. */
+export function entriesIn(host: PageHost, source: string): readonly Entry[] {
+  const isOf = (id: string | undefined): boolean => source === '' || id === source
+  const failing = host.sources().filter((health) => isOf(health.id) && isFailing(health))
+  const misfits = host.misfits().filter(({ skills }) => source === '' || skills.some((skill) => isOf(skill.source)))
+  const problems = host.problems().filter((problem) => isOf(problem.source))
+  return [
+    ...host.alarms().flatMap((alarm): Entry[] => (isOf(alarm.source) ? [{ kind: 'alarm', alarm }] : [])),
+    ...failing.map((health): Entry => ({ kind: 'source', health })),
+    ...misfits.map((misfit): Entry => ({ kind: 'misfit', misfit })),
+    ...problems.map((problem): Entry => ({ kind: 'skill', problem })),
+  ]
+}
+
+/** The number of them that are more than a note. */
+export function problemCount(host: PageHost): number {
+  return entriesIn(host, '').filter(isProblem).length
+}
+
+function isProblem(entry: Entry): boolean {
+  return entry.kind !== 'skill' || (entry.problem.standing !== 'noted' && entry.problem.standing !== 'link')
+}
+
+/** The first look at a source that is under way is no problem yet. */
+function isFailing({ condition, served, isLooking }: SourceHealth): boolean {
+  return condition !== undefined || (served === undefined && !isLooking)
+}
+
+/** How many of them there are, in words. */
+export function countText(entries: readonly Entry[]): string {
+  const problems = entries.filter(isProblem).length
+  const notes = entries.length - problems
+  const noted = notes === 0 ? '' : `, ${countOf(notes, 'note')}`
+  return `${problems === 0 ? 'No problems' : countOf(problems, 'problem')}${noted}`
+}
