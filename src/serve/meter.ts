@@ -1,3 +1,5 @@
+import { OMITTED_LIST } from '../sync/model/entry-faults.ts'
+
 /** What counts the work of serving. It is told of each thing once, keeps nobody waiting, and never throws. */
 export interface Meter {
   /** A request of HTTP was answered: by which route, of those that there are, and with which status. */
@@ -19,6 +21,7 @@ export const METERED_METHODS = [
   'server/discover',
   'skills/list',
   'skills/get',
+  OMITTED_LIST,
   'resources/list',
   'resources/templates/list',
   'resources/read',

@@ -20,6 +20,8 @@ const URI = 'skill://fx/pdf/SKILL.md'
 /** What is asked, and what is to be remembered of it. */
 const ASKED: readonly (readonly [string, object, Partial<AuditEvent>])[] = [
   ['skills/list', {}, { allowed: true }],
+  ['dev.skillsyncd/omitted/list', {}, { allowed: true }],
+  ['dev.skillsyncd/omitted/list', { cursor: 'x' }, { allowed: false, why: expect.stringContaining('cursor') }],
   ['skills/get', { uri: URI }, { of: URI, allowed: true }],
   ['skills/get', { uri: 'skill://fx/none/SKILL.md' }, { of: 'skill://fx/none/SKILL.md', allowed: false }],
   ['resources/list', {}, { allowed: true }],

@@ -248,7 +248,7 @@ function tool(name: string, given: object): Ask {
 /** What says by itself which skills there are. */
 function lists(): Ask[] {
   return [
-    ...['skills/list', 'resources/list', 'prompts/list'].map((method) => mcp(method)),
+    ...['skills/list', 'dev.skillsyncd/omitted/list', 'resources/list', 'prompts/list'].map((method) => mcp(method)),
     ...['skill://index.json', 'resource://catalog/skills_index'].map((uri) => mcp('resources/read', { uri })),
     tool('list_skills', {}),
     tool('search_skills', { query: 'pdf' }),

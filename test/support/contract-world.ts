@@ -28,6 +28,8 @@ export interface SkillWorld {
   readonly description?: string
   readonly standing?: Skill['standing']
   readonly contract?: boolean
+  /** A frontmatter for which `skills/list` leaves it out. */
+  readonly isOmitted?: boolean
   readonly version?: string
   readonly tags?: readonly string[]
   readonly dependsOn?: readonly string[]
@@ -82,7 +84,8 @@ function skillOf(world: SkillWorld): Skill {
   const { skill, bytes } = sample(id, { 'SKILL.md': documentOf(world), ...files, ...Object.fromEntries(declared) })
   store(bytes.values())
   const servedPath = standing === 'tools' ? undefined : path
-  const named = { ...skill, path, servedPath, standing, description }
+  const odd = world.isOmitted === true && { frontmatter: { ...skill.frontmatter, metadata: 7 } }
+  const named = { ...skill, path, servedPath, standing, description, ...odd }
   return world.contract === false ? named : { ...named, contract: contractOf(world) }
 }
 

@@ -17,14 +17,16 @@ const SKILL: fc.Arbitrary<SkillWorld> = fc
     id: fc.constantFrom(...NAMES),
     standing: fc.constantFrom(...STANDINGS),
     contract: fc.boolean(),
+    isOmitted: fc.boolean(),
     mark: fc.nat(999),
     dependsOn: fc.subarray(NAMES, { maxLength: 2 }),
   })
-  .map(({ folder, id, standing, contract, mark, dependsOn }) => ({
+  .map(({ folder, id, standing, contract, isOmitted, mark, dependsOn }) => ({
     path: `${folder}${id}`,
     id,
     standing,
     contract: contract && standing !== 'tools',
+    isOmitted,
     dependsOn,
     description: `What ${id} does, ${mark}`,
     files: { 'references/more.md': `more of ${mark}\n` },

@@ -1,6 +1,7 @@
 import { Server } from '@modelcontextprotocol/server'
 import type { ServerContext, ServerOptions } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { OMITTED, OMITTED_LIST } from '../../sync/model/entry-faults.ts'
 import { VERSION } from '../version.ts'
 import type { Caller, Era } from './caller.ts'
 import { methodsOf } from './methods.ts'
@@ -13,7 +14,12 @@ const SKILLS_EXTENSION = 'io.modelcontextprotocol/skills'
 export const MODERN_REVISION = '2026-07-28'
 
 /** Methods for which the SDK knows no cache hint: the answer carries it (SEP-2640, R7), on the modern era only. */
-const HINTED_BY_US: ReadonlySet<string> = new Set<MethodName>(['skills/list', 'skills/get', 'resources/directory/read'])
+const HINTED_BY_US: ReadonlySet<string> = new Set<MethodName>([
+  'skills/list',
+  'skills/get',
+  'resources/directory/read',
+  OMITTED_LIST,
+])
 
 /** Those for which it does. */
 const HINTED_BY_SDK = [
@@ -50,7 +56,7 @@ function optionsOf(serving: Serving, era: Era): ServerOptions {
   return {
     capabilities: {
       resources: { subscribe: true, listChanged: true },
-      extensions: { [SKILLS_EXTENSION]: { directoryRead: true } },
+      extensions: { [SKILLS_EXTENSION]: { directoryRead: true }, [OMITTED]: {} },
       ...Object.assign({}, ...(serving.surfaces ?? []).map(({ capabilities }) => capabilities)),
     },
     cacheHints: Object.fromEntries(HINTED_BY_SDK.map((name) => [name, serving.cache])),

@@ -1,4 +1,5 @@
 import type { ServerCapabilities } from '@modelcontextprotocol/server'
+import { OMITTED_LIST } from '../../sync/model/entry-faults.ts'
 import type { Audit } from '../audit.ts'
 import type { ReadFile } from '../content.ts'
 import type { Meter } from '../meter.ts'
@@ -13,7 +14,7 @@ import type { PageLimits } from './page.ts'
 import { requiredUri } from './params.ts'
 import type { Params } from './params.ts'
 import { listResources, listTemplates, readResource, subscribe, unsubscribe } from './resources.ts'
-import { getSkill, listSkills, readDirectory } from './skills.ts'
+import { getSkill, listOmitted, listSkills, readDirectory } from './skills.ts'
 import { readingFor } from './trace.ts'
 
 /** What the answers are made from. */
@@ -93,6 +94,7 @@ export function methodsOf(serving: Serving): Methods {
 function skillMethodsOf({ registry, read, pages, forms }: Serving) {
   return {
     'skills/list': (params) => listSkills(registry.catalog, params, pages),
+    [OMITTED_LIST]: (params) => listOmitted(registry.catalog, params, pages),
     'skills/get': (params) => getSkill(registry.catalog, params),
     'resources/directory/read': (params) => readDirectory(registry.catalog, params, pages),
     'resources/list': (params) => listResources(registry.catalog, forms, params['cursor'], pages),

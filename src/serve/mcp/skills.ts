@@ -1,5 +1,6 @@
 import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
+import { OMITTED_LIST } from '../../sync/model/entry-faults.ts'
 import type { JsonObject } from '../../sync/model/frontmatter.ts'
 import { filesOf } from '../../sync/model/skill-files.ts'
 import { EXECUTABLES } from '../../sync/model/skill.ts'
@@ -48,8 +49,21 @@ function metaOf({ signers, skill: { files, upstream } }: CatalogSkill): EntryMet
 
 /** `skills/list`: one page of the enumerated skills, all pages from one catalog. */
 export function listSkills(catalog: Catalog, params: Params, limits: PageLimits): object {
-  const listing = { catalog, of: 'skills/list' }
-  const { items, nextCursor } = pageOf(catalog.enumerated, listing, params['cursor'], limits, sizeOfEntry)
+  return pageOfSkills(catalog.enumerated, { catalog, of: 'skills/list' }, params, limits)
+}
+
+/** `dev.skillsyncd/omitted/list`: likewise of the skills that `skills/list` leaves out. */
+export function listOmitted(catalog: Catalog, params: Params, limits: PageLimits): object {
+  return pageOfSkills(catalog.omitted, { catalog, of: OMITTED_LIST }, params, limits)
+}
+
+function pageOfSkills(
+  skills: readonly CatalogSkill[],
+  listing: { readonly catalog: Catalog; readonly of: string },
+  params: Params,
+  limits: PageLimits,
+): object {
+  const { items, nextCursor } = pageOf(skills, listing, params['cursor'], limits, sizeOfEntry)
   return { skills: items.map(entryOf), ...(nextCursor !== undefined && { nextCursor }) }
 }
 

@@ -1,4 +1,4 @@
-import { buildingCatalog, entryOf, headOf, isEnumerable, type Indexed } from './catalog.ts'
+import { buildingCatalog, entryOf, headOf, splitListed, type Indexed } from './catalog.ts'
 import type { CatalogSkill } from './catalog-entry.ts'
 import { CatalogFiles } from './catalog-files.ts'
 import type { Catalog } from './catalog.ts'
@@ -79,7 +79,7 @@ function withReplaced(before: Catalog, replaced: readonly CatalogSkill[]): Index
   return {
     skills,
     listed,
-    enumerated: listed.filter(isEnumerable),
+    ...splitListed(listed),
     files: new CatalogFiles(folders, skills),
     folders,
     withheld: before.withheld,

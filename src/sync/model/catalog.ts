@@ -30,6 +30,8 @@ export interface Catalog {
   readonly listed: readonly CatalogSkill[]
   /** Those of them that listings with a frontmatter hold: `skills/list` and the index. */
   readonly enumerated: readonly CatalogSkill[]
+  /** The others: their frontmatter would have some client refuse the whole listing. */
+  readonly omitted: readonly CatalogSkill[]
   readonly files: CatalogFiles
   readonly folders: CatalogFolders
   /** Skills that have a URI and are withheld: whoever asks is told why. */
@@ -72,7 +74,7 @@ export function headOf(generation: Generation, disabled: Disabled): Pick<Catalog
 }
 
 /** What a catalog is asked by. */
-export type Indexed = Pick<Catalog, 'skills' | 'listed' | 'enumerated' | 'files' | 'folders' | 'withheld'>
+export type Indexed = Pick<Catalog, 'skills' | 'listed' | 'enumerated' | 'omitted' | 'files' | 'folders' | 'withheld'>
 
 /** Puts the skills of one snapshot after another where they are found. */
 export class CatalogBuilder {
@@ -112,7 +114,7 @@ export class CatalogBuilder {
     return {
       skills: this.#skills,
       listed,
-      enumerated: listed.filter(isEnumerable),
+      ...splitListed(listed),
       files: new CatalogFiles(folders, this.#skills),
       folders,
       // One that is withheld for a clash would stand at the URI of the one that is served.
@@ -202,9 +204,12 @@ export function entryOf(skill: Skill, { snapshot, renamed, isAlone }: Around): C
   }
 }
 
-/** True of a skill that stands in the lists that hold its frontmatter. */
-export function isEnumerable(skill: CatalogSkill): boolean {
-  return skill.isEnumerable
+/** The skills of the lists, parted by whether the lists that hold their frontmatter have them. */
+export function splitListed(listed: readonly CatalogSkill[]): Pick<Catalog, 'enumerated' | 'omitted'> {
+  return {
+    enumerated: listed.filter(({ isEnumerable }) => isEnumerable),
+    omitted: listed.filter(({ isEnumerable }) => !isEnumerable),
+  }
 }
 
 /** Which of the skills have neither another one nor a renamed folder in them, and lie in none: as they are, and as they are served. */

@@ -3,6 +3,12 @@ import type { JsonObject, JsonValue } from './frontmatter.ts'
 import { isMapping } from './json-value.ts'
 import { COMPATIBILITY_CHARACTERS, DESCRIPTION_CHARACTERS } from './standard-fields.ts'
 
+/** The extension of ours that a server declares where it has the method below. Its settings are empty. */
+export const OMITTED = 'dev.skillsyncd/omitted'
+
+/** The method that lists what `skills/list` leaves out, in entries and pages of the same form. */
+export const OMITTED_LIST = 'dev.skillsyncd/omitted/list'
+
 /** A field for which some client refuses the entry of a skill, and with it all other entries of its page. */
 interface EntryFault {
   readonly rule: FindingRule
@@ -27,6 +33,11 @@ export function entryFaults(frontmatter: JsonObject): readonly EntryFault[] {
 export function isTakenByAll(frontmatter: JsonObject, findings: readonly Pick<Finding, 'rule'>[]): boolean {
   if (findings.some(({ rule }) => rule === 'frontmatter-unquoted')) return false
   return CHECKS.every(({ faultIn }) => faultIn(frontmatter) === undefined)
+}
+
+/** True of a skill in which such faults were found when it was judged. */
+export function hasEntryFault({ findings }: { readonly findings: readonly Finding[] }): boolean {
+  return findings.some((finding) => CHECKS.some(({ rule }) => rule === finding.rule))
 }
 
 interface Check {

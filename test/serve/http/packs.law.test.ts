@@ -237,13 +237,16 @@ function lists(): Ask[] {
   return [
     ...[
       'skills/list',
+      'dev.skillsyncd/omitted/list',
       'resources/list',
       'resources/templates/list',
       'tools/list',
       'prompts/list',
       'server/discover',
     ].map((method) => mcp(method)),
-    ...['skills/list', 'resources/list', 'resources/templates/list', 'initialize'].map((method) => legacyMcp(method)),
+    ...['skills/list', 'dev.skillsyncd/omitted/list', 'resources/list', 'resources/templates/list', 'initialize'].map(
+      (method) => legacyMcp(method),
+    ),
     ...['one', 'two', 'one/a', 'two/b/c'].map((folder) =>
       mcp('resources/directory/read', { uri: `skill://${folder}` }),
     ),
