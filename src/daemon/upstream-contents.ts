@@ -4,7 +4,7 @@ import { declarationOf } from '../sync/model/approvals.ts'
 import type { Finding } from '../sync/model/finding.ts'
 import { frontmatterBy } from '../sync/model/document-reader.ts'
 import type { DocumentReader } from '../sync/model/document-reader.ts'
-import { plainUpstreamUri } from '../sync/model/upstream-uri.ts'
+import { upstreamUriOf } from '../sync/model/upstream-uri.ts'
 import { joinPath } from '../sync/model/paths.ts'
 import type { SkillFile, UpstreamNames, UpstreamSkill } from '../sync/model/skill.ts'
 import type { McpSource } from '../sync/model/source.ts'
@@ -141,7 +141,8 @@ export class UpstreamContents {
     const server = servers.at(configured, source)
     if (skill.upstream.archive !== undefined) return this.#reread(skill, file, skill.upstream.archive, server)
     await spendings.spend(source, file.size)
-    const sent = await server.read(uriOf(skill, file), file.size, this.#stop.signal, trace).catch((error: unknown) => {
+    const uri = upstreamUriOf(skill, file)
+    const sent = await server.read(uri, file.size, this.#stop.signal, trace).catch((error: unknown) => {
       if (error instanceof Overlong) spendings.addBeyond(id, file.size, error.came)
       throw error
     })
@@ -217,15 +218,6 @@ function notGiven({ path, upstream }: UpstreamSkill, why: string): SyncError {
 function notReadBefore({ path }: SkillFile): SyncError {
   const message = `Cannot read "${path}": nobody read it before, and --offline lets nobody be asked`
   return new SyncError('source-unreachable', message)
-}
-
-function uriOf({ path, upstream }: UpstreamSkill, file: SkillFile): string {
-  const { files = {} } = upstream
-  // A file may be called as what every object has: "constructor".
-  const written = Object.hasOwn(files, file.path) ? files[file.path] : undefined
-  const known = written ?? plainUpstreamUri(joinPath(path, file.path))
-  if (known === undefined) throw new TypeError(`No URI leads to "${path}"`)
-  return known
 }
 
 /** Long enough for one request, short enough that the next one is none the worse for it. */

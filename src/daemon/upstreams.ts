@@ -3,12 +3,16 @@ import { isUnread } from '../serve/content.ts'
 import { declarationOf, pendingIn } from '../sync/model/approvals.ts'
 import type { DocumentReader } from '../sync/model/document-reader.ts'
 import { disabledIn, type DisabledMatches } from '../sync/model/disabled-matches.ts'
+import { hasEntryFault } from '../sync/model/entry-faults.ts'
+import { folderOf } from '../sync/model/paths.ts'
 import { isOfUpstream } from '../sync/model/skill.ts'
 import type { Skill, SkillFile, UpstreamSkill } from '../sync/model/skill.ts'
+import type { Snapshot } from '../sync/model/snapshot.ts'
 import type { McpSource } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import type { Current } from '../sync/take.ts'
+import type { Watched } from '../sync/upstream/mcp/server.ts'
 import { Additions } from './additions.ts'
 import type { Config } from './config.ts'
 import { ControlError } from './control-client.ts'
@@ -71,8 +75,7 @@ export class Upstreams implements AsyncDisposable {
       const current = currentOf(source.id)
       // Before the first listing nobody knows what to ask for.
       if (current === undefined) continue
-      const uris = current.snapshot.skills.flatMap(({ upstream }) => upstream?.archive ?? upstream?.uri ?? [])
-      this.servers.at(configured, source).watch(uris.slice(0, MOST_WATCHED))
+      this.servers.at(configured, source).watch(watchedOf(current.snapshot))
     }
   }
 
@@ -174,7 +177,15 @@ export class Upstreams implements AsyncDisposable {
   }
 }
 
-/** A server of its time has a document that names all skills, which is watched too: of the rest that one tells. */
+function watchedOf({ skills }: Snapshot): Watched {
+  const ofUpstream = skills.filter(isOfUpstream)
+  const omitted = ofUpstream.filter(hasEntryFault).map(({ upstream }) => folderOf(upstream.uri))
+  const uris = ofUpstream.map(({ upstream }) => upstream.archive ?? upstream.uri)
+  const folders = omitted.slice(0, MOST_WATCHED)
+  return { uris: uris.slice(0, MOST_WATCHED - folders.length), omitted: folders }
+}
+
+/** A server of its time has a document that names all skills of its list, which is watched too: of the rest that one tells. */
 const MOST_WATCHED = 512
 
 /** What came from a server that is configured no longer goes with it. Where that cannot be, nobody is given it all the same. */

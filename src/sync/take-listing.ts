@@ -7,6 +7,7 @@ import { frontmatterBy } from './model/document-reader.ts'
 import type { Finding } from './model/finding.ts'
 import type { Skill } from './model/skill.ts'
 import type { Snapshot } from './model/snapshot.ts'
+import { omittedBefore } from './omitted-before.ts'
 import type { Mismatches } from './store/upstream-files.ts'
 import { rulesOf } from './survey-rules.ts'
 import type { Pull } from './take.ts'
@@ -14,9 +15,11 @@ import type { Listing } from './upstream/upstream.ts'
 import { mismatchOf } from './verify-declared.ts'
 
 /** The snapshot of what an MCP server lists. No file is asked for: it is what the server declares. */
-export async function takeListing(listing: Listing, { source, io, signal }: Pull): Promise<Snapshot> {
+export async function takeListing(listing: Listing, { source, current, io, signal }: Pull): Promise<Snapshot> {
   const rules = { selection: source, limits: io.limits }
-  const { skills, findings } = await declaredSkills(source.id, listing.entries, rules, signal)
+  const earlier = current?.snapshot.url === source.url ? current.snapshot : undefined
+  const entries = [...listing.entries, ...omittedBefore(earlier, listing)]
+  const { skills, findings } = await declaredSkills(source.id, entries, rules, signal)
   const mismatches = await io.store.upstreams.mismatches(source.id)
   const texts = await io.store.upstreams.texts(source.id)
   const { revision, root, proof, form, isPrivate } = listing

@@ -158,6 +158,11 @@ const SERVED: Sheets<Exclude<FindingRule, keyof typeof FRONTMATTER | ContractRul
     'An MCP server lists the skill in a way that nobody can rely on',
     'correct the entry in `skills/list` of that server',
   ),
+  'listing-incomplete': warning(
+    'skillsyncd',
+    'An MCP server does not say which skills its `skills/list` leaves out',
+    'let `dev.skillsyncd/omitted/list` through to that server, and raise the budgets of the source if it is over them',
+  ),
   'size-unknown': warning(
     'spec',
     'An MCP server lists a file without its size',

@@ -43,6 +43,7 @@ export type FindingRule =
   | 'contract-noted'
   | 'docs-missing'
   | 'entry-refused'
+  | 'listing-incomplete'
   | 'size-unknown'
   | 'not-verifiable'
   | 'content-mismatch'

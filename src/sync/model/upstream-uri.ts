@@ -1,5 +1,6 @@
-import { folderOf } from './paths.ts'
+import { folderOf, joinPath } from './paths.ts'
 import { decodedSegment, holdsForbidden } from './skill-uri.ts'
+import type { SkillFile, UpstreamSkill } from './skill.ts'
 
 /** A URI that another MCP server gave to a skill or to a file of one, read as the raw string that came. */
 export type UpstreamUri =
@@ -77,6 +78,16 @@ export function partsOf(path: string): Pick<Extract<UpstreamUri, { ok: true }>, 
 export function plainUpstreamUri(path: string): string | undefined {
   const parts = partsOf(path)
   return parts && `${parts.scheme}://${parts.segments.map(encodeURIComponent).join('/')}`
+}
+
+/** The URI of a file of a skill, as its server wrote it. */
+export function upstreamUriOf({ path, upstream }: UpstreamSkill, file: Pick<SkillFile, 'path'>): string {
+  const { files = {} } = upstream
+  // A file may be called as what every object has: "constructor".
+  const written = Object.hasOwn(files, file.path) ? files[file.path] : undefined
+  const known = written ?? plainUpstreamUri(joinPath(path, file.path))
+  if (known === undefined) throw new TypeError(`No URI leads to "${path}"`)
+  return known
 }
 
 function refused(why: string): UpstreamUri {

@@ -441,6 +441,7 @@ const NEVER_HERE: ReadonlySet<Rule> = new Set<Rule>([
   'not-read',
   // Of what other MCP servers list.
   'entry-refused',
+  'listing-incomplete',
   'size-unknown',
   'not-verifiable',
   'content-mismatch',

@@ -1,3 +1,5 @@
+import { OMITTED_LIST } from '../../model/entry-faults.ts'
+
 /** What a server says of how its answers may be kept (2026-07-28), over all answers of one look. */
 export class CacheHints {
   #ttlMs: number | undefined
@@ -16,7 +18,7 @@ export class CacheHints {
   /** Takes in what the result of a method says. */
   hear(method: string, { ttlMs, cacheScope }: Readonly<Record<string, unknown>>): void {
     if (cacheScope === 'private') this.#isPrivate = true
-    if (method !== 'skills/list') return
+    if (method !== 'skills/list' && method !== OMITTED_LIST) return
     const saidMs = typeof ttlMs === 'number' && ttlMs > 0 ? ttlMs : 0
     this.#ttlMs = Math.min(this.#ttlMs ?? saidMs, saidMs)
   }

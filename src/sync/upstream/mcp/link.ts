@@ -14,7 +14,7 @@ import { contentsOf } from './contents.ts'
 import type { Contents } from './contents.ts'
 import type { Archives } from './archives.ts'
 import { legible } from './legible.ts'
-import type { McpServer, ServerListing } from './server.ts'
+import type { McpServer, ServerListing, Watched } from './server.ts'
 import { Listener } from './listener.ts'
 import type { Waits } from './listener.ts'
 import type { Looking, LookRules, Made, NamedSkill } from './looking.ts'
@@ -117,8 +117,8 @@ export class ServerLink implements McpServer {
     await this.list(signal)
   }
 
-  watch(uris: readonly string[]): void {
-    this.#listener.watch(uris)
+  watch(wanted: Watched): void {
+    this.#listener.watch(wanted)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,6 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { SyncError } from '../../model/sync-error.ts'
 import type { McpConnection } from './connection.ts'
+import type { Watched } from './server.ts'
+import { declaresOmitted } from './settings.ts'
 import { isUnheard } from './watch.ts'
 import type { Watch } from './watch.ts'
 
@@ -27,7 +29,7 @@ const INDEX = 'skill://index.json'
 export class Listener implements AsyncDisposable {
   readonly #options: ListenerOptions
   readonly #stop = new AbortController()
-  #uris: readonly string[] = []
+  #wanted: Watched = { uris: [], omitted: [] }
   /** Ends the stream, for one with other URIs. */
   #turn = new AbortController()
   #listening: Promise<void> | undefined
@@ -40,11 +42,10 @@ export class Listener implements AsyncDisposable {
     this.#options = options
   }
 
-  watch(uris: readonly string[]): void {
-    const wanted = [...new Set([INDEX, ...uris])].toSorted()
-    const isSame = wanted.length === this.#uris.length && wanted.every((uri, index) => uri === this.#uris[index])
-    if (isSame && this.#listening !== undefined) return
-    this.#uris = wanted
+  watch({ uris, omitted }: Watched): void {
+    const wanted = { uris: inOrder([INDEX, ...uris]), omitted: inOrder(omitted) }
+    if (JSON.stringify(wanted) === JSON.stringify(this.#wanted) && this.#listening !== undefined) return
+    this.#wanted = wanted
     this.#turn.abort()
     // It rejects only in a way that is to end the process.
     this.#listening ??= this.#keepListening()
@@ -115,7 +116,8 @@ export class Listener implements AsyncDisposable {
 
   async #watched(connection: McpConnection): Promise<Watch | undefined> {
     const { onNews } = this.#options
-    const wish = { list: true, uris: this.#uris }
+    const { uris, omitted } = this.#wanted
+    const wish = { list: true, uris: declaresOmitted(connection) ? [...uris, ...omitted] : uris }
     const watch = await connection.watch(wish, () => onNews('told'), this.#stop.signal)
     if (!isUnheard(watch.honoured)) return watch
     await watch[Symbol.asyncDispose]()
@@ -154,6 +156,10 @@ interface Heard {
 
 /** How long a stream holds before those that failed are forgotten. */
 const STEADY_MS = 10_000
+
+function inOrder(uris: readonly string[]): readonly string[] {
+  return [...new Set(uris)].toSorted()
+}
 
 /** One open stream at a time. */
 class OpenWatch {

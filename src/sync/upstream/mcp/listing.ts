@@ -1,17 +1,17 @@
 import type { ListingForm } from '../../model/listing-form.ts'
 import { isMapping } from '../../model/json-value.ts'
-import { inSlices } from '../../model/slices.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { byManifests } from './fastmcp.ts'
 import { byIndex } from './index-document.ts'
 import type { Looking, Made } from './looking.ts'
 import { METHOD_NOT_FOUND } from './message.ts'
 import { withNamed } from './named.ts'
-import { allOf, answered } from './pages.ts'
+import { omittedBy } from './omitted.ts'
+import { allOf, answered, Spent } from './pages.ts'
 import { orSilence } from './refusal.ts'
 import type { Enumeration } from './server.ts'
-import { declaresSkills } from './settings.ts'
-import { wholeEntry } from './whole-entry.ts'
+import { declaresOmitted, declaresSkills } from './settings.ts'
+import { wholeEntries } from './whole-entry.ts'
 
 /**
  * Enumerates the skills of a server, by the newest form that answers; `known` is the one that did before. Where none does and
@@ -47,19 +47,12 @@ const FORMS: readonly Form[] = [
 async function byMethod(looking: Looking): Promise<readonly Made[] | SyncError | undefined> {
   if (!declaresSkills(looking.connection)) return undefined
   const asked = { method: 'skills/list', key: 'skills', firstMs: looking.rules.connectMs }
-  const entries = await orSilence(allOf(asked, looking))
+  const spent = new Spent(looking.budget)
+  const entries = await orSilence(allOf(asked, looking, spent))
   if (entries instanceof Error) return entries
   if ('ok' in entries) return entries.code === METHOD_NOT_FOUND ? undefined : answered('skills/list', entries)
-  const made: Made[] = []
-  // Most of them are whole, and to wait for nothing lets nobody else in.
-  await inSlices(
-    entries,
-    async (entry) => {
-      made.push(await wholeEntry(entry, looking))
-    },
-    looking.signal,
-  )
-  return made
+  const made = await wholeEntries(entries, looking)
+  return declaresOmitted(looking.connection) ? [...made, ...(await omittedBy(looking, spent))] : made
 }
 
 function listingIn(form: ListingForm, made: readonly Made[]): Enumeration {

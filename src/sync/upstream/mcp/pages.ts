@@ -25,17 +25,42 @@ export interface Asked {
   readonly firstMs?: number
 }
 
+/** How much of a budget is used up. Lists that are one enumeration together share one. */
+export class Spent {
+  readonly #budget: ListingBudget
+  #entries = 0
+  #bytes = 0
+
+  constructor(budget: ListingBudget) {
+    this.#budget = budget
+  }
+
+  /** Before any of the entries is taken. */
+  addEntries(method: string, count: number): void {
+    this.#entries += count
+    if (this.#entries > this.#budget.entries) throw over(method, 'listing_entries', this.#budget.entries)
+  }
+
+  addBytes(method: string, entry: unknown): void {
+    this.#bytes += jsonWeightOf(Buffer.from(JSON.stringify(entry)))
+    if (this.#bytes > this.#budget.bytes) throw over(method, 'listing_bytes', this.#budget.bytes)
+  }
+}
+
 /**
  * All pages of a list, or what the first of them was refused with. A chain of fresh cursors has no end of its own, so pages,
  * entries, bytes and time are bounded.
  */
-export async function allOf(asked: Asked, enumerating: Enumerating): Promise<readonly unknown[] | Refusal> {
+export async function allOf(
+  asked: Asked,
+  enumerating: Enumerating,
+  spent = new Spent(enumerating.budget),
+): Promise<readonly unknown[] | Refusal> {
   const { method, key } = asked
   const { budget, hints, signal } = enumerating
   const overall = AbortSignal.any([signal, AbortSignal.timeout(budget.timeoutMs)])
   const entries: unknown[] = []
   const cursors = new Set<string>()
-  let bytes = 0
   for (let cursor: string | undefined, page = 1; ; page += 1) {
     const reply = await pageOf(asked, cursor, { ...enumerating, overall })
     if (!reply.ok) {
@@ -45,12 +70,11 @@ export async function allOf(asked: Asked, enumerating: Enumerating): Promise<rea
     hints.hear(method, reply.result)
     const { [key]: items, nextCursor } = reply.result
     if (!Array.isArray(items)) throw broken(method, `its answer has no list "${key}"`)
-    if (entries.length + items.length > budget.entries) throw over(method, 'listing_entries', budget.entries)
+    spent.addEntries(method, items.length)
     for (const item of items) {
       const entry = legible(item)
       entries.push(entry)
-      bytes += jsonWeightOf(Buffer.from(JSON.stringify(entry)))
-      if (bytes > budget.bytes) throw over(method, 'listing_bytes', budget.bytes)
+      spent.addBytes(method, entry)
     }
     if (nextCursor === undefined || nextCursor === null) return entries
     if (typeof nextCursor !== 'string') throw broken(method, 'its cursor is no text')

@@ -23,7 +23,14 @@ export interface McpServer extends AsyncDisposable {
   /** Has an archive read again, of whose files one was lost. */
   reread(archive: string, signal: AbortSignal): Promise<void>
   /** Has these URIs, and changes of the listing, told about; whoever is told looks for what changed. */
-  watch(uris: readonly string[]): void
+  watch(wanted: Watched): void
+}
+
+/** What is to be told of, by the URIs that the server gave. */
+export interface Watched {
+  readonly uris: readonly string[]
+  /** Those of folders, for a server that lists what its `skills/list` leaves out: no other resource tells of a file in one. */
+  readonly omitted: readonly string[]
 }
 
 /** An enumeration, and how it may be kept. */

@@ -1,3 +1,4 @@
+import { OMITTED } from '../../model/entry-faults.ts'
 import { isMapping } from '../../model/json-value.ts'
 import type { McpConnection } from './connection.ts'
 
@@ -14,6 +15,12 @@ export function declaresFolders(connection: McpConnection): boolean {
   if (!isMapping(settings)) return false
   const { directoryRead, config } = settings
   return directoryRead === true || (isMapping(config) && config['directoryRead'] === true)
+}
+
+/** Whether the server lists, by a method of ours, what its `skills/list` leaves out. */
+export function declaresOmitted({ greeting }: McpConnection): boolean {
+  const { extensions } = greeting.capabilities
+  return isMapping(extensions) && Object.hasOwn(extensions, OMITTED)
 }
 
 /** PHP writes an empty object as a list: what it is says nothing. */

@@ -1,5 +1,6 @@
 import { firstRead } from './first-read.ts'
 import { isMapping } from '../../model/json-value.ts'
+import { inSlices } from '../../model/slices.ts'
 import type { Looking, Made } from './looking.ts'
 import { sized } from './sizes.ts'
 
@@ -9,4 +10,17 @@ export async function wholeEntry(entry: unknown, looking: Looking): Promise<Made
   const { uri, frontmatter, resources } = entry
   if (typeof uri !== 'string' || resources !== 'dynamic') return sized(entry, looking)
   return { ...(await firstRead({ uri, frontmatter, digest: undefined, said: '' }, looking)), isDynamic: true }
+}
+
+/** The same of all entries of a list. Most of them are whole, and to wait for nothing lets nobody else in. */
+export async function wholeEntries(entries: readonly unknown[], looking: Looking): Promise<readonly Made[]> {
+  const made: Made[] = []
+  await inSlices(
+    entries,
+    async (entry) => {
+      made.push(await wholeEntry(entry, looking))
+    },
+    looking.signal,
+  )
+  return made
 }

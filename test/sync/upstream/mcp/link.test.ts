@@ -104,7 +104,7 @@ test('a server that says nothing to the end of its subscriptions does not keep t
     },
   )
   const link = linkTo(server.address, {}, (how) => void told.push(how))
-  link.watch([FILE])
+  link.watch({ uris: [FILE], omitted: [] })
   while (told.length === 0) await link.read(FILE, 100, NEVER)
 
   await link[Symbol.asyncDispose]()

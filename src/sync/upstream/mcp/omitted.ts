@@ -1,0 +1,27 @@
+import { OMITTED_LIST } from '../../model/entry-faults.ts'
+import { SyncError } from '../../model/sync-error.ts'
+import { unmade } from './looking.ts'
+import type { Looking, Made } from './looking.ts'
+import { allOf, answered } from './pages.ts'
+import type { Spent } from './pages.ts'
+import { wholeEntries } from './whole-entry.ts'
+
+/**
+ * The skills that a server of our kind leaves out of `skills/list`. That they cannot be learnt costs no skill of the list: it is a
+ * finding, for which those that were known before are kept. `spent`: on the list, with which they are one enumeration.
+ */
+export async function omittedBy(looking: Looking, spent: Spent): Promise<readonly Made[]> {
+  try {
+    const asked = { method: OMITTED_LIST, key: 'skills', firstMs: looking.rules.connectMs }
+    const entries = await allOf(asked, looking, spent)
+    if ('ok' in entries) throw answered(OMITTED_LIST, entries)
+    return await wholeEntries(entries, looking)
+  } catch (error) {
+    looking.signal.throwIfAborted()
+    if (!(error instanceof SyncError)) throw error
+    // However fresh the rest is said to be, the schedule asks again.
+    looking.hints.hear(OMITTED_LIST, {})
+    const message = `The skills that skills/list leaves out cannot be learnt, and stay as they were: ${error.message}`
+    return [unmade('listing-incomplete', '', message)]
+  }
+}
