@@ -1,7 +1,7 @@
 import { SideThread } from '../serve/side-thread.ts'
 import type { ThreadLimits } from '../serve/side-thread.ts'
 import { hiddenInText } from '../sync/declared-texts.ts'
-import { documentReading } from '../sync/document-reading.ts'
+import { documentReading, linkedPathsIn } from '../sync/document-reading.ts'
 import type { DocumentReader, DocumentReading } from '../sync/model/document-reader.ts'
 import { frontmatterBlock } from '../sync/model/frontmatter.ts'
 import type { FrontmatterLimits } from '../sync/model/frontmatter.ts'
@@ -36,6 +36,12 @@ export class DocumentThread implements DocumentReader, AsyncDisposable {
     return whileWanted(this.#searchAside({ bytes: byItself(bytes), path }), signal)
   }
 
+  async linkedIn(bytes: Uint8Array, signal: AbortSignal): Promise<readonly string[]> {
+    if (bytes.length <= QUICK_BYTES) return linkedPathsIn(bytes)
+    signal.throwIfAborted()
+    return whileWanted(this.#linkedAside(byItself(bytes)), signal)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#thread[Symbol.asyncDispose]()
   }
@@ -47,7 +53,8 @@ export class DocumentThread implements DocumentReader, AsyncDisposable {
     const end = await this.#put(question)
     if (end.kind === 'unanswered') return unfinished(this.#limits)
     // Where the system has no thread left it is read here: what is served does not depend on that.
-    if (end.kind !== 'answered' || 'found' in end.answer) return documentReading(question.bytes, question.limits)
+    if (end.kind !== 'answered' || !('frontmatter' in end.answer))
+      return documentReading(question.bytes, question.limits)
     return end.answer
   }
 
@@ -56,6 +63,13 @@ export class DocumentThread implements DocumentReader, AsyncDisposable {
     if (end.kind === 'unanswered') throw unsearched(question.path, this.#limits)
     if (end.kind !== 'answered' || !('found' in end.answer)) return hiddenInText(question, question.bytes)
     return end.answer.found
+  }
+
+  async #linkedAside(document: Uint8Array): Promise<readonly string[]> {
+    const end = await this.#put({ document })
+    if (end.kind === 'unanswered') return []
+    if (end.kind !== 'answered' || !('linked' in end.answer)) return linkedPathsIn(document)
+    return end.answer.linked
   }
 
   async #put(question: DocumentQuestion): ReturnType<SideThread<DocumentQuestion, DocumentAnswer>['put']> {

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { documentReading } from '../sync/document-reading.ts'
+import { documentReading, linkedPathsIn } from '../sync/document-reading.ts'
 import { hiddenInText } from '../sync/declared-texts.ts'
 import type { DocumentReading } from '../sync/model/document-reader.ts'
 import type { FrontmatterLimits } from '../sync/model/frontmatter.ts'
@@ -7,12 +7,16 @@ import type { HiddenText } from '../sync/model/hidden-unicode.ts'
 
 // The thread in which documents of others are read that are long, or that say much of themselves.
 
-/** A document to read, or a file in which hidden characters are looked for: by its path in the skill. */
+/** A document to read, one whose links are looked for, or a file in which hidden characters are: by its path in the skill. */
 export type DocumentQuestion =
   | { readonly bytes: Uint8Array; readonly limits: FrontmatterLimits }
+  | { readonly document: Uint8Array }
   | { readonly bytes: Uint8Array; readonly path: string }
 
-export type DocumentAnswer = DocumentReading | { readonly found: HiddenText | undefined }
+export type DocumentAnswer =
+  | DocumentReading
+  | { readonly linked: readonly string[] }
+  | { readonly found: HiddenText | undefined }
 
 // The YAML reader makes an error of each fault: to note where that was made takes longer than all else, and is of no use.
 Error.stackTraceLimit = 0
@@ -23,5 +27,6 @@ parentPort?.on('message', (question: DocumentQuestion) => {
 
 function answerTo(question: DocumentQuestion): DocumentAnswer {
   if ('limits' in question) return documentReading(question.bytes, question.limits)
+  if ('document' in question) return { linked: linkedPathsIn(question.document) }
   return { found: hiddenInText(question, question.bytes) }
 }

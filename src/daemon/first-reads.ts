@@ -40,6 +40,10 @@ export class FirstReads implements Shelf {
     return stale ?? { ok: false, rule: 'not-read', why: refusal }
   }
 
+  async isKnown(file: UnreadFile): Promise<boolean> {
+    return (await this.#parts.known.of(file.uri, file)) !== undefined
+  }
+
   async settle(): Promise<void> {
     await this.#parts.known.settle()
   }

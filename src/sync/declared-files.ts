@@ -1,5 +1,5 @@
-import { DeclaredTree } from './declared-tree.ts'
 import { isSize, sha256In } from './model/declared-file.ts'
+import { DeclaredTree } from './model/declared-tree.ts'
 import { inPathOrder } from './model/digest.ts'
 import type { Finding, FindingRule } from './model/finding.ts'
 import { shown } from './model/contract-value.ts'

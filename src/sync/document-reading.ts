@@ -1,3 +1,5 @@
+import { isAbsolute, linkedPath, resolved } from './authoring/linked-path.ts'
+import { linksIn } from './authoring/markdown-links.ts'
 import { hiddenInText } from './declared-texts.ts'
 import type { DocumentReader, DocumentReading } from './model/document-reader.ts'
 import { readFrontmatterAsMeant } from './model/frontmatter.ts'
@@ -10,6 +12,7 @@ import { documentParts, unrenderedIn } from './unrendered-text.ts'
 export const READ_HERE: DocumentReader = {
   read: async (bytes, limits) => documentReading(bytes, limits),
   hiddenIn: async (path, bytes) => hiddenInText({ path }, bytes),
+  linkedIn: async (bytes) => linkedPathsIn(bytes),
 }
 
 /** Reads a SKILL.md, whatever its bytes are. Never throws. */
@@ -26,3 +29,28 @@ export function documentReading(bytes: Uint8Array, limits: FrontmatterLimits): D
 
 /** As much of a document as is searched for text that people do not see as it is. */
 export const SEARCHED_BYTES = 2 ** 18
+
+/**
+ * The paths below its folder that the links of a SKILL.md name, each once, in the order of the text: the first of them, of the first
+ * of its bytes. A folder is none, and neither is SKILL.md itself. Never throws.
+ */
+export function linkedPathsIn(bytes: Uint8Array): readonly string[] {
+  const { text, bodyStart } = documentParts(bytes.subarray(0, SEARCHED_BYTES))
+  const paths = new Set<string>()
+  for (const { target } of linksIn(text, bodyStart)) {
+    const path = insideOf(target)
+    if (path !== undefined) paths.add(path)
+    if (paths.size === MOST) break
+  }
+  return [...paths]
+}
+
+/** A skill that links to more has a list of its files somewhere. */
+const MOST = 64
+
+function insideOf(target: string): string | undefined {
+  const path = linkedPath(target)
+  if (path === undefined || isAbsolute(path) || /[/\\]$/.test(path)) return undefined
+  const inside = resolved('', path)
+  return inside === '' || inside === 'SKILL.md' ? undefined : inside
+}

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { Composer } from 'yaml'
 import { DocumentThread } from '../../src/daemon/document-thread.ts'
 import { hiddenInText } from '../../src/sync/declared-texts.ts'
-import { documentReading, READ_HERE } from '../../src/sync/document-reading.ts'
+import { documentReading, linkedPathsIn, READ_HERE } from '../../src/sync/document-reading.ts'
 import { FRONTMATTER_LIMITS } from '../../src/sync/model/frontmatter.ts'
 import { HEAVY_FRONTMATTERS, documentSaying } from '../support/heavy-frontmatters.ts'
 import { turnsDuring } from '../support/loop-turns.ts'
@@ -21,8 +21,8 @@ function scriptedBy(head = ''): URL {
     import { parentPort } from 'node:worker_threads'
     import { existsSync, writeFileSync } from 'node:fs'
     ${head}
-    parentPort.on('message', ({ bytes }) => {
-      const text = Buffer.from(bytes).toString()
+    parentPort.on('message', ({ bytes, document = bytes }) => {
+      const text = Buffer.from(document).toString()
       if (text.includes('spin')) for (;;) {}
       if (text.includes('throw')) throw new Error('a fault')
       if (text.includes('eat')) { const all = []; for (;;) all.push(new Array(1e5).fill(text + all.length)) }
@@ -47,6 +47,19 @@ test.each(Object.entries(HEAVY_FRONTMATTERS))(
     expect(composing).not.toHaveBeenCalled()
   },
 )
+
+test('the links of a long document are found in the thread as they would be here, and of one that ends it there are none', async () => {
+  const text = `---\nname: a\n---\n[a](a.md) [up](../b.md) [again](./a.md#x) ${'long '.repeat(8_000)} [c](c/d%20e.md)\n`
+  await using reader = new DocumentThread()
+  await using spinning = new DocumentThread({ ...LIMITS, deadlineMs: 100 }, scriptedBy())
+
+  const found = await reader.linkedIn(Buffer.from(text), never())
+  const none = await spinning.linkedIn(Buffer.from(`spin ${text}`), never())
+
+  expect(found).toEqual(['a.md', 'c/d e.md'])
+  expect(linkedPathsIn(Buffer.from(text))).toEqual(found)
+  expect(none).toEqual([])
+})
 
 test('whatever the bytes are, the thread says of them what this one would, to the byte', async () => {
   await using reader = new DocumentThread()

@@ -3,6 +3,7 @@ import { rendered } from '../../src/serve/page/markdown.ts'
 import { linksIn } from '../../src/sync/authoring/markdown-links.ts'
 import { oddityOf } from '../../src/sync/authoring/oddity.ts'
 import { writtenOf } from '../../src/sync/authoring/written.ts'
+import { linkedPathsIn } from '../../src/sync/document-reading.ts'
 import { readFrontmatter, readFrontmatterAsMeant } from '../../src/sync/model/frontmatter.ts'
 import type { JsonValue } from '../../src/sync/model/frontmatter.ts'
 import { frontmatterText } from '../../src/sync/model/frontmatter-text.ts'
@@ -33,6 +34,10 @@ export const DOCUMENTS = {
   markdown: async (bytes) => {
     const text = bytes.toString('utf8')
     for (const { offset } of linksIn(text)) expect(isWithin(offset, text), 'a link stands outside of the text')
+    for (const path of linkedPathsIn(bytes)) {
+      const segments = path.split('/')
+      expect(!segments.includes('..') && !segments.includes(''), 'a link leads out of the folder of the skill')
+    }
     for (const { offset, line, characters } of unrenderedIn(documentParts(Buffer.from(text)))) {
       expect(isWithin(offset, text) && offset + characters <= text.length, 'hidden text stands outside of the text')
       expect(text.slice(0, offset).split('\n').length === line, 'hidden text stands on another line')

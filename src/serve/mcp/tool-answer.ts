@@ -165,7 +165,8 @@ function noteOn(offered: Offered, document: Document, isWhole: boolean): string 
 function restOf({ id, skill }: Offered, { path }: Document): string {
   const others = othersIn(skill).length
   if (others === 0) return isEnumerated(skill) ? 'It has no other files.' : NOT_ENUMERATED
-  const files = others === 1 ? 'Its other file' : `Its other ${others} files`
+  const counted = others === 1 ? 'Its other file' : `Its other ${others} files`
+  const files = isEnumerated(skill) ? counted : `${counted}, as far as is known,`
   if (path !== undefined) return `${files} can be found in the folder of that path, with your own tools.`
   return `${files} can be read with read_skill_file, by the id ${JSON.stringify(id)} and the path of a file.`
 }

@@ -2,6 +2,7 @@ import { folderOf, foldedPath, foldersAbove, joinPath } from '../model/paths.ts'
 import type { Authored } from './authored.ts'
 import { uriOfSource } from './elsewhere.ts'
 import type { Elsewhere } from './elsewhere.ts'
+import { isAbsolute, linkedPath, resolved } from './linked-path.ts'
 import { isMarkdown } from './markdown-file.ts'
 import { linksIn } from './markdown-links.ts'
 import { Lines } from './place.ts'
@@ -47,10 +48,9 @@ interface Around {
 }
 
 function faultOf(target: string, from: string, { there, outside }: Around): Pick<Flaw, 'rule' | 'message'> | undefined {
-  if (isElsewhere(target) || isExample(target)) return undefined
+  const path = linkedPath(target)
+  if (path === undefined) return undefined
   const shown = JSON.stringify(target.length <= 200 ? target : `${target.slice(0, 200).toWellFormed()}…`)
-  const path = pathOf(target)
-  if (path === '') return undefined
   const inside = isAbsolute(path) ? undefined : resolved(folderOf(from), path)
   if (inside === undefined) {
     const where = isAbsolute(path) ? '' : outside(path)
@@ -73,50 +73,6 @@ function outsideOf({ path: folder }: Authored, from: string, elsewhere: Elsewher
     const uri = JSON.stringify(uriOfSource(served))
     return isThere ? `: a server has it there, at ${uri}` : `: a server has it at ${uri}, where the link does not lead`
   }
-}
-
-/** An address of another kind, or a place in the same file. */
-function isElsewhere(target: string): boolean {
-  if (target === '' || target.startsWith('#') || target.startsWith('?') || target.startsWith('//')) return true
-  return /^[A-Za-z][A-Za-z0-9+.-]+:/.test(target) && !/^file:/i.test(target)
-}
-
-/** What shows how a link is written, and is none: a word in the place of a path, or a hole to be filled. */
-function isExample(target: string): boolean {
-  return HOLES.test(target) || EXAMPLES.has(target.toLowerCase())
-}
-
-const HOLES = /[{}<>*$|`[\]…]|\.{3}/
-
-const EXAMPLES: ReadonlySet<string> = new Set(['url', 'link', 'path', 'href', 'src', 'target', 'uri', 'image', 'file'])
-
-function pathOf(target: string): string {
-  const end = target.search(/[?#]/)
-  const path = end === -1 ? target : target.slice(0, end)
-  try {
-    return decodeURIComponent(path)
-  } catch (error) {
-    // A percent sign that begins no escape stands for itself.
-    if (error instanceof URIError) return path
-    throw error
-  }
-}
-
-function isAbsolute(path: string): boolean {
-  return (
-    path.startsWith('/') || path.startsWith('\\') || path.startsWith('~/') || /^(?:[A-Za-z]:[\\/]|file:)/i.test(path)
-  )
-}
-
-/** The path in the skill; undefined where it climbs out. A backslash is a slash to those who write one. */
-function resolved(folder: string, path: string): string | undefined {
-  const segments = folder === '' ? [] : folder.split('/')
-  for (const segment of path.replaceAll('\\', '/').split('/')) {
-    if (segment === '' || segment === '.') continue
-    if (segment !== '..') segments.push(segment)
-    else if (segments.pop() === undefined) return undefined
-  }
-  return segments.join('/')
 }
 
 /** The files of a skill and the folders that they make. */

@@ -28,6 +28,8 @@ export interface DocumentReader {
    * search comes to no end.
    */
   hiddenIn(path: string, bytes: Uint8Array, signal: AbortSignal): Promise<HiddenText | undefined>
+  /** The paths below its folder that the links of a SKILL.md name. None where the search comes to no end. */
+  linkedIn(bytes: Uint8Array, signal: AbortSignal): Promise<readonly string[]>
 }
 
 /** The frontmatter alone, as YAML has it: what follows it is not handed over. */

@@ -14,6 +14,8 @@ export type FileList =
   | {
       readonly ok: true
       readonly files: readonly ListedFile[]
+      /** The folder itself was listed: there is no other file. */
+      readonly isWhole: boolean
       /** Those that were listed for a folder and lie elsewhere. They are not looked at. */
       readonly strays: Strays
     }
@@ -42,7 +44,7 @@ export class FileLists {
     if (walked !== undefined) return walked
     const skill = folderOfUri(uri)
     const files = (await this.resources()).below(skill ?? '')
-    return { ok: true, files, strays: { first: [], count: 0 } }
+    return { ok: true, files, isWhole: false, strays: { first: [], count: 0 } }
   }
 
   /** Everything in `resources/list`; nothing where the server has no such list. Asked for once. */
@@ -72,7 +74,7 @@ export class FileLists {
       folders.push(...walk.take(items, folder))
       if (walk.why !== undefined) return { ok: false, why: walk.why }
     }
-    return { ok: true, files: walk.files, strays: walk.strays }
+    return { ok: true, files: walk.files, isWhole: true, strays: walk.strays }
   }
 }
 

@@ -4,10 +4,7 @@ import { frontmatterBy } from '../../model/document-reader.ts'
 import type { Finding } from '../../model/finding.ts'
 import { frontmatterOf } from '../../model/frontmatter.ts'
 import type { JsonObject } from '../../model/frontmatter.ts'
-import { SyncError } from '../../model/sync-error.ts'
-import { Overlong } from './channel.ts'
-import { contentsOf } from './contents.ts'
-import type { Contents, Unwanted } from './contents.ts'
+import { fetchFile } from './fetch-file.ts'
 import type { Strays } from './file-lists.ts'
 import type { ListedFile } from './listed-files.ts'
 import { skillPathOf, unmade } from './looking.ts'
@@ -42,7 +39,10 @@ export async function firstRead(outline: Outline, looking: Looking): Promise<Mad
   const list = await looking.lists.of(uri, limits.files)
   if (!list.ok) return unmade('limit-files', path, `The files of the skill cannot be told: ${list.why}`)
   const files = withDocument(uri, list.files)
-  const made = overLimits(files, path, looking) ?? (await new FirstReading(outline, path, looking).of(files, sha256))
+  // A list of all resources may well be silent about those of a skill: nobody has to list them.
+  const isLinked = !list.isWhole && files.length === 1
+  const reading = new FirstReading(outline, path, looking)
+  const made = overLimits(files, path, looking) ?? (await reading.of(files, sha256, isLinked))
   if (list.strays.count === 0) return made
   const finding: Finding = { rule: 'entry-refused', path, message: messageOf(list.strays) }
   return { ...made, findings: [...(made.findings ?? []), finding] }
@@ -67,21 +67,6 @@ export function overLimits(
   const bytes = files.reduce((sum, { size }) => sum + (size ?? 0), 0)
   if (bytes <= mostBytes) return undefined
   return unmade('limit-bytes', path, `The files hold ${bytes} bytes, over the limit of ${mostBytes}`)
-}
-
-/** Reads a resource for the shelf: what the server refuses, or sends in a form that cannot be used, is missing there alone. */
-export async function fetchFile(uri: string, mostBytes: number, { connection, signal }: Looking): Promise<Contents> {
-  const reply = await connection.request('resources/read', { uri }, signal).catch(unusableAnswer)
-  if ('why' in reply) return reply
-  if (reply.ok) return contentsOf(reply.result, mostBytes)
-  return { why: `the server answers ${reply.code}, "${reply.message.slice(0, 200)}"`, came: 0 }
-}
-
-/** Silence and a connection that is lost say nothing of the file. */
-function unusableAnswer(error: unknown): Unwanted {
-  if (error instanceof Overlong) return { why: error.message, came: error.came, isTooLarge: true }
-  if (error instanceof SyncError && error.code === 'unsupported') return { why: error.message, came: 0 }
-  throw error
 }
 
 /** SKILL.md first, listed or not: without it there is no use in the rest. */
@@ -110,7 +95,8 @@ class FirstReading {
     this.#bytesLeft = looking.rules.skill.bytes
   }
 
-  async of(files: readonly ListedFile[], sha256: string | undefined): Promise<Made> {
+  /** `isLinked`: with what the server has of the files that the links of SKILL.md name. */
+  async of(files: readonly ListedFile[], sha256: string | undefined, isLinked: boolean): Promise<Made> {
     const resources: Resource[] = []
     let frontmatter: JsonObject | undefined
     for (const file of files) {
@@ -122,10 +108,27 @@ class FirstReading {
       const document = isDocument ? await this.#documentIn(read.bytes ?? new Uint8Array()) : undefined
       if (document !== undefined && 'findings' in document) return document
       frontmatter ??= document?.frontmatter
-      this.#bytesLeft -= read.size
-      resources.push({ uri, digest: `sha256:${read.sha256}`, size: read.size })
+      resources.push(this.#resource(uri, read))
+      if (isLinked && isDocument) resources.push(...(await this.#linkedFrom(read.bytes ?? new Uint8Array())))
     }
     return { entry: { uri: this.#outline.uri, frontmatter, resources }, isFirstRead: true }
+  }
+
+  async #linkedFrom(document: Uint8Array): Promise<readonly Resource[]> {
+    const found: Resource[] = []
+    await this.#looking.links.read(document, this.#outline.uri, this.#looking, async (file) => {
+      // A file without a byte would have room, and nobody is asked which one that is.
+      if (this.#bytesLeft === 0) return false
+      const read = await this.#read(file, false)
+      if (read.ok) found.push(this.#resource(file.uri, read))
+      return read.ok
+    })
+    return found
+  }
+
+  #resource(uri: string, { sha256, size }: Extract<ReadFile, { ok: true }>): Resource {
+    this.#bytesLeft -= size
+    return { uri, digest: `sha256:${sha256}`, size }
   }
 
   async #read(file: UnreadFile, isDocument: boolean): Promise<ReadFile> {

@@ -9,6 +9,7 @@ import type { McpConnection } from './connection.ts'
 import { completed } from './completion.ts'
 import type { Completed, Completing } from './completion.ts'
 import { FileLists } from './file-lists.ts'
+import { LinkedFiles } from './linked-files.ts'
 import { listingOf } from './listing.ts'
 import { contentsOf } from './contents.ts'
 import type { Contents } from './contents.ts'
@@ -137,7 +138,7 @@ export class ServerLink implements McpServer {
     return this.#using(signal, async (connection) => {
       const enumerating = { connection, budget, hints: new CacheHints(), signal }
       const lists = new FileLists(enumerating, declaresFolders(connection))
-      return look({ ...enumerating, rules, shelf, archives, lists })
+      return look({ ...enumerating, rules, shelf, archives, lists, links: new LinkedFiles() })
     })
   }
 

@@ -5,6 +5,7 @@ import { folderOf } from '../../model/paths.ts'
 import type { SkillLimits } from '../../model/skill.ts'
 import { pathOf, readUpstreamUri } from '../../model/upstream-uri.ts'
 import type { FileLists } from './file-lists.ts'
+import type { LinkedFiles } from './linked-files.ts'
 import type { Enumerating } from './pages.ts'
 import type { Archives } from './archives.ts'
 import type { Shelf } from './shelf.ts'
@@ -44,6 +45,7 @@ export interface Looking extends Enumerating {
   /** Undefined where skills that come packed are ignored. */
   readonly archives: Archives | undefined
   readonly lists: FileLists
+  readonly links: LinkedFiles
 }
 
 /** What came of what an older form says of one skill. */

@@ -158,6 +158,7 @@ class ImpatientClock implements Waits {
 
 const NO_SHELF: Shelf = {
   read: async () => ({ ok: false, rule: 'not-read', why: 'nobody looks here' }),
+  isKnown: async () => false,
   settle: async () => {},
 }
 

@@ -1,0 +1,20 @@
+import { SyncError } from '../../model/sync-error.ts'
+import { Overlong } from './channel.ts'
+import { contentsOf } from './contents.ts'
+import type { Contents, Unwanted } from './contents.ts'
+import type { Looking } from './looking.ts'
+
+/** Reads a resource for the shelf: what the server refuses, or sends in a form that cannot be used, is missing there alone. */
+export async function fetchFile(uri: string, mostBytes: number, { connection, signal }: Looking): Promise<Contents> {
+  const reply = await connection.request('resources/read', { uri }, signal).catch(unusableAnswer)
+  if ('why' in reply) return reply
+  if (reply.ok) return contentsOf(reply.result, mostBytes)
+  return { why: `the server answers ${reply.code}, "${reply.message.slice(0, 200)}"`, came: 0 }
+}
+
+/** Silence and a connection that is lost say nothing of the file. */
+function unusableAnswer(error: unknown): Unwanted {
+  if (error instanceof Overlong) return { why: error.message, came: error.came, isTooLarge: true }
+  if (error instanceof SyncError && error.code === 'unsupported') return { why: error.message, came: 0 }
+  throw error
+}
