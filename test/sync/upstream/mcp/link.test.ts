@@ -125,7 +125,7 @@ test('a server of which every session is over at once is asked for another after
   const clock = new ImpatientClock(8)
   await using link = linkTo(server.address, {}, () => {}, clock)
 
-  link.watch([FILE])
+  link.watch({ uris: [FILE], omitted: [] })
   await clock.isOver
 
   expect(clock.waits.map((ms, at) => ms >= 500 * 2 ** at && ms <= 1000 * 2 ** at)).toEqual(Array(8).fill(true))
