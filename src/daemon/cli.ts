@@ -119,7 +119,7 @@ async function runCommand(
     json: values['json'] === true,
     quiet: values['quiet'] === true,
     logLevel: values['quiet'] === true ? 'error' : logLevel,
-    signal: stopSignal(process),
+    signal: stopSignal(process, command.name),
     onHangUp: (listener) => void process.on('SIGHUP', listener),
     commands: COMMANDS,
   }
@@ -163,17 +163,31 @@ export interface Signals {
   exit(status: number): never
 }
 
-/** Raised by the first signal; the second ends the process on the spot. */
-function stopSignal(process: Signals): AbortSignal {
+/** Raised by the first signal. The second ends the process on the spot, and so does a call to a disk that does not come back. */
+function stopSignal(process: Streams & Signals, command: string): AbortSignal {
   const controller = new AbortController()
   const stop = (): void => {
     if (controller.signal.aborted) process.exit(1)
     controller.abort(new DOMException('The process was asked to stop', 'AbortError'))
+    setTimeout(() => endHung(process), SERVERS.has(command) ? SERVER_MS : COMMAND_MS).unref()
   }
   process.on('SIGINT', stop)
   process.on('SIGTERM', stop)
   return controller.signal
 }
+
+function endHung(process: Streams & Signals): never {
+  process.stderr.write(
+    'skillsyncd: stopped without waiting for what hangs: a disk, most likely that of the state folder\n',
+  )
+  process.exit(1)
+}
+
+/** Those that end what clients wait for, and write what they have. A service manager kills after half a minute. */
+const SERVERS: ReadonlySet<string> = new Set(['start', 'mcp'])
+const SERVER_MS = 25_000
+/** Pulls that a command began have five seconds of it to end. */
+const COMMAND_MS = 10_000
 
 function print(process: Streams, text: string): ExitStatus {
   process.stdout.write(text)

@@ -255,7 +255,7 @@ async function storeOf({ config, log, servesReadOnly }: Candidate, right: WriteR
 }
 
 function noStateFolder({ state }: Config): SyncError {
-  return new SyncError('store-failed', `Cannot open the state folder "${state}": it was removed`)
+  return new SyncError('no-state-folder', `Cannot open the state folder "${state}": it was removed`)
 }
 
 function goOn(daemon: Daemon, serve: (daemon: Daemon) => void): Daemon {

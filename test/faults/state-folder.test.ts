@@ -50,6 +50,27 @@ test('41: a state folder that came from another machine, lock and all, is taken 
   expect(await holderOf(other.state)).toMatchObject({ pid: daemon.pid })
 })
 
+test('a state folder that is removed under a daemon is not made again in part: it serves on, says so, and the next start begins anew', async () => {
+  await using scene = await Scene.set()
+  const { home } = scene
+  await scene.play()
+  const seen = await listingAt(await scene.daemon.line())
+  await rm(home.state, { recursive: true, maxRetries: 20 })
+  await scene.commit()
+
+  const synced = await home.run('sync')
+  const there = await readdir(home.state).catch(() => [])
+
+  expect(synced.stdout).toContain('(no-state-folder): Cannot write the state folder')
+  expect(synced.stdout).toContain('restore the whole folder from a backup; or move away what is left')
+  expect(there.filter((name) => name !== 'audit')).toEqual([])
+  expect(await listingAt(await scene.daemon.line())).toEqual(seen)
+  await scene.daemon.kill()
+  const anew = home.start('start')
+  await anew.said((line) => line.includes('"source-updated"'))
+  expect(await listingAt(await anew.line())).not.toEqual([])
+})
+
 const IS_ROOT = process.getuid?.() === 0
 
 describe.skipIf(!IS_ROOT)(`with another user${IS_ROOT ? '' : ', but only root can be somebody else'}`, () => {

@@ -26,6 +26,7 @@ export type SyncErrorCode =
   | 'git-missing'
   | 'unsupported'
   | 'store-failed'
+  | 'no-state-folder'
   | 'socket-failed'
   | 'folder-unsafe'
 
@@ -170,6 +171,7 @@ const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
   'rolled-back': false,
   rejected: false,
   'store-failed': true,
+  'no-state-folder': false,
   'socket-failed': true,
   'folder-unsafe': false,
 }
@@ -208,6 +210,8 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'git-missing': 'Install the program that the message names, or use an http(s) address',
   unsupported: 'The message names what this version cannot do with the source',
   'store-failed': 'Check the space and the permissions of the state folder',
+  'no-state-folder':
+    'Mount its disk, or restore the whole folder from a backup; or move away what is left of it and start the daemon, which fetches everything anew; or name another folder with `state` or --state',
   'socket-failed':
     'Set XDG_RUNTIME_DIR to a folder of this user alone, or unset it: the daemon then makes a folder of its own below TMPDIR',
   'folder-unsafe':

@@ -1,5 +1,5 @@
 import { chmodSync, lstatSync, mkdirSync, statSync } from 'node:fs'
-import { mkdir, readFile, readdir, rename, rmdir } from 'node:fs/promises'
+import { chmod, mkdir, readFile, readdir, rename, rmdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { SyncError } from '../model/sync-error.ts'
 import { isTemporary, removeAll, syncFolder, temporaryIn, writeWhole } from './atomic.ts'
@@ -20,7 +20,7 @@ const FOLDERS = ['skills', 'docs', 'snapshots', 'generations', 'sources', 'upstr
 /** Opens the state folder, and makes it where there is none. Refuses a layout it does not know and a folder of someone else's. */
 export async function openState(path: string): Promise<StateFolder> {
   const root = resolve(path)
-  makeFolder(root, 0o700)
+  await makeRoot(root)
   await expectOwnFolder(root, { asReader: false })
   const format = await formatOf(root)
   await expectOwnEntries(root, { asReader: false })
@@ -28,6 +28,17 @@ export async function openState(path: string): Promise<StateFolder> {
   for (const folder of FOLDERS) ownFolder(join(root, folder))
   await syncFolder(root)
   return new StateFolder(root)
+}
+
+/** Where its disk hangs that is found out beside the main thread, which goes on hearing signals. */
+async function makeRoot(root: string): Promise<void> {
+  const isMade = await mkdir(root, { mode: 0o700 }).then(
+    () => true,
+    () => false,
+  )
+  // Else a strict umask leaves less; what kept it from being made is said below.
+  if (isMade) await chmod(root, 0o700).catch(cannot(`make the folder "${root}"`))
+  makeFolder(root, 0o700)
 }
 
 /** Opens the state folder that somebody else writes, and makes nothing: undefined where nobody has written one yet. */
@@ -64,13 +75,17 @@ export class StateFolder {
     return join(this.path, folder, ...names)
   }
 
-  /** Makes the folders again that somebody removed since it was opened. Says whether there were such. Only for the one writer. */
+  /**
+   * Makes the folders again that somebody removed since it was opened. Says whether there were such, and throws where all of it is
+   * gone. Only for the one writer.
+   */
   async remake(): Promise<boolean> {
     await this.expectRight()
     const there = new Set(await namesIn(this.path))
     const gone = FOLDERS.filter((folder) => !there.has(folder))
+    if (gone.length === 0) return false
     // Without it this is none any more: a disk that is not mounted, say, under whose place nothing is to be written.
-    if (gone.length === 0 || !there.has('format')) return false
+    if (!there.has('format')) throw removed(this.path)
     for (const folder of gone) ownFolder(this.at(folder))
     await syncFolder(this.path)
     return true
@@ -168,18 +183,33 @@ async function formatOf(root: string): Promise<string | undefined> {
   )
 }
 
-/** A sweep empties `tmp/`. In a home folder that was named by mistake, that would be someone's work. */
-async function checkUnused(root: string): Promise<void> {
-  const foreign = (await namesIn(root)).find((name) => !isTemporary(name) && !MAY_BE_THERE.has(name))
-  if (foreign === undefined) return
-  throw new SyncError(
-    'store-failed',
-    `Cannot use "${root}" as the state folder: it has no file "format" and holds "${foreign}"; name an empty folder`,
-  )
+function removed(root: string): SyncError {
+  const message = `Cannot write the state folder "${root}": it was removed while the daemon runs, or its disk is not mounted`
+  return new SyncError('no-state-folder', message)
 }
 
-/** Put there before the first opening: by the lock of the one writer, by `--source`, whose state is below, and by the file system. */
-const MAY_BE_THERE: ReadonlySet<string> = new Set(['daemon.lock', 'adhoc', 'lost+found'])
+/** A sweep empties `tmp/`. In a home folder that was named by mistake, that would be someone's work. */
+async function checkUnused(root: string): Promise<void> {
+  const names = (await namesIn(root)).filter((name) => !isTemporary(name) && !MAY_BE_THERE.has(name))
+  const foreign = names.find((name) => !OURS.has(name))
+  const [first] = names
+  if (first === undefined) return
+  const told =
+    foreign === undefined
+      ? `holds only "${first}" and the like, as where it was removed under a running daemon or restored in part`
+      : `holds "${foreign}", which is none of ours`
+  const message = `Cannot use "${root}" as the state folder: it has no file "format" and ${told}`
+  throw new SyncError('no-state-folder', message)
+}
+
+/** What a daemon makes in it whenever it writes. */
+const OURS: ReadonlySet<string> = new Set(FOLDERS)
+
+/**
+ * Put there before the first opening: by the lock of the one writer, by `--source`, whose state is below, by the file system, and by
+ * a daemon under which all else was removed, which goes on writing down what clients ask.
+ */
+const MAY_BE_THERE: ReadonlySet<string> = new Set(['daemon.lock', 'adhoc', 'lost+found', 'audit'])
 
 /** A folder of the layout. A link is refused: sweeping and collecting would remove what lies behind it. */
 function ownFolder(path: string): void {

@@ -38,11 +38,23 @@ test('what was removed of the layout is made again, but nothing where it is no s
   const ends = [await state.remake(), await state.remake()]
   const names = await readdir(folder.path)
   for (const name of names) await rm(join(folder.path, name), { recursive: true })
-  const unmounted = await state.remake()
+  await expect(state.remake()).rejects.toMatchObject({ code: 'no-state-folder' })
 
-  expect([...ends, unmounted]).toEqual([true, false, false])
+  expect(ends).toEqual([true, false])
   expect(names).toContain('snapshots')
   expect(await readdir(folder.path)).toEqual([])
+})
+
+test.each([
+  [['skills', 'audit'], 'holds only "skills" and the like, as where it was removed under a running daemon'],
+  [['skills', 'thesis'], 'holds "thesis", which is none of ours'],
+])('a folder with %j and without its format is refused, by whose it is', async (names, says) => {
+  await using folder = await temporaryFolder()
+  for (const name of names) await mkdir(join(folder.path, name))
+
+  const opening = openState(folder.path)
+
+  await expect(opening).rejects.toMatchObject({ code: 'no-state-folder', message: expect.stringContaining(says) })
 })
 
 test('opening again changes nothing', async () => {
@@ -89,7 +101,10 @@ test('a folder that holds something else is refused and left as it was', async (
 
   const opening = openState(folder.path)
 
-  await expect(opening).rejects.toMatchObject({ code: 'store-failed', message: expect.stringMatching(/holds "tmp"/) })
+  await expect(opening).rejects.toMatchObject({
+    code: 'no-state-folder',
+    message: expect.stringMatching(/holds only "tmp"/),
+  })
   expect(await readdir(join(folder.path, 'tmp'))).toEqual(['thesis.txt'])
 })
 
