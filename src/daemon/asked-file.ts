@@ -1,4 +1,5 @@
 import type { Refused, Unread } from '../serve/content.ts'
+import { knownOf } from '../sync/declared-mismatches.ts'
 import { hiddenInText, refusalIn, textKeyOf } from '../sync/declared-texts.ts'
 import type { SkillFile, UpstreamSkill } from '../sync/model/skill.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
@@ -9,7 +10,7 @@ import type { Config } from './config.ts'
 import { ControlError } from './control-client.ts'
 import { readKept } from './kept-file.ts'
 import { request } from './requests.ts'
-import { TextRefused } from './upstream-contents.ts'
+import { ContentMismatch, TextRefused } from './refused-skill.ts'
 
 export interface AskedFileParts {
   readonly config: Config
@@ -48,6 +49,8 @@ export class AskedFiles {
   async #kept(skill: UpstreamSkill, file: SkillFile): Promise<Uint8Array | Refused | 'not-now'> {
     const { signal, ...parts } = this.#parts
     const kept = await readKept(skill, file, parts, signal)
+    const belied = await this.#belied(skill)
+    if (belied !== undefined) return belied
     if (kept.kind !== 'whole') return 'not-now'
     return this.#refusal(skill, file, kept.bytes) ?? kept.bytes
   }
@@ -57,7 +60,13 @@ export class AskedFiles {
     const { store, config } = this.#parts
     const { source } = configuredIn(config, skill.upstream.source)
     const finding = refusalIn(skill, await store.upstreams.texts(source.id), source.hiddenUnicode)
-    return finding && { kind: 'refused', why: new TextRefused(skill, finding).message }
+    return finding === undefined ? this.#belied(skill) : new TextRefused(skill, finding).unread
+  }
+
+  /** What its writer found wrong counts from then on, and not from the next generation. */
+  async #belied(skill: UpstreamSkill): Promise<Refused | undefined> {
+    const why = knownOf(skill, await this.#parts.store.upstreams.mismatches(skill.upstream.source))
+    return why === undefined ? undefined : new ContentMismatch(skill, why).unread
   }
 
   /** What a writer of an earlier version kept was never searched. */
@@ -71,7 +80,7 @@ export class AskedFiles {
     }
     const { source } = configuredIn(this.#parts.config, skill.upstream.source)
     const finding = refusalIn({ ...skill, files: [file] }, new Map([[key, hidden]]), source.hiddenUnicode)
-    return finding && { kind: 'refused', why: new TextRefused(skill, finding).message }
+    return finding && new TextRefused(skill, finding).unread
   }
 }
 

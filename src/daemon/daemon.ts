@@ -126,7 +126,7 @@ export class Daemon implements AsyncDisposable {
       },
       currentOf: (id) => this.#puller.currentOf(id),
       serve: () => this.#puller.serve(),
-      rejudge: (id) => pullForCall(id),
+      judge: (source) => this.#puller.judge(source, 'call'),
       retake: async (id) => {
         this.#puller.markDamaged(id)
         await pullForCall(id)
@@ -245,7 +245,10 @@ export class Daemon implements AsyncDisposable {
     return servingOf(
       this.config,
       this.#lasting.views,
-      (kept, file, trace) => this.#contents.read(kept, file, trace),
+      {
+        read: (kept, file, trace) => this.#contents.read(kept, file, trace),
+        isRefused: (kept) => this.upstreams.contents.isRefused(kept),
+      },
       {
         look: (source, mostMs) => this.look(source, mostMs),
         lacking: (catalog) => lackingIn(catalog, this.config, this.#parts.store),

@@ -88,7 +88,8 @@ export class Follower implements AsyncDisposable {
     const look = (source?: SourceId, mostMs?: number): Promise<number> => this.#lookUpstream(source, mostMs)
     const lacking: ToolHost['lacking'] = (catalog) => lackingIn(catalog, this.#config, this.#store)
     const host = { look, lacking, ...(disk !== undefined && { disk }) }
-    return servingOf(this.#config, this.#views, (skill, file) => this.#read(skill, file), host, this.#searching)
+    const read: ReadFile = (skill, file) => this.#read(skill, file)
+    return servingOf(this.#config, this.#views, { read }, host, this.#searching)
   }
 
   /** Until disposed, files are read by the daemon of this very process: it fetches again what is damaged. */

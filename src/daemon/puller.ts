@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { snapshotWithMismatches } from '../sync/declared-mismatches.ts'
 import { snapshotWithTexts } from '../sync/declared-texts.ts'
 import { outdatedIn } from '../sync/model/approvals.ts'
 import { isAbout, settled, unapproved, UNDECIDED } from '../sync/model/decisions.ts'
@@ -179,7 +180,8 @@ export class Puller implements AsyncDisposable {
     this.#requested.delete(source.id)
     const { store, clock, redactor } = this.#parts
     const startMs = clock.monotonicMs()
-    if (source.kind === 'mcp') await this.#rejudge(source, turn)
+    // Also while nobody can look at the source.
+    if (source.kind === 'mcp') await this.judge(source, turn.trigger)
     // Looked at here and not when asked: another source of the host may have been sent away while this one waited.
     const closedMs = this.hosts.closedMs(hostOf(source))
     if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
@@ -193,14 +195,22 @@ export class Puller implements AsyncDisposable {
     return outcome
   }
 
-  /** What was read of it since is said of what is served, also while nobody can look at the source. */
-  async #rejudge({ id, hiddenUnicode }: McpSource, { trigger, signal }: Turn): Promise<void> {
-    const { store } = this.#parts
-    const current = this.currentOf(id)
-    const snapshot = current && snapshotWithTexts(current.snapshot, await store.upstreams.texts(id), hiddenUnicode)
-    if (snapshot === undefined || snapshot === current?.snapshot) return
-    const held = { source: id, snapshot: await store.snapshots.keep(snapshot, signal) }
-    await this.publish(new Map([[id, { held, snapshot }]]), { action: 'update', trigger, source: id }, signal)
+  /**
+   * Says of what is served of an MCP server what was found in its files since. It waits for no look at the source: a server that
+   * hangs keeps nothing in service.
+   */
+  async judge(source: McpSource, trigger: Trigger): Promise<void> {
+    if (await this.#isAmended(source, trigger)) await this.serveInSlices()
+  }
+
+  /** True where that made a generation that is to be served. */
+  async #isAmended({ id, hiddenUnicode }: McpSource, trigger: Trigger): Promise<boolean> {
+    const { store, clock } = this.#parts
+    const change = async (snapshot: Snapshot): Promise<Snapshot> => {
+      const found = snapshotWithMismatches(snapshot, await store.upstreams.mismatches(id))
+      return snapshotWithTexts(found, await store.upstreams.texts(id), hiddenUnicode)
+    }
+    return this.#publisher.amend(id, change, { action: 'update', trigger, source: id }, clock.now())
   }
 
   /** How one pull comes to its source. */
@@ -370,6 +380,9 @@ export class Puller implements AsyncDisposable {
       this.#parts,
     )
     await this.#publisher.publish(changed, cause, this.#parts.clock.now(), signal)
+    // What was found while the snapshot was made, or since it was served last, is not in it.
+    for (const { source } of this.#config.sources)
+      if (source.kind === 'mcp' && changed.has(source.id)) await this.#isAmended(source, cause.trigger)
     // To build a catalog of thousands of skills takes long, and so does telling what moved: whoever asked meanwhile is answered
     // first. The first turn is of the same round of the loop, in which nothing more is heard.
     await turn()

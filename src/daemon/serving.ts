@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import type { ReadFile } from '../serve/content.ts'
 import { Archives } from '../serve/mcp/archive.ts'
 import { templateCompletion } from '../serve/mcp/completion.ts'
 import { catalogPrompt } from '../serve/mcp/catalog-prompt.ts'
@@ -24,10 +23,13 @@ import { foldersIn } from './config.ts'
 import type { Config } from './config.ts'
 import { lackingUnnamed } from './lacking.ts'
 
+/** The files of the catalog, and of which skills none is given out. */
+type Reading = Pick<Serving, 'read' | 'isRefused'>
+
 /** What the answers to clients are made from, of everything and of each part that somebody may see alone. */
-export function servingOf(config: Config, views: Views, read: ReadFile, host: ToolHost, finder?: Finder): Serving {
-  const whole = registryServing(config, views.registryOf(WHOLE), read, host, finder)
-  return { ...whole, packs: { views, of: (view) => packServing(config, views, view, read, host, finder) } }
+export function servingOf(config: Config, views: Views, reading: Reading, host: ToolHost, finder?: Finder): Serving {
+  const whole = registryServing(config, views.registryOf(WHOLE), reading, host, finder)
+  return { ...whole, packs: { views, of: (view) => packServing(config, views, view, reading, host, finder) } }
 }
 
 /** What the operator says of the whole, and of sources that the packs can hold nothing of, tells of what they need not have. */
@@ -35,7 +37,7 @@ function packServing(
   config: Config,
   views: Views,
   view: ViewName,
-  read: ReadFile,
+  reading: Reading,
   host: ToolHost,
   finder: Finder | undefined,
 ): Serving {
@@ -47,22 +49,23 @@ function packServing(
   const narrowed = { ...config, sources, serve: { ...serve, instructions, templates: [] } }
   // The view has nothing of a source that its packs choose nothing of, so the whole is asked.
   const lacking = async (): Promise<Lacking> => lackingUnnamed(views.registryOf(WHOLE).catalog, sources)
-  return registryServing(narrowed, views.registryOf(view), read, { ...host, lacking }, finder)
+  return registryServing(narrowed, views.registryOf(view), reading, { ...host, lacking }, finder)
 }
 
 function registryServing(
   config: Config,
   registry: Registry,
-  read: ReadFile,
+  reading: Reading,
   host: ToolHost,
   finder: Finder | undefined,
 ): Serving {
   const { instructions, ttlMs, tools, prompts, search } = config.serve
   const { listing: pages } = config.limits
+  const { read } = reading
   const forms = formsOf(config)
   return {
     registry,
-    read,
+    ...reading,
     pages,
     cache: { ttlMs, cacheScope: cacheScopeOf(config) },
     forms,

@@ -1,3 +1,4 @@
+import { hasMismatch } from '../sync/declared-mismatches.ts'
 import { pendingIn } from '../sync/model/approvals.ts'
 import type { Approvals } from '../sync/model/approvals.ts'
 import type { Catalog } from '../sync/model/catalog.ts'
@@ -119,6 +120,8 @@ export interface SourceStatus {
   readonly disabled: { readonly count: number; readonly paths: readonly string[] } & DisabledPlaces
   /** The skills of another MCP server that wait for a person: how many, and the first of them. */
   readonly pending: { readonly count: number; readonly paths: readonly string[] }
+  /** The skills of another MCP server that are withheld since it sent other bytes than it declares: likewise. */
+  readonly mismatched: { readonly count: number; readonly paths: readonly string[] }
   /** Of an MCP server: how it told of the skills that are served. */
   readonly form?: ListingForm
   /** The same: it says that what it lists is for the holder of the credential alone. */
@@ -258,6 +261,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
   const disabled = [...(input.disabled.get(source.id)?.keys() ?? [])]
   const matches = snapshot === undefined ? new Map<string, DisabledMatch>() : disabledIn(snapshot, input.disabled)
   const pending = pendingPaths(configured, snapshot, input.approvals)
+  const mismatched = mismatchedPaths(snapshot, matches)
   const decision = input.decisions.get(source.id) ?? UNDECIDED
   const isMoved = snapshot !== undefined && snapshot.url !== source.url
   return {
@@ -270,7 +274,8 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     lock: standingIn(input.lock, input.config, source, decision),
     decision,
     disabled: { count: disabled.length, paths: disabled.slice(0, MOST_DISABLED), ...placesIn(matches) },
-    pending: { count: pending.length, paths: pending.slice(0, MOST_DISABLED) },
+    pending: firstOf(pending),
+    mismatched: firstOf(mismatched),
     ...(snapshot?.form !== undefined && { form: snapshot.form }),
     ...(snapshot?.isPrivate === true && { isPrivate: true as const }),
     ...(source.kind === 'mcp' &&
@@ -316,6 +321,16 @@ export function pendingPaths(
 ): readonly string[] {
   if (source.kind !== 'mcp' || source.approval !== 'required' || snapshot === undefined) return []
   return pendingIn(snapshot, approvals).map(({ path }) => path)
+}
+
+/** What a person took out of service is no matter of its server's any more. */
+function mismatchedPaths(snapshot: Snapshot | undefined, disabled: DisabledMatches): readonly string[] {
+  const skills = snapshot?.skills.filter((skill) => hasMismatch(skill) && !disabled.has(skill.path)) ?? []
+  return skills.map(({ path }) => path)
+}
+
+function firstOf(paths: readonly string[]): SourceStatus['pending'] {
+  return { count: paths.length, paths: paths.slice(0, MOST_DISABLED) }
 }
 
 /** A status fits into a line of the socket, however many there are: skillsyncd list shows all. */

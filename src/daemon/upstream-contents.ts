@@ -1,11 +1,11 @@
-import type { Unread } from '../serve/content.ts'
+import type { Stored, Unread } from '../serve/content.ts'
 import { declaredSkills } from '../sync/declared.ts'
 import { declarationOf } from '../sync/model/approvals.ts'
-import type { Finding } from '../sync/model/finding.ts'
 import { frontmatterBy } from '../sync/model/document-reader.ts'
 import type { DocumentReader } from '../sync/model/document-reader.ts'
 import { upstreamUriOf } from '../sync/model/upstream-uri.ts'
 import { joinPath } from '../sync/model/paths.ts'
+import { isOfUpstream } from '../sync/model/skill.ts'
 import type { SkillFile, UpstreamNames, UpstreamSkill } from '../sync/model/skill.ts'
 import type { McpSource } from '../sync/model/source.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
@@ -13,14 +13,18 @@ import { traceIds } from '../sync/model/trace-context.ts'
 import type { TraceContext } from '../sync/model/trace-context.ts'
 import { mismatchOf } from '../sync/verify-declared.ts'
 import { Overlong } from '../sync/upstream/mcp/channel.ts'
+import type { Contents } from '../sync/upstream/mcp/contents.ts'
 import type { McpServer } from '../sync/upstream/mcp/server.ts'
 import { ignoreAbort } from './abort-error.ts'
 import { configuredIn } from './config.ts'
 import type { Config } from './config.ts'
 import { readKept } from './kept-file.ts'
 import type { Parts } from './parts.ts'
+import { ContentMismatch, SkillRefused, TextRefused } from './refused-skill.ts'
 import type { Servers } from './servers.ts'
 import type { Spendings } from './spendings.ts'
+import { figuresOf } from './upstream-mismatches.ts'
+import type { Came, UpstreamMismatches } from './upstream-mismatches.ts'
 import type { UpstreamTexts } from './upstream-texts.ts'
 
 export interface UpstreamContentsParts extends Pick<Parts, 'store' | 'log' | 'clock'> {
@@ -29,10 +33,11 @@ export interface UpstreamContentsParts extends Pick<Parts, 'store' | 'log' | 'cl
   readonly reader: DocumentReader
   readonly spendings: Spendings
   readonly texts: UpstreamTexts
+  readonly mismatches: UpstreamMismatches
   /** The source is to be taken anew: what it declares is another than before, or is not what it sends. */
   readonly retake: (source: UpstreamNames['source']) => Promise<unknown>
-  /** A text of the source was found to hold what people do not see. */
-  readonly rejudge: (source: UpstreamNames['source']) => Promise<unknown>
+  /** Says of what is served what was found in the files of the source. */
+  readonly judge: (source: McpSource) => Promise<void>
 }
 
 /** Files of skills of other MCP servers: from the store, else asked for and checked before anybody is given them. */
@@ -48,7 +53,13 @@ export class UpstreamContents {
     this.#parts = parts
   }
 
-  /** The bytes; undefined if they are not those that were declared. */
+  /** True of a skill that nothing is given out of, by what is known at this moment. */
+  isRefused(kept: Stored): boolean {
+    const { mismatches } = this.#parts
+    return isOfUpstream(kept) && mismatches.knownRefusalOf(kept) !== undefined
+  }
+
+  /** The bytes; undefined if the server does not send what was declared. */
   async read(skill: UpstreamSkill, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | Unread> {
     const { log } = this.#parts
     const { source } = skill.upstream
@@ -56,7 +67,7 @@ export class UpstreamContents {
       return await this.bring(skill, file, trace)
     } catch (error) {
       // It was told when it was found.
-      if (error instanceof TextRefused) return { kind: 'refused', why: error.message }
+      if (error instanceof SkillRefused) return error.unread
       if (error instanceof SyncError)
         log.failure('warn', 'content-not-fetched', {
           source,
@@ -71,22 +82,25 @@ export class UpstreamContents {
 
   /** The same, and a `SyncError` where they cannot be had. */
   async bring(skill: UpstreamSkill, file: SkillFile, trace?: TraceContext): Promise<Uint8Array> {
-    const { config, texts, rejudge } = this.#parts
+    const { config, texts, judge } = this.#parts
     const { source } = configuredIn(config, skill.upstream.source)
     if (source.kind !== 'mcp') throw new TypeError(`"${source.id}" is no MCP server`)
     await this.#expectReadable(skill, source)
     const bytes = await this.#had(skill, file, trace)
     const text = { path: file.path, sha256: file.sha256, called: joinPath(skill.path, file.path) }
     // Whoever asked for the file is not kept waiting; the outcome is reported like any other.
-    if (await texts.learn(source, text, bytes, this.#stop.signal)) void rejudge(source.id).catch(ignoreAbort)
+    if (await texts.learn(source, text, bytes, this.#stop.signal)) void judge(source).catch(ignoreAbort)
     await this.#expectReadable(skill, source)
     return bytes
   }
 
-  /** A skill is one with its texts: where one of them is refused, none is given out. */
+  /** A skill is one with its files: where one of them is refused, none is given out. */
   async #expectReadable(skill: UpstreamSkill, source: McpSource): Promise<void> {
-    const finding = await this.#parts.texts.refusalOf(skill, source)
+    const { texts, mismatches } = this.#parts
+    const finding = await texts.refusalOf(skill, source)
     if (finding !== undefined) throw new TextRefused(skill, finding)
+    const mismatch = await mismatches.refusalOf(skill)
+    if (mismatch !== undefined) throw mismatch
   }
 
   /** The bytes that are declared, from the store or from the server. */
@@ -118,7 +132,8 @@ export class UpstreamContents {
     try {
       return await asked
     } catch (error) {
-      if (error instanceof SyncError) this.#deny(key, error)
+      // A skill that is refused is refused before it is asked for.
+      if (error instanceof SyncError && !(error instanceof SkillRefused)) this.#deny(key, error)
       throw error
     } finally {
       this.#asked.delete(key)
@@ -141,23 +156,37 @@ export class UpstreamContents {
     const server = servers.at(configured, source)
     if (skill.upstream.archive !== undefined) return this.#reread(skill, file, skill.upstream.archive, server)
     await spendings.spend(source, file.size)
-    const uri = upstreamUriOf(skill, file)
-    const sent = await server.read(uri, file.size, this.#stop.signal, trace).catch((error: unknown) => {
-      if (error instanceof Overlong) spendings.addBeyond(id, file.size, error.came)
-      throw error
-    })
+    const sent = await this.#sent(skill, file, server, trace)
+    const at = { source, server }
     if ('why' in sent) {
-      spendings.addBeyond(id, file.size, sent.came)
-      const refusal = { why: `"${file.path}" is not what is declared: ${sent.why}`, isFinal: sent.isTooLarge === true }
-      throw await this.#refreshed(skill, { source, server }, refusal)
+      const why = `"${file.path}" is not what is declared: ${sent.why}`
+      throw sent.isTooLarge === true
+        ? await this.#belied(skill, file, at, { why, came: undefined })
+        : await this.#refreshed(skill, at, why)
     }
-    const mismatch = await mismatchOf(skill, file, sent.bytes, (bytes) =>
+    const why = await mismatchOf(skill, file, sent.bytes, (bytes) =>
       frontmatterBy(reader, bytes, config.limits.frontmatter, this.#stop.signal),
     )
-    if (mismatch !== undefined) throw await this.#refreshed(skill, { source, server }, { why: mismatch, isFinal: true })
+    if (why !== undefined) throw await this.#belied(skill, file, at, { why, came: figuresOf(sent.bytes) })
     await store.upstreams.keep(id, file.sha256, sent.bytes)
     log.recovery('content-not-fetched', id)
     return sent.bytes
+  }
+
+  /** What the server sends for a file, billed for what is beyond that. */
+  async #sent(skill: UpstreamSkill, file: SkillFile, server: McpServer, trace?: TraceContext): Promise<Contents> {
+    const { spendings } = this.#parts
+    const { source } = skill.upstream
+    try {
+      const sent = await server.read(upstreamUriOf(skill, file), file.size, this.#stop.signal, trace)
+      if ('why' in sent) spendings.addBeyond(source, file.size, sent.came)
+      return sent
+    } catch (error) {
+      if (!(error instanceof Overlong)) throw error
+      spendings.addBeyond(source, file.size, error.came)
+      if (error.came <= MOST_ESCAPED * file.size + MOST_AROUND) throw error
+      return { why: error.message, came: error.came, isTooLarge: true }
+    }
   }
 
   /** The server has no such file: it is in an archive, of which all that can be had is read again. */
@@ -175,40 +204,55 @@ export class UpstreamContents {
     return kept.bytes
   }
 
-  /**
-   * The listing may be old: the server is asked for the entry once. Where it still declares the same, and other bytes came, the
-   * skill is withheld. That none came is no word about the bytes: whoever asks next asks the server.
-   */
-  async #refreshed(
-    skill: UpstreamSkill,
-    { source, server }: { readonly source: McpSource; readonly server: McpServer },
-    { why, isFinal }: { readonly why: string; readonly isFinal: boolean },
-  ): Promise<SyncError> {
-    const { store, log, config, retake } = this.#parts
+  /** Other bytes came. What the server says next decides nothing: the skill is out of service before it is asked. */
+  async #belied(skill: UpstreamSkill, file: SkillFile, at: Asked, { why, came }: Belied): Promise<SyncError> {
+    await this.#parts.mismatches.withhold(skill, at.source, why)
+    void this.#explained(skill, file, at, came).catch(ignoreAbort)
+    return new ContentMismatch(skill, why)
+  }
+
+  /** The listing may have been old: then the server declares by now what it sent. */
+  async #explained(skill: UpstreamSkill, file: SkillFile, at: Asked, came: Came): Promise<void> {
+    const { mismatches, retake } = this.#parts
+    if (await this.#isSame(skill, at).catch(unlessSyncError)) return
+    await retake(skill.upstream.source)
+    await mismatches.forgetExplained(skill, file, came)
+  }
+
+  /** An answer without bytes says nothing about them: the next read asks the server again. But the listing may be old. */
+  async #refreshed(skill: UpstreamSkill, at: Asked, why: string): Promise<SyncError> {
+    // A listing for each of them would be one a second, as long as somebody asks.
+    if (await this.#isSame(skill, at)) return notGiven(skill, why)
+    // Whoever asked for the file is not kept waiting; the outcome is reported like any other.
+    void this.#parts.retake(at.source.id).catch(ignoreAbort)
+    return notGiven(skill, why)
+  }
+
+  /** Asks the server for the entry once. True where it still declares the same. */
+  async #isSame(skill: UpstreamSkill, { source, server }: Asked): Promise<boolean> {
     const { signal } = this.#stop
     const entry = await server.entry(skill.upstream.uri, signal)
-    const rules = { selection: source, limits: config.limits }
+    const rules = { selection: source, limits: this.#parts.config.limits }
     const [now] = (await declaredSkills(source.id, [entry], rules, signal)).skills
-    const declaration = declarationOf(skill)
-    const isSame = declaration !== undefined && now !== undefined && declarationOf(now) === declaration
-    // A listing for each of them would be one a second, as long as somebody asks.
-    if (isSame && !isFinal) return notGiven(skill, why)
-    if (isSame) {
-      await store.upstreams.addMismatch(source.id, declaration, why)
-      log.warn('content-mismatch', { source: source.id, skill: skill.path, message: why })
-    }
-    // Whoever asked for the file is not kept waiting; the outcome is reported like any other.
-    void retake(source.id).catch(ignoreAbort)
-    return notGiven(skill, why)
+    return now !== undefined && declarationOf(now) === declarationOf(skill)
   }
 }
 
-/** A text of the skill holds what people do not see, and the policy of its source withholds the skill for it. */
-export class TextRefused extends SyncError {
-  constructor({ path, upstream }: UpstreamSkill, finding: Finding) {
-    const why = `"${finding.path}": ${finding.message}`
-    super('content-refused', `Cannot give out a file of "${upstream.source}/${path}": ${why}`)
-  }
+/** The server that is asked. */
+interface Asked {
+  readonly source: McpSource
+  readonly server: McpServer
+}
+
+interface Belied {
+  readonly why: string
+  readonly came: Came
+}
+
+/** A server that does not say what it declares declares nothing that would be the same. */
+function unlessSyncError(error: unknown): false {
+  if (!(error instanceof SyncError)) throw error
+  return false
 }
 
 function notGiven({ path, upstream }: UpstreamSkill, why: string): SyncError {
@@ -219,6 +263,10 @@ function notReadBefore({ path }: SkillFile): SyncError {
   const message = `Cannot read "${path}": nobody read it before, and --offline lets nobody be asked`
   return new SyncError('source-unreachable', message)
 }
+
+/** Characters of JSON that a byte of text takes at most, and what may stand around a text. */
+const MOST_ESCAPED = 6
+const MOST_AROUND = 2 ** 20
 
 /** Long enough for one request, short enough that the next one is none the worse for it. */
 const DENIED_MS = 1_000

@@ -23,6 +23,7 @@ import { Servers } from './servers.ts'
 import type { ServersParts } from './servers.ts'
 import { Spendings } from './spendings.ts'
 import { UpstreamContents } from './upstream-contents.ts'
+import { UpstreamMismatches } from './upstream-mismatches.ts'
 import { UpstreamTexts } from './upstream-texts.ts'
 
 export interface UpstreamsParts extends Parts {
@@ -37,8 +38,8 @@ export interface UpstreamsParts extends Parts {
   readonly serve: () => void
   /** Takes the source anew, known or not. */
   readonly retake: (id: SourceId) => Promise<unknown>
-  /** Says of what is served what was found in its texts, and looks at the source. */
-  readonly rejudge: (id: SourceId) => Promise<unknown>
+  /** Says of what is served what was found in the files of the source. */
+  readonly judge: (source: McpSource) => Promise<void>
   /** Looks at the source now. */
   readonly pull: (id: SourceId) => Promise<unknown>
 }
@@ -50,6 +51,7 @@ export class Upstreams implements AsyncDisposable {
   readonly additions: Additions
   readonly #parts: UpstreamsParts
   readonly #spendings: Spendings
+  readonly #mismatches: UpstreamMismatches
 
   constructor(parts: UpstreamsParts) {
     this.#parts = parts
@@ -57,7 +59,9 @@ export class Upstreams implements AsyncDisposable {
     this.#spendings = spendings
     const texts = new UpstreamTexts(parts)
     this.servers = new Servers({ ...parts, spendings, texts, limits: parts.config.limits })
-    this.contents = new UpstreamContents({ ...parts, servers: this.servers, spendings, texts })
+    const mismatches = new UpstreamMismatches(parts)
+    this.#mismatches = mismatches
+    this.contents = new UpstreamContents({ ...parts, servers: this.servers, spendings, texts, mismatches })
     this.additions = new Additions({ ...parts, servers: this.servers })
   }
 
@@ -98,10 +102,9 @@ export class Upstreams implements AsyncDisposable {
   /** Takes a skill that was withheld for other bytes for what is declared of it once more: its files are to be read again. */
   async recheck(id: SourceId, path: string): Promise<void> {
     const skill = this.#skillAt(id, path)
-    const declaration = skill && declarationOf(skill)
-    if (declaration === undefined)
+    if (skill?.digest === undefined)
       throw new ControlError('unknown-skill', `Cannot read the files of "${id}/${path}" again: none are declared`)
-    await this.#parts.store.upstreams.dropMismatch(id, declaration)
+    await this.#mismatches.forget(id, skill)
     await this.#parts.retake(id)
   }
 

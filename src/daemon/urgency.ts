@@ -10,12 +10,13 @@ export type Urgency = 'person' | 'retried' | 'chosen' | 'well'
 /** The most urgent first. */
 export const URGENCIES: readonly Urgency[] = ['person', 'retried', 'chosen', 'well']
 
-export function urgencyOf({ condition, decision, lastSuccess, tally }: SourceStatus, now: Date): Urgency {
+export function urgencyOf({ condition, decision, lastSuccess, tally, mismatched }: SourceStatus, now: Date): Urgency {
   if (condition !== undefined && !isByChoice(condition.code)) {
     if (!isPassing(condition.code) || isOld(lastSuccess, now)) return 'person'
     return 'retried'
   }
-  if (tally.pending > 0) return 'person'
+  // Such a skill comes back when its server mends itself, or when somebody has its files read again.
+  if (tally.pending > 0 || mismatched.count > 0) return 'person'
   return condition !== undefined || isKept(decision) ? 'chosen' : 'well'
 }
 

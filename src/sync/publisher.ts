@@ -158,6 +158,26 @@ export class Publisher {
     })
   }
 
+  /**
+   * Puts into a new generation what `change` makes of what the source has when its turn comes. False where that is the same
+   * snapshot: nothing is written then.
+   */
+  async amend(
+    source: SourceId,
+    change: (snapshot: Snapshot) => Promise<Snapshot>,
+    cause: Cause,
+    now: Date,
+  ): Promise<boolean> {
+    return this.#inTurn(NEVER, async () => {
+      const before = this.#current.get(source)?.snapshot
+      const snapshot = before && (await change(before))
+      if (snapshot === undefined || snapshot === before) return false
+      const held = { source, snapshot: await this.#store.snapshots.keep(snapshot) }
+      await this.#publish(new Map([[source, { held, snapshot }]]), cause, now)
+      return true
+    })
+  }
+
   /** What is served of the source, on the disk again where that has lost it: no generation can name it otherwise. */
   async #kept(current: Current): Promise<Current> {
     const { snapshots } = this.#store
@@ -206,6 +226,8 @@ export class Publisher {
     return this.#order.flatMap((source) => current.get(source) ?? [])
   }
 }
+
+const NEVER = new AbortController().signal
 
 /**
  * The catalog of what the store has of these sources now: what a process that only reads it serves. What is disabled is what

@@ -1,7 +1,7 @@
+import { knownOf, withMismatch } from './declared-mismatches.ts'
 import { withTexts } from './declared-texts.ts'
 import { declaredSkills } from './declared.ts'
 import { firstFindings } from './first-findings.ts'
-import { declarationOf } from './model/approvals.ts'
 import { READ_HERE } from './document-reading.ts'
 import { frontmatterBy } from './model/document-reader.ts'
 import type { Finding } from './model/finding.ts'
@@ -83,17 +83,10 @@ async function mismatchIn(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const document = skill.files.find(({ path }) => path === 'SKILL.md')
-  const declaration = declarationOf(skill)
-  if (declaration === undefined || skill.upstream === undefined || document === undefined) return undefined
-  const known = mismatches.get(declaration)
+  if (skill.upstream === undefined || document === undefined) return undefined
+  const known = knownOf(skill, mismatches)
   if (known !== undefined) return known
   const kept = await store.upstreams.read(skill.upstream.source, document)
   if (kept.kind !== 'whole') return undefined
   return mismatchOf(skill, document, kept.bytes, (bytes) => frontmatterBy(reader, bytes, limits.frontmatter, signal))
-}
-
-function withMismatch(skill: Skill, message: string | undefined): Skill {
-  if (message === undefined) return skill
-  const finding = { rule: 'content-mismatch', path: skill.path, message } as const
-  return { ...skill, standing: 'withheld', findings: [...skill.findings, finding] }
 }

@@ -148,10 +148,12 @@ test.each(['json', 'stdio'] as const)(
   'C217: what a client asks for and comes larger than declared is billed by what came, as %s',
   async (form) => {
     await using au = await HostileServer.start()
-    au.skills.set(URI, { 'SKILL.md': skill('refunds'), 'a.md': 'a', 'b.md': 'b' })
+    // Two skills: nothing more is asked for of one whose file was larger than declared.
+    au.skills.set(URI, { 'SKILL.md': skill('refunds'), 'a.md': 'a' })
+    au.skills.set('skill://flood/SKILL.md', { 'SKILL.md': skill('flood'), 'b.md': 'b' })
     const sizes = new Map([
       ['skill://refunds/a.md', MIB],
-      ['skill://refunds/b.md', 25 * MIB],
+      ['skill://flood/b.md', 25 * MIB],
     ])
     au.on('resources/read', ({ uri }) => {
       const size = sizes.get(uri)
@@ -160,7 +162,7 @@ test.each(['json', 'stdio'] as const)(
     const place = form === 'stdio' ? JSON.stringify(au.program()) : `"${au.url}"`
     await using mirror = await Mirror.start({ au: `mcp: ${place}, approval: none` })
 
-    const flood = await mirror.bytesOf('skill://au/refunds/b.md')
+    const flood = await mirror.bytesOf('skill://au/flood/b.md')
     const afterFlood = mirror.source('au').fetched?.bytes
     const larger = await mirror.bytesOf('skill://au/refunds/a.md')
     const afterBoth = mirror.source('au').fetched?.bytes

@@ -172,7 +172,6 @@ test('C182: a file that is not what its manifest says is not given out', async (
 
   au.skills.setResource('skill://refunds/a.md', 'b')
   const got = await mirror.bytesOf(FILE)
-  await mirror.logged('source-updated', 2)
 
   expect(got).toBe(-32_603)
   expect(mirror.findings('au')).toEqual(['content-mismatch refunds'])

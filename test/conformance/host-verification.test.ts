@@ -26,7 +26,7 @@ test.each(['other bytes of the same length', 'fewer bytes', 'more bytes, of whic
     await using mirror = await Mirror.start({ au: of(au) })
 
     const got = await mirror.bytesOf('skill://au/refunds/a.md')
-    await mirror.logged('source-updated', 2)
+    await au.requested(({ method }) => method === 'skills/get')
 
     expect(got).toBe(-32_603)
     expect(au.of('skills/get')).toHaveLength(1)
@@ -103,7 +103,6 @@ test('C196: a frontmatter that differs in one nested field withdraws the skill, 
   await using mirror = await Mirror.start({ au: of(au) })
 
   const got = await mirror.bytesOf(SERVED)
-  await mirror.logged('source-updated', 2)
 
   const [found] = mirror.daemon.registry.catalog.snapshots[0]!.skills
   expect(got).toBe(-32_603)
@@ -132,7 +131,6 @@ test.each([
 
     const got = new Map<string, unknown>()
     for (const uri of order) got.set(uri, await mirror.bytesOf(uri))
-    await mirror.logged('source-updated', 2)
 
     expect(TWINS.map((uri) => got.get(uri))).toEqual([Buffer.from(skill('refunds')), -32_603])
     expect(mirror.findings('au')).toEqual(['content-mismatch false/refunds'])

@@ -97,6 +97,7 @@ function movedTo(address: string): SourceStatus {
     nextPoll: undefined,
     lookingSince: undefined,
     condition: undefined,
+    mismatched: { count: 0, paths: [] },
     tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, links: 0, disabled: 0, pending: 0 },
     unservedContracts: 0,
     findings: [],

@@ -46,7 +46,12 @@ function formsOf(team: readonly string[], more: readonly string[]): Forms {
   const text = ['sources:', sourceOf('team', team), sourceOf('more', more)].join('\n')
   const config = parseConfig(text, 'skillsyncd.yaml', environmentOf({}, '/home/ada'))
   if (Array.isArray(config)) throw new Error(config.map(({ message }) => message).join('\n'))
-  return servingOf(config, new Views(new Registry(), () => 0), readWorld, {
-    look: async () => expect.unreachable('No tool is called'),
-  }).forms
+  return servingOf(
+    config,
+    new Views(new Registry(), () => 0),
+    { read: readWorld },
+    {
+      look: async () => expect.unreachable('No tool is called'),
+    },
+  ).forms
 }

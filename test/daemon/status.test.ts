@@ -39,6 +39,7 @@ test('before anything was pulled a source has neither a commit nor a time', () =
         decision: {},
         disabled: { count: 0, paths: [], matching: 0, matches: [] },
         pending: { count: 0, paths: [] },
+        mismatched: { count: 0, paths: [] },
         tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, links: 0, disabled: 0, pending: 0 },
         unservedContracts: 0,
         findings: [],

@@ -77,7 +77,7 @@ export async function openPacked({
   const servingBy = (lines: string): Serving => {
     const config = configOf(catalog, lines, optionsOfOne)
     views.define(config.packs)
-    return servingOf(config, views, readWorld, { look: async () => 0 }, searching)
+    return servingOf(config, views, { read: readWorld }, { look: async () => 0 }, searching)
   }
   const serving = servingBy(yaml)
   registry.publish(catalog)

@@ -39,6 +39,7 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
     ...disabledLines(source),
     ...pendingLines(source),
     ...unservedLines(source),
+    ...mismatchLines(source),
     ...verifiedLines(source),
     ...fetchedLines(source),
   ]
@@ -142,6 +143,17 @@ function pendingLines({ id, pending: { count, paths } }: SourceStatus): string[]
   return left > 0
     ? [...lines, `  ${left} more wait; skillsyncd list shows them, skillsyncd approve ${id}/ takes all`]
     : lines
+}
+
+/** The findings say what came. */
+function mismatchLines({ id, mismatched: { count, paths } }: SourceStatus): string[] {
+  const lines = paths
+    .slice(0, SHOWN_DISABLED)
+    .map(
+      (path) => `  ! content-mismatch: skillsyncd mirror ${printable(skillOperand(id, path))} has its files read again`,
+    )
+  const left = count - lines.length
+  return left > 0 ? [...lines, `  ${left} more are withheld for other bytes; skillsyncd list shows them`] : lines
 }
 
 const SHOWN_DISABLED = 5

@@ -68,10 +68,11 @@ const WIDE = 100
 
 /** "Up to date" stands beside the two commits that prove it, and not where a person keeps the source from moving. */
 function stateOf(source: SourceStatus): string {
-  const { served, upstream, lastAttempt, condition, decision, tally } = source
+  const { served, upstream, lastAttempt, condition, decision, tally, mismatched } = source
   if (condition !== undefined) return condition.code
   if (served === undefined) return lastAttempt === undefined ? 'never pulled' : 'nothing served'
   if (isKept(decision)) return decision.paused === true ? 'paused' : 'pinned'
+  if (mismatched.count > 0) return 'content-mismatch'
   if (tally.pending > 0) return `${tally.pending} to approve`
   if (isFixed(source)) return 'fixed'
   if (isUpToDate(source)) return 'up to date'

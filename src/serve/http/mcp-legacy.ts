@@ -9,7 +9,7 @@ import { servedTo } from '../mcp/audited.ts'
 import type { Tell } from '../mcp/audited.ts'
 import type { Response } from '../mcp/multiplexer.ts'
 import type { Core } from '../mcp/scoped-core.ts'
-import { INVALID_PARAMS } from '../mcp/rpc-error.ts'
+import { INVALID_PARAMS, RpcError } from '../mcp/rpc-error.ts'
 import { traceIn } from '../mcp/trace.ts'
 import { isOver } from '../principal.ts'
 import type { Principal } from '../principal.ts'
@@ -150,8 +150,14 @@ export class LegacyEdge {
   async #answer(message: JSONRPCRequest, request: IncomingMessage, asking: Asking): Promise<Answer> {
     const { id, method, params = {} } = message
     if (!isPlainlyAsked(method, params) || isOver(asking.principal)) return this.#serve(message, request, asking)
-    const result = await this.#answers.resultOf(method, params, this.#callerOf(message, request, asking))
-    return result === undefined ? this.#serve(message, request, asking) : textAnswer(id, result)
+    try {
+      const result = await this.#answers.resultOf(method, params, this.#callerOf(message, request, asking))
+      return result === undefined ? await this.#serve(message, request, asking) : textAnswer(id, result)
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      const { code, data } = error
+      return { jsonrpc: '2.0', id, error: { code, message: error.message, data } }
+    }
   }
 
   async #serve(message: JSONRPCRequest, request: IncomingMessage, asking: Asking): Promise<Response> {

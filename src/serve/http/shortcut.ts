@@ -3,6 +3,7 @@ import { isPlainlyAsked, textAnswer } from '../mcp/answers.ts'
 import type { Answers } from '../mcp/answers.ts'
 import { ANSWERED } from '../mcp/audited.ts'
 import type { Caller } from '../mcp/caller.ts'
+import { RpcError } from '../mcp/rpc-error.ts'
 import { traceIn } from '../mcp/trace.ts'
 import type { Principal } from '../principal.ts'
 import type { BatchBounds } from './batch.ts'
@@ -10,7 +11,7 @@ import { disconnected } from './disconnected.ts'
 import type { HttpAudit } from './http-audit.ts'
 import { SESSION_HEADER } from './mcp-legacy.ts'
 import type { PlainRequest } from './plain-request.ts'
-import { sendJsonPieces } from './send.ts'
+import { sendError, sendJsonPieces } from './send.ts'
 import type { SessionsOfView } from './sessions.ts'
 
 /**
@@ -49,11 +50,17 @@ export class Shortcut {
     const { turns, holderOf } = this.#turns
     const turn: Caller['turn'] = () => turns.goOn(holderOf(request, principal), () => disconnected(response))
     const caller = { era, turn, ...(principal && { principal }), ...(trace && { trace }) }
-    const result = await this.#answers.resultOf(method, params, caller)
-    // The core tells of what is left to it.
-    if (result === undefined) return false
-    tell(ANSWERED)
-    sendJsonPieces(response, 200, textAnswer(plain.id, result).text)
+    try {
+      const result = await this.#answers.resultOf(method, params, caller)
+      // The core tells of what is left to it.
+      if (result === undefined) return false
+      tell(ANSWERED)
+      sendJsonPieces(response, 200, textAnswer(plain.id, result).text)
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      tell({ error })
+      sendError(response, 200, error.code, error.message, { id: plain.id, data: error.data })
+    }
     return true
   }
 

@@ -3,13 +3,13 @@ import type { CatalogFile } from '../../sync/model/catalog-entry.ts'
 import type { Catalog } from '../../sync/model/catalog.ts'
 import { stepByStep } from '../../sync/model/slices.ts'
 import type { Steps } from '../../sync/model/slices.ts'
-import { contentOf, inTurn, isUnread } from '../content.ts'
+import { contentOf, inTurn, isUnread, whyUnread } from '../content.ts'
 import type { CacheHint, Caller } from './caller.ts'
 import { SERVER_META } from './listen-result.ts'
 import type { Serving } from './methods.ts'
 import type { Params } from './params.ts'
 import { describeFile } from './resources.ts'
-import { RpcError } from './rpc-error.ts'
+import { INTERNAL_ERROR, RpcError } from './rpc-error.ts'
 import { getSkill, listSkills } from './skills.ts'
 import { INDEX_URI } from './synthetic.ts'
 import { TextCache } from './text-cache.ts'
@@ -84,7 +84,7 @@ export class Answers {
     this.#listings = listingsOf(serving.registry.catalog)
   }
 
-  /** Undefined where the core is to be asked. */
+  /** Undefined where the core is to be asked. Throws an `RpcError` for what is refused and may be gone when the core looks. */
   async resultOf(method: string, params: Params, caller: Caller): Promise<ResultText | undefined> {
     const { catalog } = this.#serving.registry
     const { uri, cursor } = params
@@ -117,6 +117,7 @@ export class Answers {
     if (uri === INDEX_URI) return this.#index(catalog, ending, caller)
     const listed = fileAt(catalog, uri)
     if (listed === undefined || listed.file.size > MAX_CONTENT_BYTES) return undefined
+    if (this.#serving.isRefused?.(listed.skill) === true) return undefined
     // With the size, which the listing promises as well.
     const key = `${listed.file.sha256} ${listed.file.size} ${proverOf(listed)}`
     const content = this.#contents.get(key) ?? (await this.#contents.add(key, () => this.#verified(listed, caller)))
@@ -140,7 +141,11 @@ export class Answers {
   /** `"text":"…"}`: what of an answer is the same for each URI with this content. */
   async #verified(listed: CatalogFile, caller: Caller): Promise<string | undefined> {
     const content = await contentOf(listed, inTurn(readingFor(caller, this.#serving.read), caller.turn))
-    return isUnread(content) ? undefined : JSON.stringify(content).slice(1)
+    if (!isUnread(content)) return JSON.stringify(content).slice(1)
+    // What was read belied its skill, which may have left the catalog by now: the core would know nothing of it.
+    if (content !== undefined && content !== 'not-now')
+      throw new RpcError(INTERNAL_ERROR, whyUnread(content), { uri: listed.uri })
+    return undefined
   }
 
   async #listing(catalog: Catalog, key: string, make: () => object, ending: Endings): Promise<ResultText | undefined> {

@@ -1,7 +1,7 @@
 import type { ServerCapabilities } from '@modelcontextprotocol/server'
 import { OMITTED_LIST } from '../../sync/model/entry-faults.ts'
 import type { Audit } from '../audit.ts'
-import type { ReadFile } from '../content.ts'
+import type { ReadFile, Stored } from '../content.ts'
 import type { Meter } from '../meter.ts'
 import type { Scope } from '../principal.ts'
 import type { Registry } from '../registry.ts'
@@ -21,6 +21,8 @@ import { readingFor } from './trace.ts'
 export interface Serving {
   readonly registry: Registry
   readonly read: ReadFile
+  /** True of what nothing is given out of although the catalog has it still: what was read of it before does not count. */
+  readonly isRefused?: (stored: Stored) => boolean
   readonly pages: PageLimits
   /** How long, and by whom, an answer may be kept (2026-07-28). */
   readonly cache: CacheHint

@@ -245,7 +245,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
 }
 
 /** Of one source. Each is a skill that was withheld for it. */
-const MOST_MISMATCHES = 1_024
+export const MOST_MISMATCHES = 1_024
 
 /** Of one source: some 300 bytes each. */
 const MOST_TEXTS = 1_024
