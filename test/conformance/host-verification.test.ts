@@ -192,12 +192,14 @@ test('C199: an entry without a list of its files, or with something else in its 
   expect(mirror.findings('au').toSorted()).toEqual(['entry-refused five', 'entry-refused none', 'not-verifiable live'])
 })
 
-test('C200: a digest in upper case, a short one, and one of another algorithm refuse the entry', async () => {
+test('C200: a digest in upper case, one of 63 or 65 digits, and one of another algorithm refuse the entry', async () => {
   await using au = await HostileServer.start()
   const sha256 = createHash('sha256').update(skill('x')).digest('hex')
   const digests = {
     upper: `sha256:${sha256.toUpperCase()}`,
     short: `sha256:${sha256.slice(1)}`,
+    long: `sha256:${sha256}0`,
+    longer: `sha256:0${sha256}`,
     sha1: `sha1:${sha256}`,
   }
   for (const [name, digest] of Object.entries(digests)) {
@@ -208,7 +210,9 @@ test('C200: a digest in upper case, a short one, and one of another algorithm re
   await using mirror = await Mirror.start({ au: of(au) })
 
   expect(await mirror.urisListed()).toEqual([])
-  expect(mirror.findings('au').toSorted()).toEqual(['entry-refused sha1', 'entry-refused short', 'entry-refused upper'])
+  expect(mirror.findings('au').toSorted()).toEqual(
+    ['long', 'longer', 'sha1', 'short', 'upper'].map((name) => `entry-refused ${name}`),
+  )
 })
 
 test('C202: bytes that are not UTF-8 verify as a blob, and fail as lossy text', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   KINDS,
   contentOf,
@@ -12,6 +12,8 @@ import {
   walkPages,
 } from './peers.ts'
 import type { Entry, Kind, Scene } from './peers.ts'
+import { openSmall, skillOf } from './small.ts'
+import type { Small } from './small.ts'
 
 const EMPTY_DIGEST = 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
@@ -92,6 +94,53 @@ test.each(KINDS)('C066 bytes that are no UTF-8 come as they are, in base64 (%s)'
     expect(digestOf(bytes)).toBe(digestOf(expected))
   }
 })
+
+/** Bytes that base64 and base64url write differently, with each of the three ends. */
+const TELLING = [
+  [Buffer.from([0xfb, 0xff, 0xfe]), '+//+'],
+  [Buffer.from([0xfb, 0xff, 0xfe, 0xff]), '+//+/w=='],
+  [Buffer.from([0xfb, 0xff, 0xfe, 0xff, 0xfe]), '+//+//4='],
+] as const
+
+describe('C066: base64 has the standard alphabet and its padding, as strict decoders want it', () => {
+  let small: Small
+
+  beforeAll(async () => {
+    const files = TELLING.map(([bytes], index) => [`telling/${index}.bin`, bytes] as const)
+    const documents = { 'telling/SKILL.md': skillOf('telling') }
+    small = await openSmall({ ...documents, ...Object.fromEntries(files) }, { source: ['archives: [zip]'] })
+  })
+  afterAll(() => small[Symbol.asyncDispose]())
+
+  test.each(KINDS)('in a read, the first and those that are answered from memory (%s)', async (kind) => {
+    const peer = small.of(kind)
+    for (const [index, [, text]] of TELLING.entries()) {
+      const read = { uri: `skill://fx/telling/${index}.bin` }
+      const replies = [await peer.call('resources/read', read), await peer.call('resources/read', read)]
+      expect(replies.map((reply) => contentOf(reply).item.blob)).toEqual([text, text])
+    }
+  })
+
+  test.each(KINDS)('in an archive (%s)', async (kind) => {
+    const { item, bytes } = contentOf(await small.of(kind).call('resources/read', { uri: 'skill://fx/telling.zip' }))
+
+    expect(item.blob).toBe(standardOf(bytes))
+  })
+
+  test.each(['M', 'LH'] as const)('in what a tool gives of a file (%s)', async (kind) => {
+    const peer = small.of(kind)
+    for (const [index, [, text]] of TELLING.entries()) {
+      const asked = { name: 'read_skill_file', arguments: { id: 'telling', path: `${index}.bin` } }
+      const { content } = resultOf(await peer.call('tools/call', asked))
+      expect(JSON.parse(content[0].text)).toMatchObject({ encoding: 'base64', content: text })
+    }
+  })
+})
+
+/** RFC 4648, section 4, by another way than the one that is tested. */
+function standardOf(bytes: Uint8Array): string {
+  return btoa(String.fromCodePoint(...bytes))
+}
 
 test.each(KINDS)('C067 line ends and a byte order mark come through as text (%s)', async (kind) => {
   for (const [path, beginning] of [

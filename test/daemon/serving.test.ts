@@ -28,6 +28,18 @@ test('where no source is held to the contract and none has docs there is no fami
   expect(formsOf([], []).contract).toBeUndefined()
 })
 
+test.each([
+  ['enabled: false', false],
+  ['enabled: true', true],
+  ['', true],
+])('the family is served as serve.contract says, and without a word: { %s }', (line, isServed) => {
+  const { contract, digest } = formsOf(['contract: true'], ['docs: docs'], [`serve: { contract: { ${line} } }`])
+  const without = formsOf(['contract: true'], ['docs: docs'], ['serve: { contract: { enabled: false } }'])
+
+  expect(contract !== undefined).toBe(isServed)
+  expect(digest === without.digest).toBe(!isServed)
+})
+
 test('other docs are another form: whoever waits for a document is told after a restart, and no cursor leads across', () => {
   const digests = [
     formsOf(['docs: docs'], []),
@@ -39,11 +51,11 @@ test('other docs are another form: whoever waits for a document is told after a 
   expect(new Set(digests).size).toBe(4)
 })
 
-/** What is offered of two sources with these lines. */
-function formsOf(team: readonly string[], more: readonly string[]): Forms {
+/** What is offered of two sources with these lines, and lines of the top level. */
+function formsOf(team: readonly string[], more: readonly string[], rest: readonly string[] = []): Forms {
   const sourceOf = (id: string, lines: readonly string[]): string =>
     `  - { ${[`id: ${id}`, `url: https://git.example.com/${id}.git`, ...lines].join(', ')} }`
-  const text = ['sources:', sourceOf('team', team), sourceOf('more', more)].join('\n')
+  const text = ['sources:', sourceOf('team', team), sourceOf('more', more), ...rest].join('\n')
   const config = parseConfig(text, 'skillsyncd.yaml', environmentOf({}, '/home/ada'))
   if (Array.isArray(config)) throw new Error(config.map(({ message }) => message).join('\n'))
   return servingOf(
