@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readOfficially } from '../../serve/official-reader.ts'
 import { countOf } from '../../serve/count-text.ts'
 import type { Level } from '../../sync/authoring/judge.ts'
 import { validate as validateTree } from '../../sync/authoring/validate.ts'
@@ -92,7 +93,7 @@ async function validateAll(roots: readonly Root[], asked: Asked, signal: AbortSi
 async function validateRoot(root: Root, asked: Asked, scratch: string, signal: AbortSignal): Promise<Validation> {
   const reading = { root: '', docs: undefined, limits: FETCH_LIMITS, scratch }
   await using tree = await readFolder(root.folder, reading, signal)
-  const validating = { rules: rulesOf(asked), level: asked.level, folder: root.name }
+  const validating = { rules: rulesOf(asked), level: asked.level, folder: root.name, readOfficially }
   const validation = await validateTree(tree, validating, signal)
   // A check that looks at nothing and is content would be green for ever.
   if (validation.skills.length === 0) {

@@ -251,6 +251,11 @@ const YAML: Sheets<Extract<AuthorRule, `yaml-${string}`>> = {
     'A tag (!!): readers that know few of them refuse it or take it for text',
     'take the tag out, and quote a value that is meant as text',
   ),
+  'yaml-subset': warning(
+    'skillsyncd',
+    'The official client of MCP, whose reader takes a part of YAML, cannot read the frontmatter, or reads it as something else',
+    'write the value in one line, quoted where it has to be, or as a plain block',
+  ),
   'yaml-comment': warning('skillsyncd', 'What follows " #" is a comment and no part of the text', 'quote the text'),
 }
 

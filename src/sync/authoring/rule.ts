@@ -26,6 +26,7 @@ export type AuthorRule =
   | 'yaml-merge-key'
   | 'yaml-comment'
   | 'yaml-tag'
+  | 'yaml-subset'
   | 'description-no-when'
   | 'description-short'
   | 'body-long'

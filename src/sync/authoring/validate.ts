@@ -4,12 +4,14 @@ import type { Skill } from '../model/skill.ts'
 import type { Tree } from '../model/tree.ts'
 import { survey } from '../survey.ts'
 import type { Rules } from '../survey-rules.ts'
+import type { Authored } from './authored.ts'
 import { AuthoredReader } from './authored-reader.ts'
 import { declarationOf } from './contract-flaws.ts'
 import type { Declaration } from './contract-flaws.ts'
 import { Elsewhere } from './elsewhere.ts'
 import { judge, inOrder } from './judge.ts'
 import type { Level } from './judge.ts'
+import { officialFlaws, type OfficialReader } from './official-flaws.ts'
 import { START } from './place.ts'
 import { sheetOf } from './rule-sheets.ts'
 import type { Flaw } from './rule.ts'
@@ -38,6 +40,8 @@ export interface Validating {
   readonly level: Level
   /** What the folder at the top is called; undefined where its name is nobody's choice. */
   readonly folder: string | undefined
+  /** Left out, nothing is said of what that client takes. */
+  readonly readOfficially?: OfficialReader
 }
 
 /** Surveys the tree as a source would be, and says of each skill what a survey says, and what only its author can mend. */
@@ -55,7 +59,10 @@ export async function validate(tree: Tree, validating: Validating, signal: Abort
     judged.push({
       path: skill.path,
       name: skill.name,
-      flaws: withReason(skill, judge(authored, findings, standard)),
+      flaws: inOrder([
+        ...withReason(skill, judge(authored, findings, standard)),
+        ...(await ofClient(authored, validating)),
+      ]),
       declared: declarationOf(authored),
     })
   }
@@ -70,7 +77,11 @@ function withReason({ path, standing, findings }: Skill, flaws: readonly Flaw[])
   if (standing !== 'withheld' || flaws.some(({ rule }) => sheetOf(rule).severity === 'error')) return flaws
   const rules = [...new Set(findings.map(({ rule }) => rule))].join(', ')
   const message = `A source withholds the skill by default: ${rules}`
-  return inOrder([{ rule: 'withheld-by-default', path: joinPath(path, 'SKILL.md'), place: START, message }, ...flaws])
+  return [{ rule: 'withheld-by-default', path: joinPath(path, 'SKILL.md'), place: START, message }, ...flaws]
+}
+
+async function ofClient(authored: Authored, { readOfficially }: Validating): Promise<readonly Flaw[]> {
+  return readOfficially === undefined ? [] : officialFlaws(authored, readOfficially)
 }
 
 /** A survey takes a skill in a skill as it is, unless a source says otherwise. Its author is told either way. */

@@ -319,6 +319,12 @@ const EXAMPLES: readonly Example[] = [
     good: sound('a', ['x: "!!str 010"', 'z: a !!str']),
   },
   {
+    rule: 'yaml-subset',
+    bad: sound('a', ['x: "one', '  two"', 'y: [1]']),
+    at: ['a/SKILL.md:4:1'],
+    good: sound('a', ['x: "one two"', 'y: >', '  one', '  two', 'z: [1, {b: c}]', 'n: 0x1F', 'e:']),
+  },
+  {
     rule: 'yaml-comment',
     bad: skillMd(['name: a', 'description: Use for issues such as bug #12 and others #bug']),
     at: ['a/SKILL.md:3:14'],

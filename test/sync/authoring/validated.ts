@@ -1,4 +1,5 @@
 import type { Level } from '../../../src/sync/authoring/judge.ts'
+import { readOfficially } from '../../../src/serve/official-reader.ts'
 import { withNeighbours } from '../../../src/sync/authoring/neighbours.ts'
 import type { Flaw } from '../../../src/sync/authoring/rule.ts'
 import { validate } from '../../../src/sync/authoring/validate.ts'
@@ -24,11 +25,8 @@ export async function flawsOf(files: Files, { level = 'spec', folder, ...edit }:
   await fillFolder(at, files)
   const reading = { root: '', docs: undefined, limits: FETCH_LIMITS, scratch: temporary.path }
   await using tree = await readFolder(at, reading, never())
-  const validation = await validate(
-    tree,
-    { rules: rulesWith({ hiddenUnicode: 'deceptive', ...edit }), level, folder },
-    never(),
-  )
+  const rules = rulesWith({ hiddenUnicode: 'deceptive', ...edit })
+  const validation = await validate(tree, { rules, level, folder, readOfficially }, never())
   const found = withNeighbours([{ source: '', validation }])
   return found.flatMap(({ flaws, skills }) => flaws.concat(skills.flatMap((skill) => skill.flaws)))
 }
