@@ -62,6 +62,38 @@ describe('a skill that is asked for by another text than its id', () => {
   })
 })
 
+describe('a text that is the id of one skill and the name of another', () => {
+  const files = {
+    'gamma/SKILL.md': skillOf('delta', 'Gamma'),
+    'sub/delta/SKILL.md': skillOf('delta2', 'Delta'),
+    'quiet/SKILL.md': '---\nname: delta\ndescription: Q\ndisable-model-invocation: true\n---\n',
+    'drafts/delta3/SKILL.md': skillOf('delta', 'Draft'),
+  }
+
+  test('gives the one that has the id, and says which other one is named so', async () => {
+    await using small = await openSmall(files, { source: ['unlisted: ["drafts/**"]'] })
+
+    for (const peer of small.all) {
+      for (const id of ['delta', 'fx/delta']) {
+        expect((await got(peer, id)).description).toBe('Delta')
+        expect(await noteOf(peer, id)).toMatch(/\. Another skill is named "(fx\/)?delta" and has the id "gamma"\.$/)
+      }
+      for (const id of ['gamma', 'delta2', 'fx/sub/delta']) expect(await noteOf(peer, id)).not.toContain('nother skill')
+    }
+  })
+
+  test('names no more of them than a few', async () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 8 }, (_, index) => [`h${index}/g${index}/SKILL.md`, skillOf('delta', `G${index}`)]),
+    )
+    await using small = await openSmall({ 'sub/delta/SKILL.md': skillOf('delta2'), ...many })
+
+    expect(await noteOf(small.of('M'), 'delta')).toContain(
+      'Other skills are named "delta" and have the ids "g0", "g1", "g2", "g3", "g4" and 3 more.',
+    )
+  })
+})
+
 test('copies of one skill are one for a model: found once with their places, and had by their name', async () => {
   await using small = await openSmall({ 'a/pdf/SKILL.md': skillOf('pdf'), 'b/pdf/SKILL.md': skillOf('pdf') })
 
@@ -93,6 +125,38 @@ describe('an id that means no skill', () => {
     }
   })
 
+  test('is answered with the skill whose file it names, and with the one that it names with escapes', async () => {
+    await using small = await openSmall({
+      'set/good/SKILL.md': skillOf('good'),
+      'set/good/a/b.txt': 'B\n',
+      'tools/pdf/SKILL.md': PDF,
+      'gamma/SKILL.md': skillOf('delta'),
+    })
+
+    for (const peer of small.all) {
+      for (const id of [
+        'skill://fx/set/good/a/b.txt',
+        'skill://fx/set/good/none.txt',
+        'fx/set/good/a/b.txt',
+        'good/a/b.txt',
+      ])
+        expect(await refusedBy(peer, id), id).toContain('near it is "good";')
+      for (const id of ['fx/PDF%20Processing', 'PDF%20Processing', 'skill://fx/PDF%20Processing'])
+        expect(await refusedBy(peer, id), id).toContain('near it is "pdf";')
+      expect(await refusedBy(peer, 'skill://fx/delta/x.txt')).toContain('near it is "gamma";')
+      for (const id of [
+        'fx/none/a.txt',
+        'fx/set',
+        'fx/%ff/%2e%2e',
+        '%',
+        'skill://fx/none/%',
+        '/',
+        `${'a/'.repeat(9_000)}good`,
+      ])
+        expect(await refusedBy(peer, id), id).not.toContain('near it')
+    }
+  })
+
   test('is told of no skill that is disabled, in no list, or for people alone', async () => {
     const files = {
       'secret-plan-a/SKILL.md': skillOf('secret-plan-a'),
@@ -109,6 +173,8 @@ describe('an id that means no skill', () => {
       for (const id of ['secret-plan', 'secret-plan-e']) expect(await refusedBy(peer, id)).not.toContain('near it')
       for (const id of ['secret-plan-a', 'Secret-Plan-A', 'secret-plan-d', 'skill://fx/secret-plan-a/SKILL.md'])
         expect(await refusedBy(peer, id)).toMatch(/^There is no skill with the id "[^"]+"; list_skills/)
+      for (const id of ['fx/secret-plan-c/a.txt', 'skill://fx/drafts/secret-plan-b/a.txt', 'fx/secret-plan-a/a.txt'])
+        expect(await refusedBy(peer, id)).not.toContain('near it')
       for (const id of ['SECRET-PLAN-B', 'Secret Plan B']) expect(await refusedBy(peer, id)).toContain('no skill')
     }
   })
@@ -164,6 +230,39 @@ test('a withheld skill is the reason of no answer where one of that name is serv
   expect((await got(peer, 'PDF')).name).toBe('pdf')
   expect(await refusedBy(peer, 'fx/a/pdf')).toContain('is withheld')
 })
+
+test('a withheld skill that is asked for to the letter is told as that, where another is called so in another case', async () => {
+  const files = { 'a/CASE2/SKILL.md': '# None\n', 'case2/SKILL.md': skillOf('case2') }
+  await using small = await openSmall(files)
+
+  for (const peer of small.all) {
+    for (const id of ['CASE2', 'fx/CASE2', 'fx/a/CASE2']) {
+      const text = await refusedBy(peer, id)
+      for (const part of ['is withheld', '"fx/a/CASE2"']) expect(text, id).toContain(part)
+    }
+    for (const id of ['case2', 'Case2', 'fx/Case2']) expect((await got(peer, id)).name, id).toBe('case2')
+  }
+})
+
+test('a skill whose name is asked for to the letter goes before those that have it in another case', async () => {
+  await using small = await openSmall({ 'a/SKILL.md': named('Forms', 'A'), 'b/SKILL.md': named('FORMS', 'B') })
+
+  for (const peer of small.all) {
+    expect((await got(peer, 'Forms')).description).toBe('A')
+    expect((await got(peer, 'fx/FORMS')).description).toBe('B')
+    expect(await refusedBy(peer, 'forms')).toContain('can mean 2 skills')
+  }
+})
+
+function named(name: string, description: string): string {
+  return `---\nname: ${name}\ndescription: ${description}\n---\n# One\n`
+}
+
+async function noteOf(peer: Peer, id: string): Promise<string> {
+  const result = resultOf(await peer.call('tools/call', { name: 'get_skill', arguments: { id } }))
+  expect(result.isError, id).toBeUndefined()
+  return result.content[1].text
+}
 
 async function got(peer: Peer, id: string): Promise<any> {
   const result = resultOf(await peer.call('tools/call', { name: 'get_skill', arguments: { id } }))

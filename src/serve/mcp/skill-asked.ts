@@ -38,6 +38,20 @@ export function skillMeantAtOnce(catalog: Catalog, id: string): Offered | undefi
   return undefined
 }
 
+/** Says of the skill that an id means that others are named so, with their ids; undefined where none is. */
+export async function namesakesNote(catalog: Catalog, id: string, { skill }: Offered): Promise<string | undefined> {
+  const names = await namesIn(catalog)
+  const others = names.declaring(id).filter((other) => contentKeyOf(other.skill) !== contentKeyOf(skill))
+  if (others.length === 0) return undefined
+  const more = others.length > MOST_NAMESAKES ? ` and ${others.length - MOST_NAMESAKES} more` : ''
+  const ids = `${listed(others.slice(0, MOST_NAMESAKES))}${more}`
+  return others.length === 1
+    ? `Another skill is named ${quoted(id)} and has the id ${ids}.`
+    : `Other skills are named ${quoted(id)} and have the ids ${ids}.`
+}
+
+const MOST_NAMESAKES = 5
+
 /** Says of an id that means no skill, or several, what a model can do: never a word about a skill that its caller does not see. */
 export async function notTheOne(catalog: Catalog, id: string, candidates: readonly Offered[]): Promise<ToolAnswer> {
   if (candidates.length > 0) return refusal(ambiguous(id, candidates))

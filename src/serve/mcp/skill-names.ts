@@ -1,14 +1,16 @@
 import type { Catalog } from '../../sync/model/catalog.ts'
-import { editDistance } from '../../sync/model/edit-distance.ts'
 import { withHiddenEscaped } from '../../sync/model/hidden-unicode.ts'
 import { MadeInSteps } from '../../sync/model/made-in-steps.ts'
+import { isForModels } from '../../sync/model/model-invocation.ts'
 import { offeringSteps, pathIdOf } from '../../sync/model/offered.ts'
 import type { Offered, OfferedSkills } from '../../sync/model/offered.ts'
-import { baseName } from '../../sync/model/paths.ts'
-import { readSkillUri, uriOf } from '../../sync/model/skill-uri.ts'
+import { baseName, foldersAbove } from '../../sync/model/paths.ts'
+import { decodedSegment, folderUrisAbove, readSkillUri, uriOf } from '../../sync/model/skill-uri.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { Steps } from '../../sync/model/slices.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import { folded, MOST_NEAR, nearest, toldOf } from './near-names.ts'
+import type { Told } from './near-names.ts'
 
 /** A skill that is there and not given. */
 export interface Withheld {
@@ -20,11 +22,16 @@ export interface Withheld {
 
 /** The names by which a model may ask for skills, besides their ids. All of them follow from one catalog. */
 export interface SkillNames {
-  /** Skills of the lists that are called so, in any case, and with spaces, underscores or hyphens. */
+  /** Skills of the lists that are called so to the letter; where none is, withheld ones included, those in any case and with any hyphens. */
   called(text: string): readonly Offered[]
-  /** Skills that are withheld and have this id, URI or name. */
+  /** Skills that models are told of and that declare this very name. */
+  declaring(text: string): readonly Offered[]
+  /** Skills that are withheld and have this id, URI or name: to the letter, else in any case. */
   withheld(text: string): readonly Withheld[]
-  /** Skills that models are told of and that have a name near the text: the nearest first, `MOST_NEAR` at most. */
+  /**
+   * Skills that models are told of, `MOST_NEAR` at most: the one whose folder holds what the text names, then those that have a name
+   * near it, the nearest first.
+   */
   near(text: string): Steps<readonly Offered[]>
 }
 
@@ -49,21 +56,95 @@ export function namesAtOnce(catalog: Catalog): SkillNames {
 const NAMES = new MadeInSteps<Catalog, SkillNames>(naming)
 
 function* naming(catalog: Catalog): Steps<SkillNames> {
-  const { listed, forModels } = yield* offeringSteps(catalog)
+  const offering = yield* offeringSteps(catalog)
+  const { listed, forModels } = offering
   const called = yield* grouping(listed, (offered) => [offered.id, ...namesOf(offered)].map(folded))
   const kept = yield* withholding(catalog)
   const withheld = yield* grouping(kept, (one) => [...urisOf(one), ...[one.id, ...namesOf(one)].map(folded)])
   const told: Told[] = []
   for (const offered of forModels) {
-    const names = new Set([offered.name, baseName(offered.id)].map(folded))
-    told.push({ offered, names: [...names].map(spelt) })
+    told.push(toldOf(offered))
     yield
   }
-  return {
-    called: (text) => called.get(folded(text)) ?? [],
-    withheld: (text) => withheld.get(documentUriIn(text) ?? folded(text)) ?? [],
-    near: (text) => nearest(told, text),
+  return new Names({ catalog, offering, called, withheld, told })
+}
+
+interface Groups {
+  readonly catalog: Catalog
+  readonly offering: OfferedSkills
+  readonly called: ReadonlyMap<string, readonly Offered[]>
+  readonly withheld: ReadonlyMap<string, readonly Withheld[]>
+  readonly told: readonly Told[]
+}
+
+class Names implements SkillNames {
+  readonly #groups: Groups
+
+  constructor(groups: Groups) {
+    this.#groups = groups
   }
+
+  called(text: string): readonly Offered[] {
+    const called = this.#called(text)
+    const exact = called.filter((one) => isCalled(one, text))
+    return exact.length > 0 || this.withheld(text).some((one) => isCalled(one, text)) ? exact : called
+  }
+
+  declaring(text: string): readonly Offered[] {
+    return this.#called(text).filter((one) => isTold(one) && [one.name, `${one.source}/${one.name}`].includes(text))
+  }
+
+  withheld(text: string): readonly Withheld[] {
+    const withheld = this.#groups.withheld.get(documentUriIn(text) ?? folded(text)) ?? []
+    const exact = withheld.filter((one) => isCalled(one, text))
+    return exact.length > 0 ? exact : withheld
+  }
+
+  *near(text: string): Steps<readonly Offered[]> {
+    if (text.length > MOST_CHARACTERS) return []
+    const path = pathIn(text)
+    const holding = this.#holding(text, path)
+    const alike = yield* nearest(this.#groups.told, baseName(path))
+    return [...new Set([...holding, ...alike])].slice(0, MOST_NEAR)
+  }
+
+  #called(text: string): readonly Offered[] {
+    return this.#groups.called.get(folded(text)) ?? []
+  }
+
+  /** Those that are at the text, else in the nearest folder above it: as URIs have it, else as ids and names do. */
+  #holding(text: string, path: string): readonly Offered[] {
+    const { catalog, offering } = this.#groups
+    const uri = documentUriIn(text)
+    const uris = uri === undefined ? [] : [...folderUrisAbove(uri)].slice(0, MOST_FOLDERS)
+    const paths = [path, ...foldersAbove(path)].filter((above) => above !== '').slice(0, MOST_FOLDERS)
+    const found = [
+      ...uris.map((above) => offeredAt(catalog, offering, above)),
+      ...paths.map((above) => offering.find(above).concat(this.#called(above))),
+    ]
+    return found.map((all) => all.filter(isTold)).find((all) => all.length > 0) ?? []
+  }
+}
+
+/** A longer text is near nothing. */
+const MOST_CHARACTERS = 4_096
+const MOST_FOLDERS = 32
+
+function isTold({ skill }: Offered): boolean {
+  return skill.standing !== 'unlisted' && isForModels(skill)
+}
+
+function isCalled(one: Withheld | Offered, text: string): boolean {
+  return one.id === text || namesOf(one).includes(text)
+}
+
+/** The path that a text means: of a URI, of one without its scheme, or as it is, without the name of a SKILL.md. */
+function pathIn(text: string): string {
+  const uri = documentUriIn(text)
+  if (uri !== undefined) return pathIdAt(uri)
+  const segments = text.split('/').map(decodedSegment)
+  const path = segments.includes(undefined) ? text : withHiddenEscaped(segments.join('/'))
+  return path.replace(/\/SKILL\.md$/, '')
 }
 
 /** The withheld skills, without those that are disabled or wait for approval. */
@@ -105,14 +186,6 @@ function* grouping<One>(all: readonly One[], keysOf: (one: One) => readonly stri
   return groups
 }
 
-function folded(text: string): string {
-  return text
-    .normalize('NFC')
-    .toLowerCase()
-    .trim()
-    .replaceAll(/[\s_-]+/g, '-')
-}
-
 /** The URI of a SKILL.md, given that or the one of its folder; undefined for a text that is no such URI. */
 function documentUriIn(text: string): string | undefined {
   if (!text.startsWith('skill://')) return undefined
@@ -125,72 +198,3 @@ function pathIdAt(documentUri: string): string {
   const path = documentUri.slice('skill://'.length, -'/SKILL.md'.length)
   return withHiddenEscaped(path.split('/').map(decodeURIComponent).join('/'))
 }
-
-interface Told {
-  readonly offered: Offered
-  readonly names: readonly Spelt[]
-}
-
-/** A folded text. */
-interface Spelt {
-  readonly text: string
-  /** A bit for each character that it has: texts that differ in many are not compared any further. */
-  readonly characters: number
-}
-
-function spelt(text: string): Spelt {
-  let characters = 0
-  for (let at = 0; at < text.length; at += 1) characters |= 1 << (text.charCodeAt(at) & 31)
-  return { text, characters }
-}
-
-interface Ranked {
-  readonly offered: Offered
-  readonly rank: number
-}
-
-const MOST_NEAR = 5
-
-function* nearest(told: readonly Told[], text: string): Steps<readonly Offered[]> {
-  const wanted = spelt(folded(baseName((documentUriIn(text) ?? text).replace(/\/SKILL\.md$/, ''))))
-  let best: readonly Ranked[] = []
-  if (wanted.text.length < LEAST_CHARACTERS || wanted.text.length > MOST_CHARACTERS) return []
-  for (const { offered, names } of told) {
-    const rank = Math.min(...names.map((name) => rankOf(name, wanted)))
-    if (rank < (best[MOST_NEAR - 1]?.rank ?? TOO_FAR))
-      best = [...best, { offered, rank }].toSorted((a, b) => a.rank - b.rank).slice(0, MOST_NEAR)
-    yield
-  }
-  return best.map(({ offered }) => offered)
-}
-
-/** Fewer match anything, and more are no name. */
-const LEAST_CHARACTERS = 3
-const MOST_CHARACTERS = 100
-
-/** A few slips of the keyboard come first, then names with the text in them and names in the text, by words: those that add the least. */
-function rankOf(name: Spelt, wanted: Spelt): number {
-  const slips = slipsBetween(name, wanted)
-  if (slips <= Math.min(MOST_SLIPS, Math.floor(wanted.text.length / 3))) return slips
-  const [shorter, longer] = name.text.length < wanted.text.length ? [name, wanted] : [wanted, name]
-  if (shorter.text.length < LEAST_CHARACTERS || (shorter.characters & ~longer.characters) !== 0) return TOO_FAR
-  const isPart =
-    shorter === wanted ? `-${name.text}`.includes(`-${wanted.text}`) : `-${wanted.text}-`.includes(`-${name.text}-`)
-  return isPart ? MOST_SLIPS + longer.text.length - shorter.text.length : TOO_FAR
-}
-
-function slipsBetween(name: Spelt, wanted: Spelt): number {
-  if (Math.abs(name.text.length - wanted.text.length) > MOST_SLIPS) return TOO_FAR
-  // A slip puts one character in another's place at the most.
-  if (bitsIn(name.characters ^ wanted.characters) > 2 * MOST_SLIPS) return TOO_FAR
-  return editDistance(name.text, wanted.text)
-}
-
-function bitsIn(bits: number): number {
-  let count = 0
-  for (let rest = bits; rest !== 0; rest &= rest - 1) count += 1
-  return count
-}
-
-const MOST_SLIPS = 2
-const TOO_FAR = Number.POSITIVE_INFINITY

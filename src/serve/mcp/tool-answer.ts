@@ -43,9 +43,9 @@ export function withText(answer: ToolAnswer, text: string): ToolAnswer {
 
 /**
  * What `get_skill` answers: an object, the same object as text for clients that know no other, and a text about where it is
- * from. No path is in it but the one that the document has.
+ * from. No path is in it but the one that the document has. `besides`: what else that text says.
  */
-export function answerOf(offered: Offered, document: Document | Unread): ToolAnswer {
+export function answerOf(offered: Offered, document: Document | Unread, besides?: string): ToolAnswer {
   const told = instructionsOf(offered, document)
   if ('why' in told) return refusal(told.why)
   const { source, name, description } = offered
@@ -65,7 +65,7 @@ export function answerOf(offered: Offered, document: Document | Unread): ToolAns
   return {
     content: [
       { type: 'text', text: JSON.stringify(skill) },
-      { type: 'text', text: told.note },
+      { type: 'text', text: besides === undefined ? told.note : `${told.note} ${besides}` },
       ...(files === undefined ? [] : linksTo(offered)),
     ],
     structuredContent: skill,

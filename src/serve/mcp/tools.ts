@@ -12,7 +12,7 @@ import { saidLacking } from './lacking.ts'
 import type { Params } from './params.ts'
 import { invalidParams } from './rpc-error.ts'
 import { bytesOfSearch, searchAsked, searchSkills } from './search-tool.ts'
-import { notTheOne, skillMeantAtOnce, skillsMeant, skillsOfId } from './skill-asked.ts'
+import { namesakesNote, notTheOne, skillMeantAtOnce, skillsMeant, skillsOfId } from './skill-asked.ts'
 import type { Asking } from './search-tool.ts'
 import { bytesOfList, listingForModels, skillList } from './skill-list.ts'
 import { MOST_DOCUMENT_BYTES, answerOf, withText } from './tool-answer.ts'
@@ -145,11 +145,15 @@ class SkillTools {
     const first = await this.#find(id)
     if ('answer' in first) return first.answer
     const document = await this.#documentOf(first)
-    if (!isBehind(document)) return answerOf(first, document)
+    if (!isBehind(document)) return this.#answer(id, first, document)
     // The folder has moved on since it was looked at. What it has now is served like anything else, or not at all.
     await this.#host.look(first.source, leftMs)
     const second = await this.#find(id)
-    return 'answer' in second ? second.answer : answerOf(second, await this.#documentOf(second))
+    return 'answer' in second ? second.answer : this.#answer(id, second, await this.#documentOf(second))
+  }
+
+  async #answer(id: string, offered: Offered, document: Document | Unread): Promise<ToolAnswer> {
+    return answerOf(offered, document, await namesakesNote(this.#serving.registry.catalog, id, offered))
   }
 
   async #readFile(asked: FileAsked): Promise<ToolAnswer> {
