@@ -88,6 +88,29 @@ test('a path is one that the skill lists, and no other reaches anything', async 
     }
 })
 
+test('a path that is written another way than the list has it is answered with the one that is near it', async () => {
+  const files = { 'tools/alpha/SKILL.md': skillOf('alpha'), 'tools/alpha/refs/a.md': 'a' }
+  await using small = await openSmall(files)
+  const near = ['./refs/a.md', 'refs//a.md', '/refs/a.md', 'refs\\a.md', 'Refs/A.md', 'alpha/refs/a.md', 'refs/./a.md']
+  const far = ['../alpha/refs/a.md', 'a.md', 'refs', '.', '', `${'./'.repeat(1_000)}refs/a.md`]
+
+  for (const kind of AFAR) {
+    for (const path of near)
+      expect(await refusedBy(small.of(kind), { id: 'alpha', path }), path).toContain(
+        '; near it is "refs/a.md"; get_skill',
+      )
+    for (const path of far) expect(await refusedBy(small.of(kind), { id: 'alpha', path })).not.toContain('near it')
+  }
+})
+
+test('an offset that is null is not given', async () => {
+  await using small = await openSmall({ 'alpha/SKILL.md': skillOf('alpha'), 'alpha/a.md': 'a' })
+  const given = { id: 'alpha', path: 'a.md', offset: null }
+
+  for (const kind of AFAR)
+    expect((await answerOf(small.of(kind), 'read_skill_file', given)).structuredContent).toMatchObject({ offset: 0 })
+})
+
 test('text comes in parts that end between two characters, other bytes as base64', async () => {
   const text = `a${'\u{1F600}'.repeat(40_000)}`
   const bytes = Buffer.from(Uint8Array.from({ length: 100_000 }, (_, at) => at % 251))
@@ -110,8 +133,8 @@ test('text comes in parts that end between two characters, other bytes as base64
 
 test('arguments of another type are an error of the protocol, an unknown id one that a model can mend', async () => {
   await using small = await openSmall({ 'alpha/SKILL.md': skillOf('alpha'), 'alpha/a.md': 'a' })
-  const wrong = [{}, { id: 'alpha' }, { path: 'a.md' }, { id: 'alpha', path: 7 }]
-  const offsets = [-1, 0.5, '0', null, 2 ** 60].map((offset) => ({ id: 'alpha', path: 'a.md', offset }))
+  const wrong = [{}, { id: 'alpha' }, { path: 'a.md' }, { id: 'alpha', path: 7 }, { id: 'alpha', path: null }]
+  const offsets = [-1, 0.5, '0', 2 ** 60].map((offset) => ({ id: 'alpha', path: 'a.md', offset }))
 
   for (const kind of AFAR) {
     for (const given of [...wrong, ...offsets])

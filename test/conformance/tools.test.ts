@@ -151,6 +151,20 @@ test.each(KINDS)('C154: an unknown id is an error that a model can mend; no id i
   expectInvalidParams(await peer.call('tools/list', { cursor: 'nonsense' }))
 })
 
+test.each(KINDS)('an optional argument that is null is not given, and a required one is missing (%s)', async (kind) => {
+  const peer = fx.of(kind)
+  const ask = async (name: string, given: object): Promise<Reply> => peer.call('tools/call', { name, arguments: given })
+
+  expect(resultOf(await ask('list_skills', { cursor: null, limit: null }))).toEqual(
+    resultOf(await ask('list_skills', {})),
+  )
+  const query = { query: 'refunds' }
+  expect(resultOf(await ask('search_skills', { ...query, limit: null, max_tokens: null }))).toEqual(
+    resultOf(await ask('search_skills', query)),
+  )
+  expectInvalidParams(await ask('search_skills', { query: null }))
+})
+
 describe('C155: where a skill lies', () => {
   const STDIO = ['LS', 'MS'] as const
   const HTTP = ['M', 'LH'] as const

@@ -1,6 +1,7 @@
 import { withDeceitEscaped, withHiddenEscaped } from '../../sync/model/hidden-unicode.ts'
 import { utf8 } from '../../sync/model/frontmatter.ts'
 import type { Offered } from '../../sync/model/offered.ts'
+import { baseName, foldedPath, isBelow, relativeTo } from '../../sync/model/paths.ts'
 import type { SkillFile } from '../../sync/model/skill.ts'
 import { isAsListed, isUnread } from '../content.ts'
 import type { ReadFile } from '../content.ts'
@@ -78,9 +79,20 @@ function fileAt({ skill }: Offered, path: string): SkillFile | undefined {
   )
 }
 
-function unknownPath({ id }: Offered, path: string): string {
-  const asked = JSON.stringify(path.slice(0, MOST_QUOTED))
-  return `The skill ${JSON.stringify(id)} has no file ${asked}; get_skill lists its files, with their paths below its folder`
+function unknownPath(offered: Offered, path: string): string {
+  const near = path.length > MOST_QUOTED ? undefined : nearPath(offered, path)
+  const meant = near === undefined ? '' : `; near it is ${JSON.stringify(near)}`
+  return `The skill ${JSON.stringify(offered.id)} has no file ${JSON.stringify(path.slice(0, MOST_QUOTED))}${meant}; get_skill lists its files, with their paths below its folder`
+}
+
+/** The listed path that is meant by one with `./`, from above the folder of the skill, or in another case. */
+function nearPath({ id, skill }: Offered, path: string): string | undefined {
+  const segments = path.split(/[/\\]/).filter((segment) => segment !== '' && segment !== '.')
+  const plain = segments.join('/')
+  const folders = ['', id, baseName(skill.path)].filter((folder) => isBelow(plain, folder))
+  const meant = new Set(folders.map((folder) => foldedPath(relativeTo(folder, plain))))
+  const found = skill.files.find((file) => meant.has(foldedPath(withHiddenEscaped(file.path))))
+  return found && withHiddenEscaped(found.path)
 }
 
 const MOST_QUOTED = 1_200

@@ -78,15 +78,21 @@ async function unlessAborted<Value>(signal: AbortSignal, work: Promise<Value>): 
 
 /** About how large the answer to a call will be, as far as the size of what it asks for tells. */
 export function bytesOfCall(catalog: Catalog, { name, arguments: given }: Params): number {
-  if (name === 'list_skills') return bytesOfList(catalog, isObject(given) ? given : {})
-  if (name === 'search_skills') return bytesOfSearch(isObject(given) ? given : {})
-  if ((name !== 'get_skill' && name !== 'read_skill_file') || !isObject(given)) return 0
-  const { id } = given
+  const asked = isObject(given) ? withoutNull(given) : {}
+  if (name === 'list_skills') return bytesOfList(catalog, asked)
+  if (name === 'search_skills') return bytesOfSearch(asked)
+  if (name !== 'get_skill' && name !== 'read_skill_file') return 0
+  const { id } = asked
   const offered = typeof id === 'string' ? skillMeantAtOnce(catalog, id) : undefined
-  if (name === 'read_skill_file') return bytesOfFile(offered, given)
+  if (name === 'read_skill_file') return bytesOfFile(offered, asked)
   const size = offered?.skill.files.find(({ path }) => path === 'SKILL.md')?.size ?? 0
   // Once as an object, once as its text.
   return size > MOST_DOCUMENT_BYTES ? 0 : 2 * size
+}
+
+/** The arguments that are given: some hosts send null for those that a model leaves out. */
+function withoutNull(given: Params): Params {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
 }
 
 class SkillTools {
@@ -102,8 +108,9 @@ class SkillTools {
     this.#finder = finder
   }
 
-  async call({ name, arguments: given = {} }: Params, caller: Asking): Promise<ToolAnswer> {
-    if (!isObject(given)) throw invalidParams('`arguments` is an object')
+  async call({ name, arguments: all = {} }: Params, caller: Asking): Promise<ToolAnswer> {
+    if (!isObject(all)) throw invalidParams('`arguments` is an object')
+    const given = withoutNull(all)
     const { tools } = this.#list
     if (!tools.some((tool) => tool.name === name)) throw unknownTool(name, tools)
     switch (name) {
