@@ -3,25 +3,27 @@ import { printable } from './log-line.ts'
 import { unreadyText } from './readiness.ts'
 import type { Status } from './status.ts'
 
-/** What is wrong with the hub itself, or with what it keeps, the worst first: all of that which `skillsyncd status` prints in red. */
-export function alarmsOf(status: Status): readonly HubAlarm[] {
-  return [...ofStore(status), ...ofLock(status), ...ofAnswers(status), ...moved(status), ...noticed(status)]
+/**
+ * What is wrong with the hub itself, or with what it keeps, the worst first: all of that which `skillsyncd status` prints in red.
+ * `clean`: takes out of a message what readers of the page are not to see.
+ */
+export function alarmsOf(status: Status, clean: (text: string) => string): readonly HubAlarm[] {
+  const alarms = [...ofStore(status), ...ofLock(status), ...ofAnswers(status), ...moved(status), ...noticed(status)]
+  return alarms.map(({ code, message, mend, source }) => alarm(code, clean(printable(message)), mend, source))
 }
 
 function ofStore({ decisionsLost, readOnly, servedLost }: Status): readonly HubAlarm[] {
   const alarms: HubAlarm[] = []
-  if (decisionsLost !== undefined)
-    alarms.push(
-      alarm('decisions-lost', decisionsLost, `Decide again what the message says; ${explained('decisions-lost')}`),
-    )
+  if (decisionsLost !== undefined) alarms.push(alarm('decisions-lost', decisionsLost, DECIDE))
   if (readOnly !== undefined)
     alarms.push(alarm('read-only', readOnly.message, `${readOnly.mend}; ${explained(readOnly.code)}`))
-  const lost = servedLost.map(({ source, message }) => ({
-    ...alarm('served-lost', message, `skillsyncd sync ${source} fetches it again; ${explained('served-lost')}`),
-    source,
-  }))
+  const lost = servedLost.map(({ source, message }) =>
+    alarm('served-lost', message, `skillsyncd sync ${source} fetches it again; ${explained('served-lost')}`, source),
+  )
   return [...alarms, ...lost]
 }
+
+const DECIDE = `Decide again what the message says; ${explained('decisions-lost')}`
 
 function ofLock({ lock }: Status): readonly HubAlarm[] {
   if (lock?.error === undefined) return []
@@ -29,10 +31,9 @@ function ofLock({ lock }: Status): readonly HubAlarm[] {
 }
 
 function ofAnswers({ http }: Status): readonly HubAlarm[] {
-  const unready = (http?.unready ?? []).map((reason) => ({
-    ...alarm('not-ready', `/readyz sends requests elsewhere: ${unreadyText(reason)}`, NOT_READY),
-    ...(reason.source !== undefined && { source: reason.source }),
-  }))
+  const unready = (http?.unready ?? []).map((reason) =>
+    alarm('not-ready', `/readyz sends requests elsewhere: ${unreadyText(reason)}`, NOT_READY, reason.source),
+  )
   if (http === undefined || http.tokens.count !== undefined) return unready
   return [...unready, alarm('tokens-unreadable', 'The tokens cannot be read, so none opens anything', TOKENS)]
 }
@@ -43,8 +44,8 @@ const TOKENS = 'skillsyncd token list says why'
 function moved({ sources }: Status): readonly HubAlarm[] {
   return sources.flatMap(({ id, movedTo }) => {
     if (movedTo === undefined) return []
-    const message = `The host of ${id} redirects to ${movedTo}`
-    return [{ ...alarm('source-moved', message, `Write that into \`url\`; ${explained('source-moved')}`), source: id }]
+    const mend = `Write that into \`url\`; ${explained('source-moved')}`
+    return [alarm('source-moved', `The host of ${id} redirects to ${movedTo}`, mend, id)]
   })
 }
 
@@ -52,8 +53,8 @@ function noticed({ notices }: Status): readonly HubAlarm[] {
   return notices.map(({ change, message }) => alarm(change, message, 'It is said once; CHANGELOG.md has it'))
 }
 
-function alarm(code: string, message: string, mend: string): HubAlarm {
-  return { code, message: printable(message), mend }
+function alarm(code: string, message: string, mend: string, source?: string): HubAlarm {
+  return { code, message, mend, ...(source !== undefined && { source }) }
 }
 
 function explained(code: string): string {

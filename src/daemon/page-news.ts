@@ -86,7 +86,7 @@ export class PageNews implements AsyncDisposable {
     const clean = (text: string): string => this.#clean(text)
     const now = status()
     const sources = now.sources.map((source) => healthOf(source, clean))
-    const alarms = alarmsOf(now).map((alarm) => ({ ...alarm, message: clean(alarm.message) }))
+    const alarms = alarmsOf(now, clean)
     this.#status = { atMs: nowMs, sources, alarms }
     return this.#status
   }

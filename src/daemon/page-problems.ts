@@ -92,12 +92,12 @@ function withMend(finding: Finding): FoundWrong {
 }
 
 /** Those that name no skill that is in no list: each message names all that it is about. */
-export function misfitsIn({ listed: skills }: Catalog, problems: readonly ContractProblem[]): readonly Misfit[] {
+export function misfitsIn({ listed: all }: Catalog, problems: readonly ContractProblem[]): readonly Misfit[] {
   if (problems.length === 0) return []
-  const listed = new Set(skills.map(({ source, skill }) => placeOf({ source, path: skill.path })))
+  const listed = new Set(all.map(({ source, skill }) => placeOf({ source, path: skill.path })))
   return problems
     .filter(({ skills }) => skills.every((skill) => listed.has(placeOf(skill))))
-    .map((problem) => ({ ...problem, mend: MISFIT_MENDS[problem.kind] }))
+    .map(({ kind, message, skills }) => ({ kind, message, mend: MISFIT_MENDS[kind], skills }))
 }
 
 function placeOf({ source, path }: { readonly source: string; readonly path: string }): string {

@@ -92,14 +92,9 @@ test('a condition comes with what a person can try', () => {
 
 test('a link to nothing is called that where a skill of its name is served, and stands behind what is withheld', () => {
   const served = { ...skill('served', []), path: 'a/pdf', name: 'pdf' }
-  const [link, other] = ['.agent/pdf', '.agent/xls'].map((path) => ({
-    ...skill('withheld', []),
-    path,
-    digest: undefined,
-    findings: [{ rule: 'link-refused', path, message: 'it leads nowhere' } as const],
-  }))
+  const [link, other] = [linkToNothing('.agent/pdf'), linkToNothing('.agent/xls')]
 
-  const [source] = statusOf(input({ catalog: catalogOf(served, link!, other!) })).sources
+  const [source] = statusOf(input({ catalog: catalogOf(served, link, other) })).sources
 
   expect(source?.tally).toMatchObject({ seen: 3, clean: 1, withheld: 1, links: 1 })
   expect(source?.findings.map(({ standing, path }) => [standing, path])).toEqual([
@@ -230,6 +225,11 @@ function skill(standing: Standing, messages: readonly string[]): Skill {
   const { skill } = numbered(last)
   const findings = messages.map((message) => ({ rule: 'name-missing', path: skill.path, message }) as const)
   return { ...skill, standing, findings }
+}
+
+function linkToNothing(path: string): Skill {
+  const findings = [{ rule: 'link-refused', path, message: 'it leads nowhere' } as const]
+  return { ...skill('withheld', []), path, digest: undefined, findings }
 }
 
 function catalogOf(...skills: readonly Skill[]): Catalog {
