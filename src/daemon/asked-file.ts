@@ -9,6 +9,7 @@ import { configuredIn } from './config.ts'
 import type { Config } from './config.ts'
 import { ControlError } from './control-client.ts'
 import { readKept } from './kept-file.ts'
+import type { Log } from './log.ts'
 import { request } from './requests.ts'
 import { ContentMismatch, TextRefused } from './refused-skill.ts'
 
@@ -16,6 +17,7 @@ export interface AskedFileParts {
   readonly config: Config
   readonly store: Store
   readonly signal: AbortSignal
+  readonly log: Log
 }
 
 /** Files of skills of other MCP servers, for a process that writes nothing. */
@@ -29,8 +31,7 @@ export class AskedFiles {
   }
 
   /**
-   * A file from the store, else whoever writes that is asked to bring it there. Undefined where what comes is not what is
-   * declared.
+   * A file from the store, else whoever writes that is asked to bring it there, or why it cannot be had.
    */
   async read(skill: UpstreamSkill, file: SkillFile): Promise<Uint8Array | Unread> {
     const { config, signal } = this.#parts
@@ -42,7 +43,7 @@ export class AskedFiles {
       return await this.#kept(skill, file)
     } catch (error) {
       if (!(error instanceof ControlError) && !(error instanceof SyncError) && !isAbortError(error)) throw error
-      return 'code' in error && error.code === 'content-refused' ? this.#refused(skill) : 'not-now'
+      return this.#unread(skill, error)
     }
   }
 
@@ -55,7 +56,17 @@ export class AskedFiles {
     return this.#refusal(skill, file, kept.bytes) ?? kept.bytes
   }
 
-  /** Undefined where the writer refuses it for bytes that are not declared. */
+  /** The writer's reason, where it is about the file. */
+  async #unread(skill: UpstreamSkill, error: Error): Promise<Unread> {
+    const { source } = skill.upstream
+    if (!('code' in error) || typeof error.code !== 'string') return 'not-now'
+    const { code, message } = error
+    this.#parts.log.failure('warn', 'content-not-fetched', { source, code, message })
+    if (code === 'content-refused') return (await this.#refused(skill)) ?? { kind: 'refused', why: message }
+    return code === 'limit-exceeded' ? { kind: 'refused', why: message } : 'not-now'
+  }
+
+  /** Undefined where the reason is none that is kept. */
   async #refused(skill: UpstreamSkill): Promise<Refused | undefined> {
     const { store, config } = this.#parts
     const { source } = configuredIn(config, skill.upstream.source)

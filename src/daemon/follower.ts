@@ -68,7 +68,7 @@ export class Follower implements AsyncDisposable {
     this.#views = new Views(this.registry, () => clock.monotonicMs())
     this.#views.define(config.packs)
     this.#store = store
-    this.#asked = new AskedFiles({ config, store, signal: this.#stop.signal })
+    this.#asked = new AskedFiles({ config, store, signal: this.#stop.signal, log })
     this.#log = log
     this.#clock = clock
     this.#searching = new Searching({ state: config.state, log, clock })

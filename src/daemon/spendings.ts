@@ -66,7 +66,12 @@ export class Spendings {
 /** All archives of one source in an hour: a small one can come to a thousand times its size. */
 export const UNPACKED_BYTES = 200 * 2 ** 20
 
-function over(id: SourceId, key: string, spent: number, bytes: number, most: number): SyncError {
-  const message = `Cannot fetch ${bytes} bytes from "${id}": ${spent} of budgets.${key} (${most}) are used up`
-  return new SyncError('limit-exceeded', message)
+const FREED = {
+  hourly_bytes: 'as the hour passes, or once the operator raises the budget',
+  stored_bytes: 'once the operator raises the budget',
+} as const
+
+function over(id: SourceId, key: keyof typeof FREED, spent: number, bytes: number, most: number): SyncError {
+  const why = `Cannot fetch ${bytes} bytes from "${id}": ${spent} of budgets.${key} (${most}) are used up`
+  return new SyncError('limit-exceeded', `${why}; there is room again ${FREED[key]}`)
 }

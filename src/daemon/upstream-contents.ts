@@ -20,7 +20,7 @@ import { configuredIn } from './config.ts'
 import type { Config } from './config.ts'
 import { readKept } from './kept-file.ts'
 import type { Parts } from './parts.ts'
-import { ContentMismatch, SkillRefused, TextRefused } from './refused-skill.ts'
+import { ContentMismatch, SkillRefused, TextRefused, unreadOf } from './refused-skill.ts'
 import type { Servers } from './servers.ts'
 import type { Spendings } from './spendings.ts'
 import { figuresOf } from './upstream-mismatches.ts'
@@ -59,7 +59,7 @@ export class UpstreamContents {
     return isOfUpstream(kept) && mismatches.knownRefusalOf(kept) !== undefined
   }
 
-  /** The bytes; undefined if the server does not send what was declared. */
+  /** The bytes, or why they cannot be had. */
   async read(skill: UpstreamSkill, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | Unread> {
     const { log } = this.#parts
     const { source } = skill.upstream
@@ -76,7 +76,7 @@ export class UpstreamContents {
           ...traceIds(trace),
         })
       else ignoreAbort(error)
-      return error instanceof SyncError && error.code === 'content-refused' ? undefined : 'not-now'
+      return error instanceof SyncError ? unreadOf(error, skill) : 'not-now'
     }
   }
 
