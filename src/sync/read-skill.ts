@@ -68,10 +68,13 @@ export interface SurveyLimits {
 /** Judges one candidate by itself. Where it is served, and whether a neighbour stands there, is not asked here. */
 export function readSkill(candidate: ResolvedCandidate, reading: Reading): Skill {
   const said = readDocument(candidate.path, reading.document)
-  const content = readFiles(candidate, reading)
+  const leftOut = pointersLeftOut(candidate, reading)
+  const content = readFiles(without(candidate, leftOut), reading)
   const hidden = hiddenInFiles(candidate, said.fields, reading)
   const held = heldToContract(candidate.path, said.fields, content, reading)
-  const findings = [candidate, documentCase(candidate), said, hidden, content, held].flatMap((part) => part.findings)
+  const noted = { findings: leftOutFindings(candidate.path, leftOut) }
+  const parts = [candidate, documentCase(candidate), said, hidden, content, noted, held]
+  const findings = parts.flatMap((part) => part.findings)
   const standing = worstStanding([said, hidden, content, held, documentCase(candidate)].map((part) => part.standing))
   return {
     path: candidate.path,
@@ -192,7 +195,7 @@ function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | un
   for (const { path, id } of candidate.files) {
     const content = reading.contentOf(id)
     if (content.kind === 'refused') return contentRefusal(at(path), content, `limits.skill.bytes (${skill.bytes})`)
-    if (content.isLfsPointer && reading.policy.lfs === 'withhold') {
+    if (content.isLfsPointer && reading.policy.lfs !== 'pointers') {
       return lfsFinding(at(path))
     }
     if (at(path).includes('\\'))
@@ -204,6 +207,31 @@ function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | un
   }
   return undefined
 }
+
+/** The files of a skill that are pointers of git LFS, but for its SKILL.md: without that there is none. */
+function pointersLeftOut(candidate: ResolvedCandidate, reading: Reading): ReadonlySet<ResolvedFile> {
+  const isPointer = ({ path, id }: ResolvedFile): boolean => {
+    const content = reading.contentOf(id)
+    return path !== candidate.documentName && content.kind === 'known' && content.isLfsPointer
+  }
+  return new Set(reading.policy.lfs === 'leave-out' ? candidate.files.filter(isPointer) : [])
+}
+
+function without(candidate: ResolvedCandidate, leftOut: ReadonlySet<ResolvedFile>): ResolvedCandidate {
+  if (leftOut.size === 0) return candidate
+  return { ...candidate, files: candidate.files.filter((file) => !leftOut.has(file)) }
+}
+
+function leftOutFindings(path: string, leftOut: ReadonlySet<ResolvedFile>): readonly Finding[] {
+  if (leftOut.size === 0) return []
+  const paths = inPathOrder([...leftOut]).map((file) => `"${file.path}"`)
+  const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : ''
+  const what = paths.length === 1 ? '1 file is a git LFS pointer' : `${paths.length} files are git LFS pointers`
+  const message = `${what}, and left out of the skill: ${paths.slice(0, MOST_NAMED).join(', ')}${more}; \`lfs: withhold\` withholds such a skill`
+  return [finding('lfs-left-out', path, message)]
+}
+
+const MOST_NAMED = 8
 
 /** What is said of a pointer of git LFS. */
 export function lfsFinding(path: string): Finding {

@@ -35,8 +35,10 @@ export function claimsOf(
   selection: Pick<Selection, 'root' | 'docs'>,
 ): readonly Claim[] {
   const served = skills.filter((skill) => skill.standing !== 'withheld' && !isOfUpstream(skill))
-  const claims = served.map(({ path, files }): Claim => {
-    return { skill: path, folder: joinPath(roots?.skills ?? selection.root, path), files }
+  const claims = served.map(({ path, files, findings }): Claim => {
+    const lacksPointers = findings.some(({ rule }) => rule === 'lfs-left-out')
+    const folder = joinPath(roots?.skills ?? selection.root, path)
+    return { skill: path, folder, files, lacksPointers }
   })
   return docs === undefined ? claims : [...claims, { folder: roots?.docs ?? selection.docs ?? '', files: docs.files }]
 }

@@ -220,7 +220,7 @@ class DocsSurvey {
     }
     const why = whyUnaddressed(path)
     if (why !== undefined) return this.#note('path-refused', at, `${why}; rename it`)
-    if (content.isLfsPointer && this.#reading.policy.lfs === 'withhold') {
+    if (content.isLfsPointer && this.#reading.policy.lfs !== 'pointers') {
       this.findings.push(lfsFinding(at))
       return true
     }

@@ -39,14 +39,19 @@ export function isByEarlierVersion(rules: Rules, snapshot: Pick<Snapshot, 'rules
   )
 }
 
-/** The rules as a version of the survey had them that did not know the policy `deceptive`, and had another default. */
-function asOfVersion(rules: Rules, version: number): Rules {
-  const { selection } = rules
-  if (version >= FIRST_WITH_DECEPTIVE || selection.hiddenUnicode !== 'deceptive') return rules
-  return { ...rules, selection: { ...selection, hiddenUnicode: 'note' } }
+/** The rules as a version of the survey had them that did not know the policies `deceptive` and `leave-out`, and had other defaults. */
+function asOfVersion({ selection, limits }: Rules, version: number): Rules {
+  const { hiddenUnicode, lfs } = selection
+  const isNoted = version < FIRST_WITH_DECEPTIVE && hiddenUnicode === 'deceptive'
+  const isWithheld = version < FIRST_WITH_LEAVE_OUT && lfs === 'leave-out'
+  return {
+    limits,
+    selection: { ...selection, ...(isNoted && { hiddenUnicode: 'note' }), ...(isWithheld && { lfs: 'withhold' }) },
+  }
 }
 
 const FIRST_WITH_DECEPTIVE = 6
+const FIRST_WITH_LEAVE_OUT = 11
 
 /** The trees that need not be fetched again, given an earlier snapshot of the same source. */
 export function knownTrees(rules: Rules, earlier: Snapshot | undefined): KnownTrees {

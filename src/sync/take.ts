@@ -224,7 +224,7 @@ function refuseInvalid(skills: readonly Skill[], nested: Source['nested']): void
 
 /** Offered although something of it is no skill. */
 function hasFault({ findings }: Skill): boolean {
-  return findings.some(({ rule }) => rule === 'frontmatter-unquoted')
+  return findings.some(({ rule }) => rule === 'frontmatter-unquoted' || rule === 'lfs-left-out')
 }
 
 /** More are mended one after the other. */

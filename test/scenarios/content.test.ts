@@ -214,17 +214,25 @@ test('S51: submodules and LFS pointers are told with their paths, and nothing is
     'lfs/SKILL.md': skillText('lfs'),
     'lfs/model.bin': pointer,
     'lfs-near/SKILL.md': skillText('lfs-near'),
+    'lfs-all/SKILL.md': pointer,
     'lfs-near/text.md': `It begins: ${pointer}`,
   })
 
-  expect(hub.said).toEqual(['lfs withheld lfs-pointer', 'lfs-near served', 'sub served submodule'])
+  expect(hub.said).toEqual([
+    'lfs served lfs-left-out',
+    'lfs-all withheld frontmatter-missing,lfs-pointer',
+    'lfs-near served',
+    'sub served submodule',
+  ])
   const findings = hub.skills.flatMap((skill) => skill.findings.map(({ path }) => path))
-  expect(findings).toEqual(['lfs/model.bin', 'sub/vendor'])
+  expect(findings).toEqual(['lfs', 'lfs-all', 'lfs-all/SKILL.md', 'sub/vendor'])
   expect(hub.served.daemon.registry.catalog.snapshots[0]?.findings).toMatchObject([
     { rule: 'submodule', path: 'libs/a' },
   ])
   expect([...(await hub.read('skill://fx/sub/SKILL.md')).keys()]).toEqual(['skill://fx/sub/SKILL.md'])
   expect(new Set(git.requests.map(({ url }) => url.split('/')[1]))).toEqual(new Set(['fx.git']))
+  const lfs = hub.skills.find(({ path }) => path === 'lfs')
+  expect(lfs?.files.map(({ path }) => path)).toEqual(['SKILL.md'])
   await hub.expectHealthy()
 })
 

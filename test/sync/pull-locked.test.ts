@@ -94,6 +94,12 @@ describe('where nobody may be asked', () => {
     expect(await scene.pull({ hiddenUnicode: 'deceptive' })).toEqual({ kind: 'unchanged', revision: undefined })
   })
 
+  test('what is served stays where an earlier version judged it by the default for pointers of LFS of then', async () => {
+    await using scene = await lockedBy(rulesOf(rulesWith({ lfs: 'withhold' }), 8))
+
+    expect(await scene.pull({ lfs: 'leave-out' })).toEqual({ kind: 'unchanged', revision: undefined })
+  })
+
   test('what an earlier version made of the locked commit is taken from the store', async () => {
     await using scene = await lockedBy(rulesOf(rulesWith(), 1))
     const { snapshot, held } = scene.current!

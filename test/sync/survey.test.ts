@@ -412,7 +412,54 @@ describe('the files of a skill', () => {
 describe('a git LFS pointer', () => {
   const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'a'.repeat(64)}\nsize 12345\n`
 
-  test('withholds its skill, and no other', async () => {
+  test('is left out of its skill, and told with all others of it', async () => {
+    const files = { 'xls/SKILL.md': skillText('xls'), 'xls/a.md': 'a', 'xls/model.bin': pointer }
+    const many = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`xls/p${at}.png`, `${pointer}x ${at}\n`]))
+    const rules = { lfs: 'leave-out' } as const
+
+    const { standing, files: served, digest, findings } = skillAt(await surveyed(files, rules), 'xls')
+
+    expect([standing, served.map(({ path }) => path)]).toEqual(['served', ['SKILL.md', 'a.md']])
+    const { 'xls/model.bin': _model, ...without } = files
+    expect(digest).toBe(skillAt(await surveyed(without, rules), 'xls').digest)
+    const [all] = skillAt(
+      await surveyed({ ...files, ...many, 'xls/link.bin': { link: 'model.bin' } }, rules),
+      'xls',
+    ).findings
+    expect(noted(findings)).toEqual(['lfs-left-out xls'])
+    expect(findings[0]?.message).toBe(
+      '1 file is a git LFS pointer, and left out of the skill: "model.bin"; `lfs: withhold` withholds such a skill',
+    )
+    expect(all?.message).toMatch(/^11 files are git LFS pointers, .*"link.bin", "model.bin", "p0.png".* and 3 more;/)
+  })
+
+  test('withholds its skill in the place of SKILL.md', async () => {
+    const found = await surveyed({ ...PDF, 'xls/SKILL.md': pointer, 'xls/model.bin': pointer }, { lfs: 'leave-out' })
+
+    expect(skillAt(found, 'xls').standing).toBe('withheld')
+    expect(noted(skillAt(found, 'xls').findings)).toContain('lfs-pointer xls/SKILL.md')
+    expect(skillAt(found, 'pdf').standing).toBe('served')
+  })
+
+  test('is left out before and after an unrelated commit, and is back when it is a file', async () => {
+    await using surveys = await Surveys.open()
+    const files = { 'xls/SKILL.md': skillText('xls'), 'xls/model.bin': pointer }
+    const rules = rulesWith({ lfs: 'leave-out' })
+    const first = await surveys.next(files, rules)
+
+    const second = await surveys.next({ ...files, 'xls/new.md': 'x' }, rules)
+    const third = await surveys.next({ ...files, 'xls/model.bin': 'whole' }, rules)
+
+    const pathsOf = (found: typeof first): string[] => skillAt(found, 'xls').files.map(({ path }) => path)
+    expect([first, second, third].map(pathsOf)).toEqual([
+      ['SKILL.md'],
+      ['SKILL.md', 'new.md'],
+      ['SKILL.md', 'model.bin'],
+    ])
+    expect(skillAt(third, 'xls').findings).toEqual([])
+  })
+
+  test('withholds its skill where that is asked for, and no other', async () => {
     const found = await surveyed({ ...PDF, 'xls/SKILL.md': skillText('xls'), 'xls/model.bin': pointer })
 
     expect(noted(skillAt(found, 'xls').findings)).toEqual(['lfs-pointer xls/model.bin'])

@@ -167,9 +167,11 @@ const SELECTION = {
     .default(false)
     .describe('Refuse a whole commit that holds an invalid skill; the earlier one is served on.'),
   lfs: z
-    .enum(['withhold', 'pointers'])
-    .default('withhold')
-    .describe('A skill that holds a git LFS pointer: withhold it, or serve the pointer as it is.'),
+    .enum(['leave-out', 'withhold', 'pointers'])
+    .default('leave-out')
+    .describe(
+      'A file that is a git LFS pointer: leave it out, withhold the skill that holds it, or serve the pointer as it is.',
+    ),
   nested: z
     .enum(['as-skills', 'as-files'])
     .default('as-skills')

@@ -137,6 +137,11 @@ const SERVED: Sheets<Exclude<FindingRule, keyof typeof FRONTMATTER | ContractRul
     'A git LFS pointer in the place of a file',
     'fetch the files (git lfs pull), or keep this one out of LFS',
   ),
+  'lfs-left-out': warning(
+    'skillsyncd',
+    'Files that are git LFS pointers are left out of the skill',
+    'fetch the files (git lfs pull), or keep them out of LFS',
+  ),
   'path-collision': error(
     'skillsyncd',
     'Two paths are one where case and Unicode form do not count',

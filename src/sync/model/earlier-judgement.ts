@@ -14,19 +14,34 @@ type Selected = Pick<Source, 'names' | 'nested' | 'unlisted' | 'contract'>
  * what is read only since has no name. The list itself where there is none of these.
  */
 export function asJudgedBefore(skills: readonly Skill[], selected: Selected): readonly Skill[] {
-  const placed = skills.some(isReadSince) ? placedBefore(skills, selected) : skills
+  const placed = skills.some(isJudgedSince) ? placedBefore(skills, selected) : skills
   return placed.some(isOfferedSince) ? placed.filter((skill) => !isOfferedSince(skill)) : placed
 }
 
-/** A skill that could not be read took no place from another. */
+/** A skill that could not be read, or lacked files, took no place from another. */
 function placedBefore(skills: readonly Skill[], { names, nested, unlisted, contract }: Selected): readonly Skill[] {
   const rules: PlacementRules = { names, nested, isUnlisted: matcher(unlisted) }
   return atOnce(
     placing(
-      skills.map((skill) => (isReadSince(skill) ? unreadBefore(skill, contract) : skill)),
+      skills.map((skill) => (isJudgedSince(skill) ? judgedBefore(skill, contract) : skill)),
       rules,
     ),
   )
+}
+
+function judgedBefore(skill: Skill, isContractAsked: boolean): Skill {
+  const read = isReadSince(skill) ? unreadBefore(skill, isContractAsked) : skill
+  if (!isWholeSince(skill)) return read
+  return { ...unplaced(read), standing: 'withheld', files: [], size: 0, digest: undefined }
+}
+
+function isJudgedSince(skill: Skill): boolean {
+  return isReadSince(skill) || isWholeSince(skill)
+}
+
+/** True of a skill whose pointers of git LFS are left out. */
+function isWholeSince({ findings }: Skill): boolean {
+  return findings.some(({ rule }) => rule === 'lfs-left-out')
 }
 
 /** The contract is kept by no frontmatter that is not read. */

@@ -35,6 +35,7 @@ export type FindingRule =
   | 'link-refused'
   | 'submodule'
   | 'lfs-pointer'
+  | 'lfs-left-out'
   | 'path-collision'
   | 'path-refused'
   | 'not-read'

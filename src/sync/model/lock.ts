@@ -155,11 +155,14 @@ export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mi
   for (const key of SELECTION_KEYS) compare(key, JSON.stringify(entry.selection[key]), JSON.stringify(source[key]))
   if (!isDefaultOfBefore(entry.selection, source))
     compare('hiddenUnicode', JSON.stringify(entry.selection.hiddenUnicode), JSON.stringify(source.hiddenUnicode))
+  // What is served since of a locked skill is told by its digest, as all is that a version offers and one before did not.
+  if (entry.selection.lfs !== 'withhold' || source.lfs !== 'leave-out')
+    compare('lfs', JSON.stringify(entry.selection.lfs), JSON.stringify(source.lfs))
   compare('docs', JSON.stringify(entry.selection.docs ?? null), JSON.stringify(source.docs ?? null))
   return differing.map((message) => ({ source: source.id, message }))
 }
 
-const SELECTION_KEYS = ['include', 'exclude', 'unlisted', 'names', 'nested', 'lfs', 'contract'] as const
+const SELECTION_KEYS = ['include', 'exclude', 'unlisted', 'names', 'nested', 'contract'] as const
 
 /**
  * The default was `note` when the lock was written, and is stricter now. What it withholds is missing from the locked skills, so

@@ -113,7 +113,7 @@ export interface Selection {
   /** Refuse a whole commit that holds an invalid skill, instead of withholding the one skill. */
   readonly strict: boolean
   /** What happens to a skill that holds a git LFS pointer in place of a file. */
-  readonly lfs: 'withhold' | 'pointers'
+  readonly lfs: 'leave-out' | 'withhold' | 'pointers'
   /** What happens to a skill that holds characters that nobody sees. */
   readonly hiddenUnicode: HiddenPolicy
   /** Whether every skill has to keep the frontmatter contract, and is served at `resource://` too. */

@@ -222,7 +222,7 @@ function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSele
   const { nested = 'as-skills', contract = false, docs } = isJsonObject(value) ? value : {}
   if (!isTexts(include) || !isTexts(exclude) || !isTexts(unlisted))
     return refuse('selection', 'its globs are no lists of texts')
-  if ((names !== 'remap' && names !== 'exact') || (lfs !== 'withhold' && lfs !== 'pointers'))
+  if ((names !== 'remap' && names !== 'exact') || !isLfsPolicy(lfs))
     return refuse('selection', '"names" or "lfs" is none that this program knows')
   if (nested !== 'as-skills' && nested !== 'as-files')
     return refuse('selection', '"nested" is none that this program knows')
@@ -231,6 +231,10 @@ function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSele
   if (typeof contract !== 'boolean') return refuse('selection', '"contract" is neither true nor false')
   if (docs !== undefined && typeof docs !== 'string') return refuse('selection', '"docs" is no text')
   return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode: hiddenPolicy, contract, docs }
+}
+
+function isLfsPolicy(value: JsonValue | undefined): value is LockedSelection['lfs'] {
+  return value === 'leave-out' || value === 'withhold' || value === 'pointers'
 }
 
 function signersFrom(value: JsonValue, refuse: Refuse): Signers {

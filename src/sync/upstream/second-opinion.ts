@@ -17,6 +17,8 @@ export interface Claim {
   /** From the root of the repository. */
   readonly folder: string
   readonly files: readonly ClaimedFile[]
+  /** The files that are pointers of git LFS are left out of the skill. */
+  readonly lacksPointers?: boolean
 }
 
 export type ClaimedFile = Pick<SkillFile, 'path' | 'executable' | 'blob' | 'size' | 'sha256'>

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { Errors, readBlob, readCommit, readTree, type FsClient, type TreeEntry } from 'isomorphic-git'
+import { isLfsPointer } from '../model/lfs.ts'
 import { joinPath } from '../model/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Claim, ClaimedFile, Difference, SecondOpinion } from './second-opinion.ts'
@@ -46,7 +47,7 @@ class Comparison {
     return { kind: 'compared', files: this.#files, differences: this.#differences, more: this.#more }
   }
 
-  async add({ skill, folder, files }: Claim): Promise<void> {
+  async add({ skill, folder, files, lacksPointers }: Claim): Promise<void> {
     const about = skill === undefined ? {} : { skill }
     const claimed = new Set<string>()
     for (const file of files) {
@@ -56,14 +57,25 @@ class Comparison {
     }
     // Docs are the Markdown files of a folder alone; a skill is all that lies in it.
     if (skill === undefined) return
-    for (const path of await this.#allIn(folder))
-      if (!claimed.has(path)) this.#note('the commit has this file in the skill, and it is not served', path, about)
+    for (const path of await this.#allIn(folder)) {
+      const isAccounted =
+        claimed.has(path) || (lacksPointers === true && (await this.#isPointer(joinPath(folder, path))))
+      if (!isAccounted) this.#note('the commit has this file in the skill, and it is not served', path, about)
+    }
   }
 
   async #allIn(folder: string): Promise<readonly string[]> {
     const all = await this.#unlessLacking(() => this.#commit.filesBelow(folder))
     // What it is in was named with the files.
     return typeof all === 'string' ? [] : all
+  }
+
+  async #isPointer(path: string): Promise<boolean> {
+    const found = await this.#unlessLacking(async () => {
+      const entry = await this.#commit.entryAt(path)
+      return entry?.type === 'blob' && isLfsPointer(await this.#commit.bytesOf(entry.oid))
+    })
+    return found === true
   }
 
   async #judge(path: string, { executable, size, sha256 }: ClaimedFile): Promise<string | undefined> {

@@ -30,6 +30,15 @@ const CASES: Readonly<Record<string, Case>> = {
     skills: ALPHA,
     now: { path: 'alpha-2', standing: 'tools', locked: 2 },
   },
+  'a skill with a picture in LFS': {
+    files: {
+      'beta/SKILL.md': skill('beta', 'b'),
+      'beta/picture.png': `version https://git-lfs.github.com/spec/v1\noid sha256:${'1'.repeat(64)}\nsize 12345\n`,
+    },
+    digest: 'sha256:24bed1f71c63d1bbb35a135688a004848f3ec0fa903f2e115ff227d0d3096f06',
+    skills: ALPHA,
+    now: { path: 'beta', standing: 'served', locked: 2 },
+  },
   'the name of a skill that is no YAML': {
     files: { 'beta/SKILL.md': UNQUOTED },
     digest: 'sha256:8a50548983f64c05bc64d897da92339b98373927de30d18d8dd2fda1f78c6708',
@@ -106,7 +115,8 @@ async function locked(one: Case, rest: readonly string[] = []): Promise<World> {
   await world.home.command('lock')
   const lock = JSON.parse(await lockOf(world))
   const { digest, skills } = one
-  lock.sources.team = { ...lock.sources.team, digest, skills }
+  const selection = { ...lock.sources.team.selection, lfs: 'withhold' }
+  lock.sources.team = { ...lock.sources.team, selection, digest, skills }
   delete lock.packs
   const file = lockFile(world)
   await writeFile(file, lockText(readLockText(JSON.stringify(lock), file)))

@@ -443,6 +443,8 @@ const EXAMPLES: readonly Example[] = [
 const NEVER_HERE: ReadonlySet<Rule> = new Set<Rule>([
   'submodule',
   'archive-refused',
+  // Here every pointer is an error.
+  'lfs-left-out',
   'docs-missing',
   'not-read',
   // Of what other MCP servers list.

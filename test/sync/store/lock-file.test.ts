@@ -53,7 +53,7 @@ const entry = fc
       unlisted: fc.array(text, { maxLength: 2 }),
       names: fc.constantFrom('remap' as const, 'exact' as const),
       nested: fc.constantFrom('as-skills' as const, 'as-files' as const),
-      lfs: fc.constantFrom('withhold' as const, 'pointers' as const),
+      lfs: fc.constantFrom('leave-out' as const, 'withhold' as const, 'pointers' as const),
       hiddenUnicode: fc.constantFrom(...HIDDEN_POLICIES),
       contract: fc.boolean(),
       docs: fc.option(text, { nil: undefined }),

@@ -23,6 +23,21 @@ test('a file of the commit that is not served with its skill differs', async () 
   ])
 })
 
+test('a pointer of git LFS that is left out of its skill is no difference, and any other file is one', async () => {
+  await using repository = await Repository.create()
+  const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n'
+  const commit = await repository.commit({ 'alpha/run.sh': TEXT, 'alpha/a.png': pointer, 'alpha/b.png': 'whole' })
+  const claim = { skill: 'alpha', folder: 'alpha', files: [file('run.sh')] }
+  const objects = { fs, gitdir: repository.folder, cache: {} }
+
+  const [leftOut, whole] = [true, false].map((lacksPointers) =>
+    compareClaims(objects, objectId(commit), [{ ...claim, lacksPointers }], 'disk'),
+  )
+
+  expect(await leftOut).toMatchObject({ differences: [{ path: 'b.png' }] })
+  expect(await whole).toMatchObject({ differences: [{ path: 'a.png' }, { path: 'b.png' }] })
+})
+
 test('a served file that the commit does not have differs', async () => {
   const files = [file('run.sh', { executable: true }), file('notes.md'), file('more.md')]
 
