@@ -8,7 +8,7 @@ import { NOTHING_KNOWN } from './upstream/upstream.ts'
 import type { KnownTrees } from './upstream/upstream.ts'
 
 /** Raised when the same tree would be judged otherwise than before: an earlier survey then counts for nothing. */
-const SURVEY_VERSION = 11
+const SURVEY_VERSION = 12
 
 /** What of the configuration a survey depends on. */
 export interface Rules {
@@ -51,7 +51,7 @@ function asOfVersion({ selection, limits }: Rules, version: number): Rules {
 }
 
 const FIRST_WITH_DECEPTIVE = 6
-const FIRST_WITH_LEAVE_OUT = 11
+const FIRST_WITH_LEAVE_OUT = 12
 
 /** The trees that need not be fetched again, given an earlier snapshot of the same source. */
 export function knownTrees(rules: Rules, earlier: Snapshot | undefined): KnownTrees {

@@ -114,7 +114,7 @@ function rulesOf({ contract }: Asked): Rules {
     names: 'remap',
     nested: 'as-skills',
     strict: false,
-    lfs: 'withhold',
+    lfs: 'leave-out',
     hiddenUnicode: 'deceptive',
     contract,
     docs: undefined,

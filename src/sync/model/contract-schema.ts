@@ -146,7 +146,8 @@ type RawIssue = z.core.$ZodRawIssue
 
 function notText({ input }: RawIssue): string {
   if (typeof input === 'number' || typeof input === 'boolean') {
-    return `${shown(input)} is a ${typeof input} and no text; put it in quotes`
+    // What YAML made of it may not be what is written: 1.0 is 1.
+    return `it is a ${typeof input} and no text; put what is written in quotes`
   }
   return unlike('text')({ input })
 }

@@ -255,7 +255,7 @@ describe('what breaks the contract, at the field', () => {
           path: 'name',
           message: '"Pdf" must begin with a letter and have 1 to 64 of a-z, 0-9 and single hyphens between them',
         },
-        { path: 'x-personal-mcp.version', message: '1.5 is a number and no text; put it in quotes' },
+        { path: 'x-personal-mcp.version', message: 'it is a number and no text; put what is written in quotes' },
         { path: 'x-personal-mcp.capabilities', message: 'is empty; list resource://skills/<id>/document at least' },
         {
           path: 'x-personal-mcp.references.api.path',
