@@ -74,7 +74,7 @@ export class AskedFiles {
     return finding === undefined ? this.#belied(skill) : new TextRefused(skill, finding).unread
   }
 
-  /** What its writer found wrong counts from then on, and not from the next generation. */
+  /** Returns the refusal that the writer recorded. It counts at once, and not from the next generation. */
   async #belied(skill: UpstreamSkill): Promise<Refused | undefined> {
     const why = knownOf(skill, await this.#parts.store.upstreams.mismatches(skill.upstream.source))
     return why === undefined ? undefined : new ContentMismatch(skill, why).unread

@@ -183,7 +183,7 @@ function endHung(process: Streams & Signals): never {
   process.exit(1)
 }
 
-/** Those that end what clients wait for, and write what they have. A service manager kills after half a minute. */
+/** Commands that end the requests of clients and write their state. A service manager kills after half a minute. */
 const SERVERS: ReadonlySet<string> = new Set(['start', 'mcp'])
 const SERVER_MS = 25_000
 /** Pulls that a command began have five seconds of it to end. */

@@ -28,7 +28,7 @@ export function collisionsIn({ listed }: Catalog, about?: ReadonlySet<string>): 
   }
 }
 
-/** How many such names there are, and the first of them. */
+/** The number of shared names, and the first of them. */
 export interface Collisions {
   readonly count: number
   readonly names: readonly Collision[]

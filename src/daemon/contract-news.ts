@@ -19,13 +19,13 @@ export class ContractNews {
     registry.watch(() => this.#follow())
   }
 
-  /** Those of what is served. */
+  /** The problems of the catalog that is served. */
   async problems(): Promise<readonly ContractProblem[]> {
     await this.#working
     return this.#problems
   }
 
-  /** Those that were found last: of what is served, or for a moment of what was. */
+  /** The problems that were found last: of the served catalog, or for a moment of the one before. */
   get known(): readonly ContractProblem[] {
     return this.#problems
   }
@@ -57,7 +57,7 @@ export class ContractNews {
 export interface ProblemNote {
   readonly code: ContractProblem['kind']
   readonly message: string
-  /** Of all problems of the kind. */
+  /** Digest of all problems of the kind. */
   readonly digest: string
 }
 

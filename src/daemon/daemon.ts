@@ -419,7 +419,7 @@ export class Daemon implements AsyncDisposable {
     return pendingPaths(this.#configured(id), snapshot, this.#parts.store.decisions.approvals)
   }
 
-  /** What is wrong between skills of the contract, where one of these sources has a part in it. */
+  /** The problems between skills of the contract in which one of these sources has a part. */
   async contractProblems(ids: readonly SourceId[]): Promise<readonly ContractProblem[]> {
     return problemsOf(new Set(ids), await this.#lasting.contract.problems())
   }

@@ -4,8 +4,8 @@ import { unreadyText } from './readiness.ts'
 import type { Status } from './status.ts'
 
 /**
- * What is wrong with the hub itself, or with what it keeps, the worst first: all of that which `skillsyncd status` prints in red.
- * `clean`: takes out of a message what readers of the page are not to see.
+ * The alarms of the hub itself and of its store, the worst first: all that `skillsyncd status` prints in red. `clean` takes out of a
+ * message what readers of the page are not to see.
  */
 export function alarmsOf(status: Status, clean: (text: string) => string): readonly HubAlarm[] {
   const alarms = [...ofStore(status), ...ofLock(status), ...ofAnswers(status), ...moved(status), ...noticed(status)]

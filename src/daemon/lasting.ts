@@ -26,7 +26,7 @@ export interface Lasting {
   /** Its last answers hold for the next daemon, too. */
   readonly names: HostNames
   readonly linking: Linking
-  /** What is told once is not told again after a reload. */
+  /** Reports each problem once, also across a reload. */
   readonly contract: ContractNews
   /** What is counted goes up as long as the process lives. */
   readonly pulls: PullCounts

@@ -33,7 +33,7 @@ export interface NewsParts extends Pick<Parts, 'store' | 'clock' | 'redactor'> {
   readonly config: Config
   readonly registry: Registry
   readonly status: () => Status
-  /** What was found last between skills of the contract. */
+  /** The problems between skills of the contract that were found last. */
   readonly contractProblems: () => readonly ContractProblem[]
   readonly pendingOf: (id: SourceId) => readonly string[]
   /** Whether a lock has a say about what is served of a source. */
@@ -51,7 +51,7 @@ export class PageNews implements AsyncDisposable {
   })
   /** Of one catalog. */
   #problems: { readonly catalog: Catalog; readonly problems: readonly Problem[] } | undefined
-  /** Of one catalog and what was found in it. */
+  /** Kept for one catalog and the problems that were found in it. */
   #misfits:
     | { readonly catalog: Catalog; readonly of: readonly ContractProblem[]; readonly misfits: readonly Misfit[] }
     | undefined

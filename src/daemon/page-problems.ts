@@ -15,7 +15,7 @@ import type { ConfiguredSource } from './config.ts'
 import { disabledText, pendingText } from './decision-text.ts'
 import { disabledBy } from './status.ts'
 
-/** What the problems of a source are judged by, besides its snapshot. */
+/** The context by which the problems of a source are judged, besides its snapshot. */
 export interface Around {
   readonly catalog: Catalog
   readonly configured: ConfiguredSource
@@ -24,7 +24,7 @@ export interface Around {
   readonly pending: ReadonlySet<string>
 }
 
-/** What became of the skills of one source, and what was found in it. Those that are in no list are not among them. */
+/** The standing and findings of each skill of one source, but for skills that are in no list. */
 export function skillProblemsOf(snapshot: Snapshot, around: Around): Problem[] {
   const { catalog, configured, pending } = around
   const { source, skills, findings, docsFolder } = snapshot
@@ -51,7 +51,7 @@ export function skillProblemsOf(snapshot: Snapshot, around: Around): Problem[] {
 
 const DISABLED_ELSEWHERE = 'disabled: in no list, and clients do not find it, since another skill is disabled'
 
-/** Whether a path, or a folder above it, is one that a list of globs names. */
+/** True of a path where it, or a folder above it, matches one of the globs. */
 export function isBelow(matches: (path: string) => boolean): (path: string) => boolean {
   return (path) => {
     const segments = path.split('/')
@@ -61,7 +61,7 @@ export function isBelow(matches: (path: string) => boolean): (path: string) => b
 
 type Found = Pick<Problem, 'standing' | 'findings'>
 
-/** Where a person has decided about the skill, or has to. */
+/** The decision of a person about the skill, or the one that is due. */
 function decidedOf(
   { path }: Skill,
   disabled: string | undefined,
@@ -91,7 +91,7 @@ function withMend(finding: Finding): FoundWrong {
   return finding.message.includes(mend) ? finding : { ...finding, mend }
 }
 
-/** Those that name no skill that is in no list: each message names all that it is about. */
+/** The problems that name listed skills only: each message names all skills of its problem. */
 export function misfitsIn({ listed: all }: Catalog, problems: readonly ContractProblem[]): readonly Misfit[] {
   if (problems.length === 0) return []
   const listed = new Set(all.map(({ source, skill }) => placeOf({ source, path: skill.path })))

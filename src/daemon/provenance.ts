@@ -45,7 +45,7 @@ export interface Provenance {
   readonly upstream: { readonly uri: string; readonly approved: Pick<Approval, 'at' | 'by'> | undefined } | undefined
   /** It has the block of the contract, and its source does not ask for it. */
   readonly hasUnservedContract?: true
-  /** Of a skill of another MCP server: what of its files was checked. */
+  /** The checked files of a skill of another MCP server. */
   readonly verified?: Verified
   readonly lock: LockedAs
   readonly signers: Signers | undefined
@@ -137,7 +137,7 @@ function upstreamOf({ source, skill }: Asked, store: Store): Provenance['upstrea
   return { uri: skill.upstream.uri, approved: approval && { at: approval.at, by: approval.by } }
 }
 
-/** That of what is declared now, where one is needed. */
+/** The approval of the present declaration, where the source requires one. */
 function approvalOf(source: Source, skill: Skill, { decisions }: Store): Approval | undefined {
   if (source.kind !== 'mcp' || source.approval !== 'required') return undefined
   const approval = decisions.approvals.get(source.id)?.get(skill.path)

@@ -64,7 +64,7 @@ export interface SkillRow {
   readonly contract?: Contract
   /** It has such a block, and its source does not ask for it. */
   readonly hasUnservedContract?: true
-  /** Of a skill of another MCP server. */
+  /** Present for skills of other MCP servers. */
   readonly verified?: Verified
   readonly findings: readonly Finding[]
 }
@@ -106,7 +106,7 @@ function placesIn(catalog: Catalog): ReadonlyMap<Skill, Places> {
   return new Map(offered.listed.map((one) => [one.skill, placesTold(offered.placesOf(one))]))
 }
 
-/** What all of the catalog tells of a skill, by the skill. */
+/** Facts from the whole catalog, by the skill. */
 interface Known {
   readonly ids: ReadonlyMap<Skill, string>
   readonly places: ReadonlyMap<Skill, Places>

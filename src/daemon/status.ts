@@ -145,7 +145,7 @@ export interface SourceStatus {
   readonly lookingSince: string | undefined
   readonly condition: Condition | undefined
   readonly tally: Tally
-  /** How many of its skills have the block of the contract, for which the source does not ask. */
+  /** The number of its skills that have the block of the contract while the source does not ask for it. */
   readonly unservedContracts: number
   /** Every finding of the source, those of withheld skills first. */
   readonly findings: readonly SourceFinding[]
@@ -323,7 +323,7 @@ export function pendingPaths(
   return pendingIn(snapshot, approvals).map(({ path }) => path)
 }
 
-/** What a person took out of service is no matter of its server's any more. */
+/** Skips disabled skills: a person took these out of service already. */
 function mismatchedPaths(snapshot: Snapshot | undefined, disabled: DisabledMatches): readonly string[] {
   const skills = snapshot?.skills.filter((skill) => hasMismatch(skill) && !disabled.has(skill.path)) ?? []
   return skills.map(({ path }) => path)

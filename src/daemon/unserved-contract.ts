@@ -8,10 +8,10 @@ export function isContractUnserved({ contract }: Source, { frontmatter }: Skill)
   return !contract && frontmatter !== undefined && Object.hasOwn(frontmatter, CONTRACT_KEY)
 }
 
-/** Of one skill. */
+/** The hint for one skill. */
 export const UNSERVED_CONTRACT = `it has an ${CONTRACT_KEY} block: contract: true on its source serves it at resource://, and holds every skill of it to the contract; so does --form contract`
 
-/** Of several skills of one source. */
+/** The hint for several skills of one source. */
 export function unservedContractsText(count: number): string {
   const have = count === 1 ? 'has' : 'have'
   return `${countOf(count, 'skill')} ${have} an ${CONTRACT_KEY} block that nothing serves: contract: true on the source serves it at resource://, and holds every skill to the contract; so does --form contract`

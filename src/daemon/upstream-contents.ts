@@ -173,7 +173,7 @@ export class UpstreamContents {
     return sent.bytes
   }
 
-  /** What the server sends for a file, billed for what is beyond that. */
+  /** Reads a file from the server, and bills what came beyond the declared size. */
   async #sent(skill: UpstreamSkill, file: SkillFile, server: McpServer, trace?: TraceContext): Promise<Contents> {
     const { spendings } = this.#parts
     const { source } = skill.upstream

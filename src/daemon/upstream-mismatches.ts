@@ -15,7 +15,7 @@ export interface UpstreamMismatchesParts extends Pick<Parts, 'store' | 'log'> {
   readonly currentOf: (id: SourceId) => Current | undefined
 }
 
-/** What came in place of a file; undefined where that was larger than what is declared, and not read to its end. */
+/** The bytes that came in place of a file; undefined where they were more than is declared, and not read to the end. */
 export type Came = { readonly size: number; readonly sha256: string } | undefined
 
 /** The figures of bytes that came. */

@@ -7,7 +7,7 @@ import type { SourceId } from '../sync/model/source-id.ts'
 export interface Verified {
   readonly files: number
   readonly of: number
-  /** Those of which the server declares no digest, so that nothing verifies them. */
+  /** The number of files without a declared digest, which nothing verifies. */
   readonly undeclared: number
 }
 

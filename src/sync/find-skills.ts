@@ -39,7 +39,7 @@ export interface Candidate {
   readonly submodules: readonly string[]
   /** What has a name that nothing can be served by. */
   readonly unusable: readonly string[]
-  /** Where there is more than a skill may hold: the rest was not taken. */
+  /** Present where the folder has more than a skill may hold: the rest was not taken. */
   readonly cut?: Cut
 }
 

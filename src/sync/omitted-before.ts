@@ -21,7 +21,7 @@ export function omittedBefore(earlier: Snapshot | undefined, { entries, findings
   return (earlier?.skills ?? []).filter(isOfUpstream).filter(isOmitted).map(entryOf)
 }
 
-/** What the skill was judged by. */
+/** The entry by which the skill was judged. */
 function entryOf(skill: UpstreamSkill): object {
   const { frontmatter, files, upstream } = skill
   const resources = files.map((file) => {

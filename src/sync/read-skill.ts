@@ -27,7 +27,7 @@ export interface ResolvedCandidate {
   readonly files: readonly ResolvedFile[]
   /** What has a name that nothing can be served by. */
   readonly unusable: readonly string[]
-  /** Where there is more than `files`, over what a skill may hold. */
+  /** Present where the folder has more than `files`, over what a skill may hold. */
   readonly cut?: Cut
   readonly findings: readonly Finding[]
 }

@@ -58,7 +58,7 @@ interface Mirrored {
   readonly path: string
   readonly files: number
   readonly bytes: number
-  /** What of its files has the digest that the server declares; absent where no file of it is known. */
+  /** The files whose bytes have the declared digest; absent where no file of the skill is known. */
   readonly verified?: Verified
   /** What kept it from being whole. */
   readonly error?: { readonly code: string; readonly message: string }

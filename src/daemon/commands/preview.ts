@@ -83,7 +83,7 @@ async function previewOf(context: Context, config: Config, { row, skill }: Found
   return { source, path, uri, upstream, pending, ...approve, digest, requests, content }
 }
 
-/** What goes to a file, or to another program, may go to a model from there. */
+/** True on a terminal. Output to a file or to another program may reach a model. */
 function isForPerson({ json, streams }: Context): boolean {
   return !json && streams.stdout.isTTY === true
 }

@@ -10,7 +10,7 @@ import type { AskWriter } from './asking.ts'
 import { progressOf } from './command.ts'
 import type { Context, ExitStatus } from './command.ts'
 
-/** How pulling sources ended, for each in their order, and what is wrong between skills in which they have a part. */
+/** The outcome of each source, in their order, and the problems between skills in which they have a part. */
 export interface Pulled {
   readonly ends: readonly SyncEnd[]
   readonly problems: readonly Problem[]
@@ -55,7 +55,7 @@ function placeText({ ref, commit, upstream, lock }: SyncEnd): string {
     : `${served}; upstream is at ${upstream.commit.slice(0, 12)}`
 }
 
-/** What is wrong between skills, for people. */
+/** The problems between skills as lines of text. */
 export function linesOfProblems(problems: readonly Problem[]): string[] {
   return problems.map(({ code, message }) => `! ${code}: ${printable(message)}`)
 }

@@ -28,7 +28,7 @@ export function leftOutOf({ snapshots, sources }: Catalog, linkable: readonly Li
   )
 }
 
-/** Those of other MCP servers, for who names one. */
+/** The skills of other MCP servers, each with the reason why it is not linked: for a command that names one. */
 export function upstreamIn({ snapshots }: Catalog): readonly LeftOut[] {
   return snapshots.flatMap(({ source, skills }) =>
     skills.filter(isOfUpstream).map(({ path, name }) => ({ source, path, name, why: OF_UPSTREAM })),

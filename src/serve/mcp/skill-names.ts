@@ -112,7 +112,7 @@ class Names implements SkillNames {
     return this.#groups.called.get(folded(text)) ?? []
   }
 
-  /** Those that are at the text, else in the nearest folder above it: as URIs have it, else as ids and names do. */
+  /** The skills at the text, else in the nearest folder above it: as URIs spell it, else as ids and names do. */
   #holding(text: string, path: string): readonly Offered[] {
     const { catalog, offering } = this.#groups
     const uri = documentUriIn(text)

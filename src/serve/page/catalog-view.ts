@@ -111,7 +111,7 @@ function itemOf(entry: CatalogSkill, revision: Revision | undefined, { catalog, 
   </li>`
 }
 
-/** Of a skill that lies in several places: the others. */
+/** The other places of a skill that lies in several. */
 function placesOf(entry: CatalogSkill, catalog: Catalog, up: string): Html {
   const places = placesIn(catalog).of(entry)
   if (places.length < 2) return NOTHING

@@ -12,9 +12,9 @@ export interface PageHost {
   readonly sources: () => readonly SourceHealth[]
   /** Every SKILL.md that is not served as it stands, and what else was found. Those that are in no list are in none here. */
   readonly problems: () => readonly Problem[]
-  /** What is wrong with the hub itself, the worst first. */
+  /** The alarms of the hub itself, the worst first. */
   readonly alarms: () => readonly HubAlarm[]
-  /** What does not fit between skills that keep the contract, but for what would name a skill that is in no list. */
+  /** The problems between skills that keep the contract, but for those that would name a skill that is in no list. */
   readonly misfits: () => readonly Misfit[]
   /** The generations that are kept, newest first. Undefined where that cannot be told now. */
   readonly history: () => Promise<readonly Moment[] | undefined>

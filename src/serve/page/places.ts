@@ -9,7 +9,7 @@ import type { Html } from './html.ts'
 export interface Places {
   /** The number of skills, each content of a name once. */
   readonly skills: number
-  /** Those of the list that are this very skill, in the order of the list. */
+  /** The listed copies of this very skill, itself among them, in the order of the list. */
   of(skill: CatalogSkill): readonly CatalogSkill[]
 }
 

@@ -1,14 +1,14 @@
 import { countOf } from '../count-text.ts'
 import type { HubAlarm, Misfit, PageHost, Problem, SourceHealth } from './page-host.ts'
 
-/** What stands on the page, in its order. */
+/** An entry of the page. The kinds stand in the order of the page. */
 export type Entry =
   | { readonly kind: 'alarm'; readonly alarm: HubAlarm }
   | { readonly kind: 'source'; readonly health: SourceHealth }
   | { readonly kind: 'misfit'; readonly misfit: Misfit }
   | { readonly kind: 'skill'; readonly problem: Problem }
 
-/** Those of one source, or all. */
+/** The entries of one source, or of all where `source` is empty. */
 export function entriesIn(host: PageHost, source: string): readonly Entry[] {
   const isOf = (id: string | undefined): boolean => source === '' || id === source
   const failing = host.sources().filter((health) => isOf(health.id) && isFailing(health))
@@ -36,7 +36,7 @@ function isFailing({ condition, served, isLooking }: SourceHealth): boolean {
   return condition !== undefined || (served === undefined && !isLooking)
 }
 
-/** How many of them there are, in words. */
+/** The numbers of problems and notes in words. */
 export function countText(entries: readonly Entry[]): string {
   const problems = entries.filter(isProblem).length
   const notes = entries.length - problems

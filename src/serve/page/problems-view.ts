@@ -9,7 +9,7 @@ import { countText, entriesIn } from './problem-entries.ts'
 import type { Entry } from './problem-entries.ts'
 import type { View } from './view.ts'
 
-/** What is wrong with the hub, its sources and their skills, and what mends it. Nothing of what a skill holds is shown. */
+/** The problems of the hub, its sources and their skills, each with its mend. No content of a skill is shown. */
 export function problemsView(view: View): Body {
   const { host, params, up } = view
   const source = params.get('source') ?? ''

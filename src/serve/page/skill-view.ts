@@ -135,7 +135,7 @@ function about(entry: CatalogSkill, view: View): Html {
     </ul>`
 }
 
-/** Where the same content lies under the same name besides. */
+/** Links to the other places of the same name and content. */
 function placesOf(entry: CatalogSkill, { catalog, up }: View): Html {
   const others = placesIn(catalog)
     .of(entry)

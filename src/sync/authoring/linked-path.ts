@@ -14,7 +14,7 @@ function isElsewhere(target: string): boolean {
   return /^[A-Za-z][A-Za-z0-9+.-]+:/.test(target) && !/^file:/i.test(target)
 }
 
-/** What shows how a link is written, and is none: a word in the place of a path, or a hole to be filled. */
+/** True of a target that only shows how a link is written: a word in place of a path, or a hole to fill. */
 function isExample(target: string): boolean {
   return HOLES.test(target) || EXAMPLES.has(target.toLowerCase())
 }

@@ -14,7 +14,7 @@ type OfficialReading =
   | { readonly kind: 'refused'; readonly line: number; readonly why: string }
   | { readonly kind: 'unsaid' }
 
-/** What that client cannot read of a frontmatter, or reads as something else: it compares, and refuses the file. */
+/** The flaws for which that client refuses the file: it cannot read the frontmatter, or reads it otherwise and compares. */
 export async function officialFlaws(skill: Authored, read: OfficialReader): Promise<Flaw[]> {
   const { document, frontmatter } = skill
   if (document?.yaml === undefined || frontmatter === undefined) return []

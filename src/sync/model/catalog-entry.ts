@@ -34,7 +34,7 @@ export interface CatalogSkill {
 export interface FolderSkill extends Pick<CatalogSkill, 'source' | 'description' | 'digest' | 'skill'> {
   /** No URI can hold its name, or another skill has that URI. */
   readonly uri: undefined
-  /** That of its folder. */
+  /** The name of its folder. */
   readonly name: string
 }
 

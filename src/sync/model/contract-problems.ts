@@ -42,7 +42,7 @@ export function findingProblems(catalog: Catalog): Steps<ContractProblem[]> {
   return problemsBetween(declaredIn(catalog), MOST_OF_A_KIND)
 }
 
-/** Those in which a skill of one of these sources has a part. */
+/** The problems in which a skill of one of these sources has a part. */
 export function problemsOf(sources: ReadonlySet<string>, problems: readonly ContractProblem[]): ContractProblem[] {
   return problems.filter(({ skills }) => skills.some(({ source }) => sources.has(source)))
 }

@@ -21,7 +21,7 @@ export class DeclaredTree {
     return undefined
   }
 
-  /** What is in the way of such a file, as it is spelt there; undefined where nothing is. */
+  /** The path that is in the way of such a file, as it is spelt there; undefined where there is none. */
   twinOf(path: string): string | undefined {
     const segments = path.split('/')
     let folder = this.#root

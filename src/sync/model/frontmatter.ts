@@ -17,7 +17,7 @@ export type FrontmatterReading =
     }
   | Refusal
 
-/** What a strict reader of YAML refuses a frontmatter for. */
+/** The fields that were read without their quotes, and the refusal of a strict reader of YAML. */
 export interface Unquoted {
   readonly fields: readonly string[]
   readonly refusal: Refusal

@@ -33,7 +33,7 @@ export interface OfferedSkills {
   readonly forModels: readonly Offered[]
   /** Each content of a name once: the first in the order of the sources and their paths. */
   readonly once: readonly Offered[]
-  /** Those of them for models. */
+  /** The entries of `once` that are for models. */
   readonly distinct: readonly Offered[]
   /** All places of what is named once, in that order, itself the first of them: for models, or for people alone, as it is. */
   placesOf(offered: Offered): readonly Offered[]
@@ -138,7 +138,7 @@ function* placing(all: readonly Offered[]): Steps<ReadonlyMap<string, readonly O
   return places
 }
 
-/** What another MCP server says of one content can differ: a model is told of no place that is for people alone. */
+/** The key under which copies are one. Copies for models and copies for people alone are apart: a model gets no place of the latter. */
 function placesKeyOf({ skill }: Offered): string {
   return `${isForModels(skill)} ${contentKeyOf(skill)}`
 }

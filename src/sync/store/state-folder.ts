@@ -30,7 +30,7 @@ export async function openState(path: string): Promise<StateFolder> {
   return new StateFolder(root)
 }
 
-/** Where its disk hangs that is found out beside the main thread, which goes on hearing signals. */
+/** Makes the folder off the main thread, which hears signals while a disk hangs. */
 async function makeRoot(root: string): Promise<void> {
   const isMade = await mkdir(root, { mode: 0o700 }).then(
     () => true,
@@ -202,7 +202,7 @@ async function checkUnused(root: string): Promise<void> {
   throw new SyncError('no-state-folder', message)
 }
 
-/** What a daemon makes in it whenever it writes. */
+/** The folders that a daemon makes whenever it writes. */
 const OURS: ReadonlySet<string> = new Set(FOLDERS)
 
 /**

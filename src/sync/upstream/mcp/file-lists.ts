@@ -16,7 +16,7 @@ export type FileList =
       readonly files: readonly ListedFile[]
       /** The folder itself was listed: there is no other file. */
       readonly isWhole: boolean
-      /** Those that were listed for a folder and lie elsewhere. They are not looked at. */
+      /** The children that were listed for a folder and lie elsewhere. They are not read. */
       readonly strays: Strays
     }
   | { readonly ok: false; readonly why: string }

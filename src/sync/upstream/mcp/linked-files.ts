@@ -6,7 +6,7 @@ import { skillPathOf, uriOfFile } from './looking.ts'
 import type { Looking } from './looking.ts'
 import type { UnreadFile } from './shelf.ts'
 
-/** Whether a file was had. */
+/** True of a file that the server gave. */
 type Had = (file: UnreadFile) => Promise<boolean>
 
 /**

@@ -6,7 +6,7 @@ import { declaresOmitted } from './settings.ts'
 import { isUnheard } from './watch.ts'
 import type { Watch } from './watch.ts'
 
-/** How long to wait, and how long something held, is a matter of the process's clock. */
+/** The process's clock, by which pauses and the age of a stream are measured. */
 export interface Waits {
   monotonicMs(): number
   wait(ms: number, signal: AbortSignal): Promise<void>
@@ -33,9 +33,9 @@ export class Listener implements AsyncDisposable {
   /** Ends the stream, for one with other URIs. */
   #turn = new AbortController()
   #listening: Promise<void> | undefined
-  /** Of the pause before the next attempt, while there is one. */
+  /** Ends the pause before the next attempt, while there is one. */
   #pausing: AbortController | undefined
-  /** Over which something was heard last. */
+  /** The connection over which news came last. */
   #heardOver: McpConnection | undefined
 
   constructor(options: ListenerOptions) {
@@ -154,7 +154,7 @@ interface Heard {
   readonly connection: McpConnection
 }
 
-/** How long a stream holds before those that failed are forgotten. */
+/** Milliseconds that a stream must hold before earlier failures are forgotten. */
 const STEADY_MS = 10_000
 
 function inOrder(uris: readonly string[]): readonly string[] {

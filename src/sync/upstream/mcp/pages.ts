@@ -25,7 +25,7 @@ export interface Asked {
   readonly firstMs?: number
 }
 
-/** How much of a budget is used up. Lists that are one enumeration together share one. */
+/** The used part of a budget. Lists that are one enumeration together share one. */
 export class Spent {
   readonly #budget: ListingBudget
   #entries = 0

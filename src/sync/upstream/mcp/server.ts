@@ -26,10 +26,10 @@ export interface McpServer extends AsyncDisposable {
   watch(wanted: Watched): void
 }
 
-/** What is to be told of, by the URIs that the server gave. */
+/** The resources to watch, by the URIs that the server gave. */
 export interface Watched {
   readonly uris: readonly string[]
-  /** Those of folders, for a server that lists what its `skills/list` leaves out: no other resource tells of a file in one. */
+  /** Folders, watched at a server that lists what its `skills/list` leaves out: no other resource tells of a file in one. */
   readonly omitted: readonly string[]
 }
 

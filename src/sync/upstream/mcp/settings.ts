@@ -17,7 +17,7 @@ export function declaresFolders(connection: McpConnection): boolean {
   return directoryRead === true || (isMapping(config) && config['directoryRead'] === true)
 }
 
-/** Whether the server lists, by a method of ours, what its `skills/list` leaves out. */
+/** True of a server that lists, by a method of ours, what its `skills/list` leaves out. */
 export function declaresOmitted({ greeting }: McpConnection): boolean {
   const { extensions } = greeting.capabilities
   return isMapping(extensions) && Object.hasOwn(extensions, OMITTED)

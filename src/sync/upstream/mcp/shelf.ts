@@ -27,7 +27,7 @@ export interface Unusable {
 export interface Shelf {
   /** The file as it was read before, else as `fetch` gives it, if the budgets have room for that. */
   read(file: UnreadFile, wants: 'bytes' | 'digest', fetch: () => Promise<Contents>): Promise<ReadFile>
-  /** Whether another look has read it, and the server says the same of it as then. */
+  /** True of a file that another look has read, and of which the server says the same as then. */
   isKnown(file: UnreadFile): Promise<boolean>
   /** A look is over. What it did not ask for is forgotten. */
   settle(): Promise<void>
