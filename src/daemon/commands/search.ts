@@ -36,7 +36,8 @@ export const search: Command = {
   },
   details: `What a model is told by the tool search_skills, and beside it the skills that only people call.
   Words are looked for in names, descriptions, when_to_use, tags and headings; typing errors are
-  forgiven. A skill that lies in several places is found once; --json names its places. --max-tokens counts the JSON without its indentation.`,
+  forgiven. A skill that lies in several places is found once; --json names its places. --max-tokens
+  counts the JSON without its indentation.`,
   async run(context) {
     const text = context.operands.join(' ')
     if (text.trim() === '') throw new UsageError('Say what to search for: skillsyncd search TEXT')
