@@ -26,6 +26,8 @@ test.each(ERAS)(
   'a hub that follows a hub that follows a hub has every skill that the first leaves out of skills/list, in the era %s',
   async (era) => {
     const documents = Object.entries(ODD_FRONTMATTERS).map(([name, odd]) => [name, oddDocument(name, odd)] as const)
+    // A frontmatter that is no YAML stays above: to a reader that compares, the file belies the entry.
+    const below = documents.filter(([name]) => ODD_FRONTMATTERS[name]?.rule !== 'frontmatter-unquoted')
     await using repository = await Repository.create()
     await repository.commit(Object.fromEntries(documents.map(([name, text]) => [`${name}/SKILL.md`, text])))
     await using first = await serve(repository, { config: ['limits: { listing: { entries: 3 } }'] })
@@ -39,7 +41,7 @@ test.each(ERAS)(
     expect(omitted.length).toBeGreaterThan(20)
     expect(await entriesOf(third.peer, LIST)).toEqual(omitted)
     expect(await third.urisListed()).toEqual((await entriesOf(peer)).map((entry) => at(entry, 'skill://c/b/').uri))
-    expect((await idsOf(third)).toSorted()).toEqual(documents.map(([name]) => name).toSorted())
+    expect((await idsOf(third)).toSorted()).toEqual(below.map(([name]) => name).toSorted())
     for (const { uri } of omitted) {
       const [name = ''] = uri.split('/').slice(-2)
       expect(String(await third.bytesOf(uri)), uri).toBe(oddDocument(name, ODD_FRONTMATTERS[name]!))
@@ -169,7 +171,6 @@ test('an entry there is judged as one of skills/list: what is wrong with it is f
 
   au.skills.setResource(ODD, odd('other'))
   const read = await mirror.bytesOf(SERVED_ODD)
-  await mirror.logged('source-updated', 2)
 
   expect(read).toBe(-32_603)
   expect(await mirror.urisListed()).toEqual([SERVED_SOUND])

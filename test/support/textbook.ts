@@ -81,7 +81,7 @@ function serverFor(serving: Serving, era: Era): Server {
     {
       capabilities: {
         resources: { subscribe: true, listChanged: true },
-        extensions: { 'io.modelcontextprotocol/skills': { directoryRead: true } },
+        extensions: { 'io.modelcontextprotocol/skills': { directoryRead: true }, 'dev.skillsyncd/omitted': {} },
         ...Object.assign({}, ...(serving.surfaces ?? []).map(({ capabilities }) => capabilities)),
       },
       cacheHints: {

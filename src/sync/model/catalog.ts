@@ -4,7 +4,7 @@ import { CatalogFiles } from './catalog-files.ts'
 import { CatalogFolders } from './catalog-folders.ts'
 import { comparePaths } from './digest.ts'
 import { NONE_DISABLED, type Disabled } from './disabled.ts'
-import { isTakenByAll } from './entry-faults.ts'
+import { isTakenByAll, isYaml } from './entry-faults.ts'
 import type { Generation } from './generation.ts'
 import { baseName, foldersAbove } from './paths.ts'
 import { renamedFolders } from './placement.ts'
@@ -30,7 +30,7 @@ export interface Catalog {
   readonly listed: readonly CatalogSkill[]
   /** Those of them that listings with a frontmatter hold: `skills/list` and the index. */
   readonly enumerated: readonly CatalogSkill[]
-  /** The others: their frontmatter would have some client refuse the whole listing. */
+  /** The others whose frontmatter is YAML: some client would refuse the whole listing for it. */
   readonly omitted: readonly CatalogSkill[]
   readonly files: CatalogFiles
   readonly folders: CatalogFolders
@@ -208,7 +208,7 @@ export function entryOf(skill: Skill, { snapshot, renamed, isAlone }: Around): C
 export function splitListed(listed: readonly CatalogSkill[]): Pick<Catalog, 'enumerated' | 'omitted'> {
   return {
     enumerated: listed.filter(({ isEnumerable }) => isEnumerable),
-    omitted: listed.filter(({ isEnumerable }) => !isEnumerable),
+    omitted: listed.filter(({ isEnumerable, skill }) => !isEnumerable && isYaml(skill)),
   }
 }
 

@@ -31,8 +31,12 @@ export function entryFaults(frontmatter: JsonObject): readonly EntryFault[] {
 
 /** True where every client takes a listing that holds the frontmatter, and reads the same in the file. */
 export function isTakenByAll(frontmatter: JsonObject, findings: readonly Pick<Finding, 'rule'>[]): boolean {
-  if (findings.some(({ rule }) => rule === 'frontmatter-unquoted')) return false
-  return CHECKS.every(({ faultIn }) => faultIn(frontmatter) === undefined)
+  return isYaml({ findings }) && CHECKS.every(({ faultIn }) => faultIn(frontmatter) === undefined)
+}
+
+/** False where a strict reader of YAML makes something else of the file than its entry says, or nothing. */
+export function isYaml({ findings }: { readonly findings: readonly Pick<Finding, 'rule'>[] }): boolean {
+  return findings.every(({ rule }) => rule !== 'frontmatter-unquoted')
 }
 
 /** True of a skill in which such faults were found when it was judged. */

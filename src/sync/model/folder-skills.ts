@@ -2,6 +2,7 @@ import { CatalogFile } from './catalog-entry.ts'
 import type { CatalogSkill, FolderSkill } from './catalog-entry.ts'
 import type { Catalog } from './catalog.ts'
 import { comparePaths } from './digest.ts'
+import { isYaml } from './entry-faults.ts'
 import { baseName } from './paths.ts'
 import { filesOf } from './skill-files.ts'
 import { isSkillName } from './skill-name.ts'
@@ -33,7 +34,7 @@ export function whyNoFolderName({ path }: Pick<Skill, 'path'>): string | undefin
 
 /** True where installers can read the frontmatter: they read YAML, and nothing that is only meant to be it. */
 export function isReadByInstallers({ skill }: Pick<CatalogSkill, 'skill'>): boolean {
-  return skill.findings.every(({ rule }) => rule !== 'frontmatter-unquoted')
+  return isYaml(skill)
 }
 
 /** Each content once, and none that a skill of the lists has: that has a name of its own. */

@@ -55,9 +55,9 @@ describe('the catalog of any repository', () => {
     await holdsForCatalogs(100, (catalogs) => {
       for (const { snapshots, skills, listed } of catalogs) {
         for (const snapshot of snapshots) {
-          const { seen, clean, noted, tools, withheld } = tallyOf(snapshot.skills)
+          const { seen, clean, noted, tools, withheld, links } = tallyOf(snapshot.skills)
           expect(clean + noted).toBe(skills.size)
-          expect(clean + noted + tools + withheld).toBe(seen)
+          expect(clean + noted + tools + withheld + links).toBe(seen)
           expect(seen).toBe(snapshot.skills.length)
         }
         const unlisted = [...skills.values()].filter(({ skill }) => skill.standing === 'unlisted')

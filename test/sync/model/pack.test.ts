@@ -42,7 +42,7 @@ describe('a pack holds', () => {
 })
 
 test.each<[string, string]>([
-  ['frontmatter cannot be read', '---\nname: secret\ndescription: Does secret: things\ntags: [internal]\n---\n'],
+  ['frontmatter cannot be read', '---\nname: secret\ndescription: [Does secret things\ntags: [internal]\n---\n'],
   ['there is none', '# Secret\n'],
 ])('what is excluded by name or tag stays out where %s', async (_, secret) => {
   const snapshot = await surveyed({ 'a/SKILL.md': document('a'), 'secret/SKILL.md': secret })
