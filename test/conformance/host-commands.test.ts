@@ -70,7 +70,9 @@ test('why tells what the server calls a skill, and who approved what it declares
 
   const after = await home.command('why', 'au/refunds')
 
-  expect(before.stdout).toContain(`  server  calls it ${URI}\n  rule    "refunds" below the root of the server`)
+  const checked = '  checked 0 of 1 file: fetched, with the digests that the server declares\n'
+  const rule = '  rule    "refunds" below the root of the server'
+  expect(before.stdout).toContain(`  server  calls it ${URI}\n${checked}${rule}`)
   expect(before.stdout).not.toContain('approved by')
   expect(after.stdout).toMatch(/ {2}server {2}approved by \S+ on \S+Z, as it is declared now\n/)
   expect(after.stdout).toContain('  update  auto: the listing is followed')

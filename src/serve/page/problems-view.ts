@@ -22,8 +22,8 @@ export function problemsView(view: View): Body {
     place: 'problems',
     content: html`<h1>Problems</h1>
       <p class="lead">
-        What is wrong with the hub, sources that do not work, skills that do not fit together, and skills that are not
-        served, or not as they stand. Each with what mends it.
+        Alarms of the hub, sources that do not work, skills that do not fit together, and skills that are not served, or
+        not as they stand. Each with what mends it.
       </p>
       <div id="problems" data-live>
         <p class="quiet small">
