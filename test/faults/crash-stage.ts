@@ -80,7 +80,7 @@ export class Stage implements AsyncDisposable {
     // A lock that was written is what the next pull follows; until then another commit is served, and verify says so.
     const isBehindTheLock = verified.status === 3 && codesIn(verified.stdout).every((code) => code === 'lock-differs')
     if (verified.status !== 0 && !isBehindTheLock) throw new Error(`verify: ${verified.stdout}${verified.stderr}`)
-    const served = JSON.stringify([listing.stdout, ...(await servedFiles(home.state))], undefined, 1)
+    const served = JSON.stringify([listedIn(listing.stdout), ...(await servedFiles(home.state))], undefined, 1)
     const folder = join(home.path, AGENT_FOLDER)
     const names = await readdir(folder).catch(() => [])
     const texts = names.map(async (name) => [name, await textAt(join(folder, name, 'SKILL.md'))])
@@ -166,4 +166,9 @@ function timeless(text: string, path: string): string {
 function codesIn(verified: string): readonly string[] {
   const { findings }: { findings: readonly { readonly code: string; readonly level?: string }[] } = JSON.parse(verified)
   return findings.filter(({ level }) => level !== 'note').map(({ code }) => code)
+}
+
+/** The listing, but for how many files of another server came so far: each comes by itself, whole or not. */
+function listedIn(json: string): unknown {
+  return JSON.parse(json, (key, value: unknown) => (key === 'verified' ? undefined : value))
 }
