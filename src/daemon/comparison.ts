@@ -1,7 +1,7 @@
 import type { SkillChange, SourceChange, TextDiff } from '../serve/page/page-host.ts'
 import type { Generation } from '../sync/model/generation.ts'
 import { skillChanges, skillsToLock } from '../sync/model/lock.ts'
-import { isOfUpstream } from '../sync/model/skill.ts'
+import { isInLists, isOfUpstream } from '../sync/model/skill.ts'
 import type { Skill } from '../sync/model/skill.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
@@ -71,7 +71,7 @@ async function sourceChange(
 ): Promise<SourceChange> {
   const [old, now] = [skillsIn(was), skillsIn(is)]
   const all = skillChanges(was ? skillsToLock(was) : new Map(), is ? skillsToLock(is) : new Map())
-  const listed = all.filter(({ path }) => [old, now].every((skills) => skills.get(path)?.standing !== 'unlisted'))
+  const listed = all.filter(({ path }) => [old, now].every((skills) => isShown(skills.get(path))))
   const skills: SkillChange[] = []
   for (const { path, change } of listed.slice(0, MOST_SKILLS)) {
     const [before, after] = [old.get(path), now.get(path)]
@@ -90,6 +90,10 @@ async function sourceChange(
     skills,
     more: listed.length - skills.length,
   }
+}
+
+function isShown(skill: Skill | undefined): boolean {
+  return skill === undefined || isInLists(skill)
 }
 
 function skillsIn(snapshot: Snapshot | undefined): ReadonlyMap<string, Skill> {

@@ -112,6 +112,16 @@ test('so many links as nobody reads are tried to a bound', async () => {
   expect(tried(au)).toEqual(Array.from({ length: 64 }, (_, at) => `files/${at}.md`))
 })
 
+test('no more are tried than a skill may hold', async () => {
+  await using au = await linking('[a](a.md) [b](b.md) [c](c.md)')
+  for (const path of ['a.md', 'b.md', 'c.md']) au.skills.setResource(`${ROOT}/${path}`, path)
+
+  await using mirror = await Mirror.start({ au: of(au) }, { config: ['limits: { skill: { files: 3 } }'] })
+
+  expect(tried(au)).toEqual(['a.md', 'b.md'])
+  expect(await filesOf(mirror)).toEqual(['SKILL.md', 'a.md', 'b.md'])
+})
+
 test('a file that is refused, broken or too large is not there, and the others are', async () => {
   await using au = await linking('[a](a.md) [b](b.md) [c](c.md) [d](d.md)')
   au.on('resources/read', ({ uri }) => {

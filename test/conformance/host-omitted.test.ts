@@ -132,6 +132,19 @@ test.each<[string, () => unknown, string]>([
   },
 )
 
+test('a skill that the list has by now is taken from there alone, where the other list cannot be had', async () => {
+  await using au = await offering()
+  await using mirror = await Mirror.start({ au: of(au) })
+
+  au.on(LIST, () => new RpcFault(-32_603, 'Out of order'))
+  au.skills.delete(ODD)
+  au.skills.set(ODD, { 'SKILL.md': skill('odd') })
+  await mirror.pull()
+
+  expect(await mirror.urisListed()).toEqual([SERVED_ODD, SERVED_SOUND])
+  expect(mirror.findings('au')).toEqual(['listing-incomplete'])
+})
+
 test('what the server lists there no more, or says for the first time, is taken at the next look', async () => {
   await using au = await offering()
   au.on(LIST, () => new RpcFault(-32_603, 'Out of order'))

@@ -163,6 +163,7 @@ describe('an id that means no skill', () => {
       'drafts/secret-plan-b/SKILL.md': skillOf('secret-plan-b'),
       'secret-plan-c/SKILL.md': '---\nname: secret-plan-c\ndescription: C\ndisable-model-invocation: true\n---\n',
       'broken/secret-plan-d/SKILL.md': 'no frontmatter\n',
+      'drafts/nameless/SKILL.md': '---\nname: Has No URI\ndescription: F\n---\n',
     }
     await using small = await openSmall(files, { source: ['unlisted: ["drafts/**"]'] })
     const { daemon, config } = small.served
@@ -173,7 +174,12 @@ describe('an id that means no skill', () => {
       for (const id of ['secret-plan', 'secret-plan-e']) expect(await refusedBy(peer, id)).not.toContain('near it')
       for (const id of ['secret-plan-a', 'Secret-Plan-A', 'secret-plan-d', 'skill://fx/secret-plan-a/SKILL.md'])
         expect(await refusedBy(peer, id)).toMatch(/^There is no skill with the id "[^"]+"; list_skills/)
-      for (const id of ['fx/secret-plan-c/a.txt', 'skill://fx/drafts/secret-plan-b/a.txt', 'fx/secret-plan-a/a.txt'])
+      for (const id of [
+        'fx/secret-plan-c/a.txt',
+        'skill://fx/drafts/secret-plan-b/a.txt',
+        'fx/secret-plan-a/a.txt',
+        'fx/drafts/nameless/a.txt',
+      ])
         expect(await refusedBy(peer, id)).not.toContain('near it')
       for (const id of ['SECRET-PLAN-B', 'Secret Plan B']) expect(await refusedBy(peer, id)).toContain('no skill')
     }

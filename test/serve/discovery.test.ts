@@ -4,8 +4,10 @@ import { Discovery } from '../../src/serve/discovery.ts'
 import { Registry } from '../../src/serve/registry.ts'
 import { buildCatalog } from '../../src/sync/model/catalog.ts'
 import { turnsDuring } from '../support/loop-turns.ts'
+import { catalogOf } from '../sync/catalogs.ts'
 import { sample, snapshotOf, sourceId } from '../sync/store/samples.ts'
 import type { Sample } from '../sync/store/samples.ts'
+import { surveyed } from '../sync/surveyed.ts'
 
 test('a damaged skill is looked for again every ten seconds, however many ask', async () => {
   const scene = openScene([several('healthy'), several('hurt')])
@@ -64,6 +66,21 @@ test('one content in several places is announced once, with its places, and had 
     ['pdf', places],
   ])
   expect([...skills.keys()].toSorted()).toEqual(['docx', 'pdf', 'team-copies-pdf', 'team-pdf'])
+})
+
+test('a skill that lost its URI is announced by the name of its folder, where installers can read its frontmatter', async () => {
+  const document = (description: string, body: string) => `---\nname: pdf\ndescription: ${description}\n---\n${body}\n`
+  const registry = new Registry()
+  const texts = { pdf: 'has it', 'pdf-2': 'lost it', 'pdf-3': 'lost it too' }
+  const files = Object.entries(texts).map(([path, body]) => {
+    return [`${path}/SKILL.md`, document(path === 'pdf-3' ? 'Use when: asked' : 'Reads', body)] as const
+  })
+  registry.publish(catalogOf(await surveyed(Object.fromEntries(files))))
+  const discovery = new Discovery({ registry, read: async () => Buffer.alloc(0), now: () => 0 }, '/')
+
+  const { skills } = await discovery.installable()
+
+  expect([...skills.keys()].toSorted()).toEqual(['pdf', 'pdf-2'])
 })
 
 test('an index that could not be made is made for the next who asks', async () => {

@@ -6,6 +6,7 @@ import { offeringSteps, pathIdOf } from '../../sync/model/offered.ts'
 import type { Offered, OfferedSkills } from '../../sync/model/offered.ts'
 import { baseName, foldersAbove } from '../../sync/model/paths.ts'
 import { decodedSegment, folderUrisAbove, readSkillUri, uriOf } from '../../sync/model/skill-uri.ts'
+import { isInLists } from '../../sync/model/skill.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { Steps } from '../../sync/model/slices.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -131,7 +132,7 @@ const MOST_CHARACTERS = 4_096
 const MOST_FOLDERS = 32
 
 function isTold({ skill }: Offered): boolean {
-  return skill.standing !== 'unlisted' && isForModels(skill)
+  return isInLists(skill) && isForModels(skill)
 }
 
 function isCalled(one: Withheld | Offered, text: string): boolean {

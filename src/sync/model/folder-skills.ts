@@ -6,7 +6,7 @@ import { isYaml } from './entry-faults.ts'
 import { baseName } from './paths.ts'
 import { filesOf } from './skill-files.ts'
 import { isSkillName } from './skill-name.ts'
-import { contentKeyOf } from './skill.ts'
+import { contentKeyOf, isInLists } from './skill.ts'
 import type { Skill } from './skill.ts'
 import type { SourceId } from './source-id.ts'
 
@@ -19,8 +19,8 @@ export function folderSkillsIn({ snapshots, sources }: Pick<Catalog, 'snapshots'
 }
 
 function folderSkillOf(source: SourceId, skill: Skill): FolderSkill[] {
-  const { standing, isUnlisted, name, description, digest, path } = skill
-  if (standing !== 'tools' || isUnlisted === true || whyNoFolderName(skill) !== undefined) return []
+  const { standing, name, description, digest, path } = skill
+  if (standing !== 'tools' || !isInLists(skill) || whyNoFolderName(skill) !== undefined) return []
   // Installers and agents read the frontmatter themselves, and take nothing that lacks these.
   if (name === undefined || description === undefined || digest === undefined) return []
   return [{ uri: undefined, source, name: baseName(path), description, digest, skill }]

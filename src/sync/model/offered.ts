@@ -5,7 +5,7 @@ import { MadeInSteps } from './made-in-steps.ts'
 import { isForModels } from './model-invocation.ts'
 import { baseName } from './paths.ts'
 import { uriOf } from './skill-uri.ts'
-import { contentKeyOf } from './skill.ts'
+import { contentKeyOf, isInLists } from './skill.ts'
 import type { Skill } from './skill.ts'
 import { sorting } from './slices.ts'
 import type { Steps } from './slices.ts'
@@ -191,7 +191,7 @@ function* naming(all: readonly Unnamed[]): Steps<readonly Offered[]> {
 }
 
 function isListed({ skill }: Pick<Offered, 'skill'>): boolean {
-  return skill.standing !== 'unlisted' && skill.isUnlisted !== true
+  return isInLists(skill)
 }
 
 type Placed = Pick<Offered, 'source' | 'skill'>

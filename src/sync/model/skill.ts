@@ -72,6 +72,11 @@ export function contentKeyOf(skill: Pick<Skill, 'name' | 'digest' | 'upstream'>)
  */
 export type Standing = 'served' | 'unlisted' | 'tools' | 'withheld'
 
+/** False of a skill whose path its source keeps out of lists: it is found by its URI or its longest id alone. */
+export function isInLists({ standing, isUnlisted }: Pick<Skill, 'standing' | 'isUnlisted'>): boolean {
+  return standing !== 'unlisted' && isUnlisted !== true
+}
+
 /**
  * Whether a lock has the skill: what is withheld has no part in it. Of another server a lock has what that declares, and a text
  * that one machine read and refused is in it as it is for a machine that has not read it.
