@@ -8,11 +8,14 @@ export function isContractUnserved({ contract }: Source, { frontmatter }: Skill)
   return !contract && frontmatter !== undefined && Object.hasOwn(frontmatter, CONTRACT_KEY)
 }
 
+const MEND =
+  'contract: true on the source serves it at resource://, and holds every skill to the contract; so does --form contract'
+
 /** The hint for one skill. */
-export const UNSERVED_CONTRACT = `it has an ${CONTRACT_KEY} block: contract: true on its source serves it at resource://, and holds every skill of it to the contract; so does --form contract`
+export const UNSERVED_CONTRACT = `it has an ${CONTRACT_KEY} block: ${MEND}`
 
 /** The hint for several skills of one source. */
 export function unservedContractsText(count: number): string {
   const have = count === 1 ? 'has' : 'have'
-  return `${countOf(count, 'skill')} ${have} an ${CONTRACT_KEY} block that nothing serves: contract: true on the source serves it at resource://, and holds every skill to the contract; so does --form contract`
+  return `${countOf(count, 'skill')} ${have} an ${CONTRACT_KEY} block that nothing serves: ${MEND}`
 }

@@ -82,8 +82,9 @@ test.each([
         asking,
       ),
     )
-
     await served(mirror, 'two')
+
+    expect(await mirror.urisListed()).toEqual([SERVED])
   },
 )
 

@@ -1,9 +1,8 @@
-import { readFile, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../support/temporary.ts'
 import { CONFORMANCE, runForeign } from './foreign.ts'
+import { checksIn, checksWith, scenariosListed } from './official-suite.ts'
 
 /** Has the daemon look at the server of a scenario, and read through it what that offers. */
 const HOST = fileURLToPath(new URL('../support/conformance-host.mjs', import.meta.url))
@@ -66,10 +65,9 @@ const SCENARIOS: Readonly<Record<string, 'applies' | { readonly not: string }>> 
 }
 
 test('the suite has the client scenarios of the table, and no other', async () => {
-  const { stdout } = await runForeign(CONFORMANCE, ['list', '--client'])
+  const listed = await scenariosListed('client')
 
-  const listed = [...stdout.matchAll(/^ {2}- (\S+) \[.+\]$/gm)].map(([, scenario = '']) => scenario)
-  expect(listed.toSorted()).toEqual(Object.keys(SCENARIOS).toSorted())
+  expect([...listed.keys()].toSorted()).toEqual(Object.keys(SCENARIOS).toSorted())
 })
 
 const applying = Object.keys(SCENARIOS).filter((scenario) => SCENARIOS[scenario] === 'applies')
@@ -80,21 +78,8 @@ test.each(applying)('the daemon as a host passes %s', async (scenario) => {
   const args = ['--scenario', scenario, '--output-dir', results.path, '--timeout', '150000']
   const ended = await runForeign(CONFORMANCE, ['client', '--command', `${process.execPath} ${HOST}`, ...args])
 
-  const checks = await checksIn(results.path)
-  const verdicts = (wanted: readonly string[]): readonly string[] =>
-    checks.filter(({ status }) => wanted.includes(status)).map(({ id, errorMessage }) => `${id}: ${errorMessage}`)
-  expect(verdicts(['FAILURE', 'WARNING'])).toEqual([])
-  expect(verdicts(['SUCCESS'])).not.toEqual([])
+  const checks = [...(await checksIn(results.path)).values()].flat()
+  expect(checksWith(checks, 'FAILURE', 'WARNING')).toEqual([])
+  expect(checksWith(checks, 'SUCCESS')).not.toEqual([])
   expect(ended.status, ended.stderr).toBe(0)
 })
-
-interface Check {
-  readonly id: string
-  readonly status: string
-  readonly errorMessage?: string
-}
-
-async function checksIn(folder: string): Promise<readonly Check[]> {
-  const [scenario = ''] = await readdir(folder)
-  return JSON.parse(await readFile(join(folder, scenario, 'checks.json'), 'utf8'))
-}

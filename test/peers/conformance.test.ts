@@ -1,11 +1,11 @@
-import { readFile, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Repository } from '../support/repository.ts'
 import { serve } from '../support/served.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { TEST_SURFACE } from '../support/test-surface.ts'
 import { CONFORMANCE, runForeign } from './foreign.ts'
+import { checksIn, checksWith, scenariosListed } from './official-suite.ts'
+import type { Check } from './official-suite.ts'
 
 const REVISIONS = ['2025-11-25', '2026-07-28'] as const
 type Revision = (typeof REVISIONS)[number]
@@ -89,19 +89,12 @@ const SCENARIOS: Readonly<Record<string, 'applies' | { readonly not: string } | 
 type Verdict = (typeof SCENARIOS)[string]
 
 /** In which revisions the suite has each scenario. It runs those about an extension on 2026-07-28, or as it is forced to. */
-const LISTED = revisionsIn((await runForeign(CONFORMANCE, ['list', '--server'])).stdout)
+const LISTED = revisionsIn(await scenariosListed('server'))
 const FORCED = [...LISTED.keys()].filter((name) => name.startsWith('sep-2640-') && SCENARIOS[name] === 'applies')
 
-function revisionsIn(listing: string): ReadonlyMap<string, readonly string[]> {
-  const lines = listing.matchAll(/^ {2}- (\S+) \[(.+)\]$/gm)
+function revisionsIn(listed: ReadonlyMap<string, string>): ReadonlyMap<string, readonly string[]> {
   const revisions = (text: string): string[] => (text === 'extension' ? ['2026-07-28'] : text.split(','))
-  return new Map([...lines].map(([, scenario = '', text = '']) => [scenario, revisions(text)]))
-}
-
-interface Check {
-  readonly id: string
-  readonly status: 'SUCCESS' | 'FAILURE' | 'WARNING' | 'SKIPPED' | 'INFO'
-  readonly errorMessage?: string
+  return new Map([...listed].map(([scenario, text]) => [scenario, revisions(text)]))
 }
 
 const found: Readonly<Record<Revision, Map<string, readonly Check[]>>> = {
@@ -136,13 +129,13 @@ beforeAll(async () => {
 async function scenariosRun(url: string, args: readonly string[]): Promise<[string, readonly Check[]][]> {
   await using results = await temporaryFolder()
   await runForeign(CONFORMANCE, ['server', '--url', url, '--output-dir', results.path, ...args])
-  const scenarios: [string, readonly Check[]][] = []
-  for (const folder of await readdir(results.path)) {
-    const scenario = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(folder)?.[1]
-    if (scenario === undefined) throw new Error(`Of which scenario the folder "${folder}" is, is unknown`)
-    scenarios.push([scenario, JSON.parse(await readFile(join(results.path, folder, 'checks.json'), 'utf8'))])
-  }
-  return scenarios
+  return [...(await checksIn(results.path))].map(([folder, checks]) => [scenarioOf(folder), checks])
+}
+
+function scenarioOf(folder: string): string {
+  const scenario = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(folder)?.[1]
+  if (scenario === undefined) throw new Error(`No scenario is known for the folder "${folder}"`)
+  return scenario
 }
 
 /** Those of the skills extension are one of our cases. That of the index, which it names too, left the suite with the index. */
@@ -179,14 +172,13 @@ function having(revision: Revision, says: (verdict: Verdict | undefined) => bool
 }
 
 function complaints(revision: Revision, scenario: string): readonly string[] {
-  const bad = checksOf(revision, scenario).filter(({ status }) => status === 'FAILURE' || status === 'WARNING')
-  return bad.map(({ id, errorMessage }) => `${id}: ${errorMessage}`)
+  return checksWith(checksOf(revision, scenario), 'FAILURE', 'WARNING')
 }
 
 /** What the scenario itself found good; that our messages have the form of the revision, each scenario finds. */
 function successes(revision: Revision, scenario: string): readonly string[] {
-  const good = checksOf(revision, scenario).filter(({ status }) => status === 'SUCCESS')
-  return good.map(({ id }) => id).filter((id) => id !== 'wire-schema-valid')
+  const own = checksOf(revision, scenario).filter(({ id }) => id !== 'wire-schema-valid')
+  return checksWith(own, 'SUCCESS')
 }
 
 function checksOf(revision: Revision, scenario: string): readonly Check[] {

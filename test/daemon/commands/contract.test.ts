@@ -45,7 +45,7 @@ test('a skill with the block says what serves it, and the switch does that witho
     await home.command('sync', '--form', 'contract', '--config', home.configFile),
   ]
 
-  expect(plain.stdout).toContain('it has an x-personal-mcp block: contract: true on its source serves it')
+  expect(plain.stdout).toContain('it has an x-personal-mcp block: contract: true on the source serves it')
   expect(json.hasUnservedContract).toBe(true)
   expect(refused.error?.message).toContain('that takes contract: true on a source')
   expect(served.error).toBeUndefined()
@@ -80,7 +80,7 @@ test('that nothing serves the block is said by status, why and doctor too, and i
   expect(status.stdout).toContain(`\n  ${text}, and holds every skill to the contract; so does --form contract\n`)
   expect(json.sources).toMatchObject([{ unservedContracts: 2 }])
   expect(doctor.stdout).toContain(`ok    contract ${id}: ${text}`)
-  expect(why.stdout).toContain('\n  - it has an x-personal-mcp block: contract: true on its source serves it')
+  expect(why.stdout).toContain('\n  - it has an x-personal-mcp block: contract: true on the source serves it')
   expect(plain.stdout).not.toContain('x-personal-mcp')
   expect([status.status, doctor.status, switched.status]).toEqual([0, 0, 0])
   expect(served.stdout).not.toContain('block that nothing serves')
